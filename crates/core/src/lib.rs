@@ -1,0 +1,47 @@
+//! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the books.
+//!
+//! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and no
+//! global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
+
+mod books;
+mod event;
+mod node;
+pub mod packet;
+mod rng;
+mod seq;
+mod time;
+mod units;
+
+pub use books::{Books, Digest, NodeBooks};
+pub use event::{DropReason, Event, Interest, Sink};
+pub use node::{Cx, Node, NodeId, Port};
+pub use packet::{Ecn, FlowId, HostAddr, Packet, Payload, Transport};
+pub use rng::Rng;
+pub use seq::Seq;
+pub use time::{Span, Time};
+pub use units::{BitRate, Bytes};
+
+/// Which way along a lopsided line: towards the home (`Down`) or away from it (`Up`). Never tx and rx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dir {
+    Down,
+    Up,
+}
+
+impl Dir {
+    pub const BOTH: [Dir; 2] = [Dir::Down, Dir::Up];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dir::Down => "down",
+            Dir::Up => "up",
+        }
+    }
+
+    pub fn reverse(self) -> Dir {
+        match self {
+            Dir::Down => Dir::Up,
+            Dir::Up => Dir::Down,
+        }
+    }
+}

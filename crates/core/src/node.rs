@@ -1,0 +1,96 @@
+//! The contract between a world and what stands in it: hosts, routers, links, middleboxes.
+
+use crate::{Books, DropReason, Event, Packet, Time};
+
+/// A node's place in its world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One of a node's attachments, numbered from zero by the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// A state machine in a world. The world calls `handle_*` as things happen, and after each such call takes everything from
+/// `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
+pub trait Node {
+    fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
+    /// A call before the time of `poll_timeout` does nothing.
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>);
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
+    /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever cancelled.
+    fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// All that a state machine may reach: the time and the books.
+///
+/// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so that no
+/// part's draws depend on another's.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    now: Time,
+    node: NodeId,
+    books: &'a mut Books,
+}
+
+impl<'a> Cx<'a> {
+    pub fn new(now: Time, node: NodeId, books: &'a mut Books) -> Cx<'a> {
+        Cx { now, node, books }
+    }
+
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// The same context at another instant: a link replays the departures it owes at the times they happened.
+    #[inline]
+    pub fn at(&mut self, now: Time) -> Cx<'_> {
+        Cx { now, node: self.node, books: self.books }
+    }
+
+    /// Loses the packet: the only way to do so, and always with a reason.
+    pub fn discard(&mut self, packet: Packet, why: DropReason) {
+        self.books.lose(self.now, self.node, packet, why);
+    }
+
+    /// A host made this packet and hands it to the network.
+    #[inline]
+    pub fn create(&mut self, packet: &Packet) {
+        let books = self.books.node_mut(self.node);
+        books.created_packets += 1;
+        books.created_bytes += packet.size();
+        if self.books.interest().hosts {
+            self.books.tell(self.now, self.node, &Event::Sent(packet));
+        }
+    }
+
+    /// A host takes this packet from the network: its journey ends well.
+    #[inline]
+    pub fn consume(&mut self, packet: &Packet) {
+        let books = self.books.node_mut(self.node);
+        books.consumed_packets += 1;
+        books.consumed_bytes += packet.size();
+        books.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20));
+        if self.books.interest().hosts {
+            self.books.tell(self.now, self.node, &Event::Received(packet));
+        }
+    }
+
+    /// Tells the watchers of an event in a queue, built only if someone wants it.
+    #[inline]
+    pub fn record_queue<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
+        if self.books.interest().queues {
+            self.books.tell(self.now, self.node, &event());
+        }
+    }
+}

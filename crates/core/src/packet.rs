@@ -1,0 +1,259 @@
+//! A packet as the nodes hand it on: the real IPv4 and transport header fields, with a payload of real bytes or of a length.
+//!
+//! Leaves out IP options, fragmentation and the urgent pointer: nothing here sends them.
+
+use crate::{Bytes, Seq, Time};
+use std::fmt;
+use std::sync::Arc;
+
+/// The octets of an IPv4 header without options.
+pub const IPV4_HEADER: u32 = 20;
+/// The octets of a TCP header without options.
+pub const TCP_HEADER: u32 = 20;
+/// The octets of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+
+/// The flow a packet is counted under, in the order of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// An IPv4 address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostAddr(pub u32);
+
+/// The two ECN bits of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotCapable = 0,
+    Capable1 = 1,
+    Capable0 = 2,
+    Experienced = 3,
+}
+
+/// An IPv4 packet in flight. A struct without `Clone`: a packet is moved, discarded with a reason, or delivered.
+#[must_use]
+#[derive(Debug)]
+pub struct Packet {
+    /// Unique within a run; the sender's number and a count.
+    pub id: u64,
+    /// When its sender handed it to the network.
+    pub sent_at: Time,
+    pub flow: FlowId,
+    pub src: HostAddr,
+    pub dst: HostAddr,
+    pub ecn: Ecn,
+    pub dscp: u8,
+    pub ttl: u8,
+    pub transport: Transport,
+    pub payload: Payload,
+}
+
+impl Packet {
+    /// The size of the IP packet.
+    pub fn size(&self) -> Bytes {
+        Bytes::new(u64::from(IPV4_HEADER + self.transport.header_len() + self.payload.len()))
+    }
+}
+
+/// What follows the IP header.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    Tcp(TcpHeader),
+    Udp(UdpHeader),
+    /// Another protocol, carried as it came: its header is part of the payload.
+    Other {
+        protocol: u8,
+    },
+}
+
+impl Transport {
+    pub fn header_len(&self) -> u32 {
+        match self {
+            Transport::Tcp(header) => header.len(),
+            Transport::Udp(_) => UDP_HEADER,
+            Transport::Other { .. } => 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpHeader {
+    pub src_port: u16,
+    pub dst_port: u16,
+}
+
+/// A TCP header with its options (RFC 9293, 7323, 2018).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpHeader {
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub seq: Seq,
+    /// Meaningful where [`Flags::ACK`] is set.
+    pub ack: Seq,
+    pub flags: Flags,
+    /// As on the wire: not yet scaled.
+    pub window: u16,
+    pub options: TcpOptions,
+}
+
+impl TcpHeader {
+    pub fn len(&self) -> u32 {
+        TCP_HEADER + self.options.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// The TCP flags, bit for bit as in the header.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    pub const NONE: Flags = Flags(0);
+    pub const FIN: Flags = Flags(0x01);
+    pub const SYN: Flags = Flags(0x02);
+    pub const RST: Flags = Flags(0x04);
+    pub const PSH: Flags = Flags(0x08);
+    pub const ACK: Flags = Flags(0x10);
+    pub const ECE: Flags = Flags(0x40);
+    pub const CWR: Flags = Flags(0x80);
+    pub const AE: Flags = Flags(0x100);
+
+    pub const fn has(self, flag: Flags) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    #[must_use]
+    pub const fn with(self, flag: Flags) -> Flags {
+        Flags(self.0 | flag.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x10, '.'), (0x40, 'E'), (0x80, 'W'), (0x100, 'A')];
+        names.iter().filter(|(bit, _)| self.0 & bit != 0).try_for_each(|(_, name)| write!(f, "{name}"))
+    }
+}
+
+/// The options of one segment. The layout on the wire is the usual one, padded to whole words (see [`TcpOptions::len`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    pub mss: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub sack_permitted: bool,
+    pub timestamps: Option<Timestamps>,
+    pub sack: SackBlocks,
+}
+
+impl TcpOptions {
+    /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with padding,
+    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding.
+    pub fn len(&self) -> u32 {
+        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
+        let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
+        let blocks = self.sack.as_slice().len() as u32;
+        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let scale = if self.window_scale.is_some() { 4 } else { 0 };
+        timestamps + permitted + sack + mss + scale
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The timestamps option (RFC 7323 section 3): the sender's clock and the echo of the peer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamps {
+    pub value: u32,
+    pub echo: u32,
+}
+
+/// A run of octets `[start, end)` that the receiver holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlock {
+    pub start: Seq,
+    pub end: Seq,
+}
+
+/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [SackBlock; 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Adds a block; a fifth is left out, as it would not fit the header.
+    pub fn push(&mut self, block: SackBlock) {
+        if usize::from(self.count) < self.blocks.len() {
+            self.blocks[usize::from(self.count)] = block;
+            self.count += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+/// What a packet carries: real bytes (live, and tests), or only how many there would be (sim).
+#[derive(Clone, Default)]
+pub struct Payload {
+    len: u32,
+    bytes: Option<Arc<Vec<u8>>>,
+}
+
+impl Payload {
+    pub const EMPTY: Payload = Payload { len: 0, bytes: None };
+
+    pub const fn synthetic(len: u32) -> Payload {
+        Payload { len, bytes: None }
+    }
+
+    pub fn real(bytes: Vec<u8>) -> Payload {
+        Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
+    }
+
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes, where they are real.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_ref().map(|bytes| bytes.as_slice())
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B{}", self.len, if self.bytes.is_some() { "" } else { " (synthetic)" })
+    }
+}
+
+impl fmt::Debug for HostAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::net::Ipv4Addr::from(self.0).fmt(f)
+    }
+}

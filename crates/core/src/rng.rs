@@ -1,0 +1,60 @@
+//! Random streams keyed by seed and role, so that adding a node or running on more threads never changes another's draws.
+//!
+//! The distributions are written out here because a library's may change their values between minor versions.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng as _;
+
+/// One stream of random numbers, for one role of one run.
+#[derive(Clone, Debug)]
+pub struct Rng(Pcg64Mcg);
+
+impl Rng {
+    /// The stream for a role such as `"link/up/loss"`: the same on every machine and in every order of creation.
+    pub fn for_role(seed: u64, role: &str) -> Rng {
+        // FNV-1a over the role, then two rounds of SplitMix64 to spread the seed.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in role.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        let high = split_mix(hash ^ split_mix(seed));
+        let low = split_mix(high ^ seed.rotate_left(32));
+        Rng(Pcg64Mcg::new((u128::from(high) << 64) | u128::from(low)))
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), from the upper 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True with the given probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Uniform in 0..bound (Lemire's multiply-shift; its bias of bound / 2^64 is far below anything measured here).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Exponential with the given mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.unit())
+    }
+
+    /// Pareto with shape `alpha` and scale `minimum`.
+    pub fn pareto(&mut self, alpha: f64, minimum: f64) -> f64 {
+        minimum / libm::pow(1.0 - self.unit(), 1.0 / alpha)
+    }
+}
+
+fn split_mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

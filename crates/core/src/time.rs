@@ -1,0 +1,175 @@
+//! Simulated or measured time in whole nanoseconds: an instant is a [`Time`], a length of time is a [`Span`].
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
+
+/// An instant: nanoseconds since the run began.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Time {
+    pub const ZERO: Time = Time(0);
+    /// Later than every instant of a run: "never".
+    pub const MAX: Time = Time(u64::MAX);
+
+    pub const fn from_nanos(nanos: u64) -> Time {
+        Time(nanos)
+    }
+
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span since `earlier`, or zero where `earlier` is later.
+    pub const fn saturating_since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The next instant that is a whole multiple of `grain`, or this one if it is. A zero grain leaves it as it is.
+    pub const fn ceil_to(self, grain: Span) -> Time {
+        if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
+    }
+}
+
+impl Span {
+    pub const ZERO: Span = Span(0);
+    pub const MAX: Span = Span(u64::MAX);
+
+    pub const fn from_nanos(nanos: u64) -> Span {
+        Span(nanos)
+    }
+
+    pub const fn from_micros(micros: u64) -> Span {
+        Span(micros * 1_000)
+    }
+
+    pub const fn from_millis(millis: u64) -> Span {
+        Span(millis * 1_000_000)
+    }
+
+    pub const fn from_secs(secs: u64) -> Span {
+        Span(secs * 1_000_000_000)
+    }
+
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub const fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+
+    pub const fn saturating_mul(self, by: u64) -> Span {
+        Span(self.0.saturating_mul(by))
+    }
+
+    /// The next whole multiple of `grain`, or this span if it is one. A zero grain leaves it as it is.
+    pub const fn ceil_to(self, grain: Span) -> Span {
+        if grain.0 <= 1 { self } else { Span(self.0.div_ceil(grain.0) * grain.0) }
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = Span;
+    /// # Panics
+    /// In debug builds, if `earlier` is later: time never runs backwards here.
+    fn sub(self, earlier: Time) -> Span {
+        debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");
+        self.saturating_since(earlier)
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        debug_assert!(self.0 >= other.0, "{self:?} is shorter than {other:?}");
+        self.saturating_sub(other)
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, by: u64) -> Span {
+        self.saturating_mul(by)
+    }
+}
+
+impl Div<u64> for Span {
+    type Output = Span;
+    fn div(self, by: u64) -> Span {
+        Span(self.0 / by)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::MAX {
+            write!(f, "never")
+        } else {
+            write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.as_millis_f64())
+    }
+}

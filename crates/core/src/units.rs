@@ -1,0 +1,111 @@
+//! Amounts and rates of data as types, so that octets are never mistaken for bits.
+
+use crate::Span;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+/// A number of octets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BitRate(u64);
+
+impl Bytes {
+    pub const ZERO: Bytes = Bytes(0);
+    pub const MAX: Bytes = Bytes(u64::MAX);
+
+    pub const fn new(octets: u64) -> Bytes {
+        Bytes(octets)
+    }
+
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+}
+
+impl BitRate {
+    pub const fn from_bps(bps: u64) -> BitRate {
+        BitRate(bps)
+    }
+
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Whole nanoseconds to send `size`, and what is left over in units of 1 / rate nanoseconds: with the remainder of the
+    /// packet before as `carry`, a long run of packets takes exactly its bits divided by the rate.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn time_to_send(self, size: Bytes, carry: u64) -> (Span, u64) {
+        let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);
+        // The usual packet fits 64 bits, whose division is several times cheaper.
+        match u64::try_from(work) {
+            Ok(work) => (Span::from_nanos(work / self.0), work % self.0),
+            Err(_) => {
+                let rate = u128::from(self.0);
+                (Span::from_nanos((work / rate) as u64), (work % rate) as u64)
+            }
+        }
+    }
+
+    /// Octets that pass in `span`, rounded down.
+    pub fn bytes_in(self, span: Span) -> Bytes {
+        Bytes((u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64)
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Bytes;
+    fn sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, other: Bytes) {
+        self.0 -= other.0;
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(iter: I) -> Bytes {
+        iter.fold(Bytes::ZERO, Add::add)
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Debug for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bit/s", self.0)
+    }
+}

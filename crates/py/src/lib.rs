@@ -1,0 +1,1 @@
+//! The seam between the Rust crates and Python: conversions only, no logic.
