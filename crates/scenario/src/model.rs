@@ -1,0 +1,270 @@
+//! A resolved scenario: plain data in which every default is filled and every quantity is a type.
+//!
+//! What only a TCP stack can know stays open: a `None` in a [`StackSpec`] means "as the profile says".
+
+use crate::graph::Graph;
+use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+
+/// One experiment: a network, the flows that cross it, how long, and what is written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Short name; the file's stem where the file gives none.
+    pub name: String,
+    /// A line for people.
+    pub title: Option<String>,
+    /// The run ends here.
+    pub duration: Span,
+    /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
+    pub seed: u64,
+    pub graph: Graph,
+    /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place in this list.
+    pub flows: Vec<FlowSpec>,
+    pub record: RecordSpec,
+}
+
+/// One direction of a link: what a packet meets, in order: queue, shaper or serializer, loss, propagation delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirSpec {
+    /// The serializer's rate, or the shaper's where there is one. `None`: infinitely fast.
+    pub rate: Option<BitRate>,
+    /// One-way propagation delay.
+    pub delay: Span,
+    pub framing: FramingSpec,
+    pub queue: QueueSpec,
+    pub shaper: Option<ShaperSpec>,
+    pub loss: LossSpec,
+}
+
+/// How many octets a packet takes on the wire: `overhead` is added, then the sum is cut into cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramingSpec {
+    /// Octets added to every IP packet: headers, trailers, preamble.
+    pub overhead: Bytes,
+    pub cells: Cells,
+}
+
+/// The carrier's own packing, after the overhead was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cells {
+    /// Octets pass as they are.
+    None,
+    /// Each begun 48 octets cost a cell of 53 (ADSL).
+    Atm,
+    /// Each begun 64 octets cost one more (VDSL2).
+    Ptm,
+}
+
+/// A queue discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueueSpec {
+    Fifo { limit: QueueLimit, drop: DropEnd },
+}
+
+impl QueueSpec {
+    pub fn limit(&self) -> QueueLimit {
+        match self {
+            QueueSpec::Fifo { limit, .. } => *limit,
+        }
+    }
+}
+
+/// What a queue may hold. A limit written as a time or in BDP has become bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    Packets(u32),
+    /// IP octets.
+    Bytes(Bytes),
+    /// `count` cells of memory of `size` octets; a packet takes as many whole ones as it needs (merritt2010 section 2.3.1).
+    Bins {
+        count: u32,
+        size: Bytes,
+    },
+}
+
+/// Which packet goes when a queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropEnd {
+    /// The newcomer.
+    Tail,
+    /// The oldest waiting.
+    Front,
+}
+
+/// A token bucket in place of a serializer: credit comes at the direction's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShaperSpec {
+    /// Bucket depth (Bc), in octets on the wire. With an `interval` it may be smaller than a packet.
+    pub burst: Bytes,
+    /// Credit comes in lumps of `burst` every interval (Tc); `None`: continuously.
+    pub interval: Option<Span>,
+    /// The physical rate at which a burst leaves; `None`: at once.
+    pub line_rate: Option<BitRate>,
+}
+
+/// The ways a link loses packets; all that are given apply together, each packet lost at most once.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct LossSpec {
+    /// Probability, independent for each packet.
+    pub random: f64,
+    pub gilbert: Option<Gilbert>,
+    /// These packets of the direction, counted from 1; sorted, without repeats.
+    pub packets: Vec<u64>,
+    /// Nothing passes from the first instant until just before the second; sorted, without overlaps.
+    pub outages: Vec<(Time, Time)>,
+}
+
+impl LossSpec {
+    pub fn is_none(&self) -> bool {
+        *self == LossSpec::default()
+    }
+}
+
+/// Gilbert-Elliott: a good and a bad state, stepped once per packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gilbert {
+    /// Probability of going from good to bad.
+    pub to_bad: f64,
+    /// Probability of going from bad to good.
+    pub to_good: f64,
+    /// Loss probability in the bad state.
+    pub loss_bad: f64,
+    /// Loss probability in the good state.
+    pub loss_good: f64,
+}
+
+/// One flow of data from a host to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Unique. Copies made by `count` are named `group.1` to `group.N`.
+    pub name: String,
+    /// What the file called it before `count` multiplied it: flows that belong together.
+    pub group: String,
+    /// The sender of data: a place in [`Graph::hosts`].
+    pub from: usize,
+    /// The receiver of data: a place in [`Graph::hosts`].
+    pub to: usize,
+    /// `Down` or `Up` where every link on the path is crossed in that direction, else `None`.
+    pub direction: Option<Dir>,
+    /// Start without jitter. An instant at or after the run's end never comes.
+    pub start: Time,
+    /// The world adds a uniform draw from zero to this to `start`, from the stream of role `flow/NAME/start`.
+    pub start_jitter: Span,
+    /// The application stops here, at the latest when the run ends.
+    pub stop: Time,
+    pub transfer: Transfer,
+    /// The stack of the sender of data.
+    pub from_stack: StackSpec,
+    /// The stack of the receiver of data.
+    pub to_stack: StackSpec,
+}
+
+/// What a flow's application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Always more to send, until the flow stops.
+    Bulk,
+    /// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
+    Bytes {
+        size: Bytes,
+        /// How often in all; `None`: until the flow stops.
+        repeat: Option<u32>,
+        pause: Span,
+    },
+    /// Always more to send for `on`, then silence for `off`, and again, on one connection.
+    OnOff { on: Span, off: Span },
+    /// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
+    Udp { rate: BitRate, size: Bytes },
+}
+
+/// An end of a connection: a stack profile and what is changed in it. `None`: as the profile says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackSpec {
+    /// One of [`crate::PROFILES`].
+    pub profile: String,
+    /// One of [`crate::CONGESTION_CONTROLS`].
+    pub cc: String,
+    pub sack: Option<bool>,
+    pub dsack: Option<bool>,
+    pub timestamps: Option<bool>,
+    pub window_scaling: Option<bool>,
+    pub ecn: Option<bool>,
+    pub rack: Option<bool>,
+    pub tlp: Option<bool>,
+    pub prr: Option<bool>,
+    pub frto: Option<bool>,
+    pub limited_transmit: Option<bool>,
+    /// Appropriate byte counting (RFC 3465): the limit L in segments; zero: count ACKs instead.
+    pub abc: Option<u32>,
+    pub delayed_ack: Option<DelayedAck>,
+    pub initial_window: Option<Window>,
+    pub min_rto: Option<Span>,
+    /// Upper bound of the congestion window.
+    pub max_window: Option<Window>,
+    /// The MSS option's value: the MTU less 40. TCP options come out of it (RFC 6691).
+    pub mss: Option<u16>,
+    pub send_buffer: Option<Buffer>,
+    pub receive_buffer: Option<Buffer>,
+}
+
+impl StackSpec {
+    /// A profile as it is, with the given congestion control.
+    pub fn new(profile: &str, cc: &str) -> StackSpec {
+        StackSpec {
+            profile: profile.to_owned(),
+            cc: cc.to_owned(),
+            sack: None,
+            dsack: None,
+            timestamps: None,
+            window_scaling: None,
+            ecn: None,
+            rack: None,
+            tlp: None,
+            prr: None,
+            frto: None,
+            limited_transmit: None,
+            abc: None,
+            delayed_ack: None,
+            initial_window: None,
+            min_rto: None,
+            max_window: None,
+            mss: None,
+            send_buffer: None,
+            receive_buffer: None,
+        }
+    }
+}
+
+/// When a receiver holds its ACK back (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// Every segment is acknowledged at once.
+    Off,
+    /// An ACK at the latest for every `segments`-th full segment or after `timeout`; `None`: as the profile says.
+    On { segments: Option<u32>, timeout: Option<Span> },
+}
+
+/// A window, in full segments or octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    Segments(u32),
+    Bytes(Bytes),
+}
+
+/// The size of a socket buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Grown by the stack as its profile says.
+    Auto,
+    Fixed(Bytes),
+}
+
+/// What is written down while a run goes on. Summaries are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordSpec {
+    /// Flow and queue samples this often; `None`: no samples.
+    pub interval: Option<Span>,
+    /// A flow sample at every change of its congestion state too.
+    pub on_change: bool,
+    /// A table of every packet event.
+    pub events: bool,
+}
