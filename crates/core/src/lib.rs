@@ -11,6 +11,7 @@ mod rng;
 mod seq;
 mod time;
 mod units;
+pub mod wire;
 
 pub use books::{Books, Digest, NodeBooks};
 pub use event::{DropReason, Event, Interest, Sink};

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub const IPV4_HEADER: u32 = 20;
 /// The octets of a TCP header without options.
 pub const TCP_HEADER: u32 = 20;
+/// The octets that TCP options may take: the header length field counts to 60.
+pub const MAX_TCP_OPTIONS: u32 = 40;
 /// The octets of a UDP header.
 pub const UDP_HEADER: u32 = 8;
 
@@ -153,15 +155,30 @@ pub struct TcpOptions {
 
 impl TcpOptions {
     /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with padding,
-    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding.
+    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding. At most 40: see [`TcpOptions::sack_room`].
     pub fn len(&self) -> u32 {
+        let blocks = self.sack_on_wire().len() as u32;
+        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        self.len_without_sack() + sack
+    }
+
+    /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four alone.
+    pub fn sack_room(&self) -> usize {
+        (MAX_TCP_OPTIONS - 4 - self.len_without_sack()) as usize / 8
+    }
+
+    /// The SACK blocks that fit: those first in order, which are the newest.
+    pub fn sack_on_wire(&self) -> &[SackBlock] {
+        let blocks = self.sack.as_slice();
+        &blocks[..blocks.len().min(self.sack_room())]
+    }
+
+    fn len_without_sack(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
-        let blocks = self.sack.as_slice().len() as u32;
-        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
-        timestamps + permitted + sack + mss + scale
+        timestamps + permitted + mss + scale
     }
 
     pub fn is_empty(&self) -> bool {
@@ -183,7 +200,7 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
+/// Up to four SACK blocks (see [`TcpOptions::sack_room`]), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],

@@ -1,0 +1,34 @@
+//! The Internet checksum (RFC 1071): the one's complement of the one's complement sum of 16-bit words.
+
+/// A sum in the making, over any number of pieces; every piece but the last must have an even length.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checksum(u64);
+
+impl Checksum {
+    pub fn add(&mut self, octets: &[u8]) {
+        let (words, odd) = octets.as_chunks::<2>();
+        // 2^48 words fit before the carries must be folded in.
+        self.0 += words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>();
+        if let [last] = odd {
+            self.0 += u64::from(*last) << 8;
+        }
+    }
+
+    /// What goes into the header's checksum field, which counted as zero in the sum.
+    pub fn value(self) -> u16 {
+        !self.folded()
+    }
+
+    /// Whether a sum that took in its own checksum field is as it left the sender.
+    pub fn is_intact(self) -> bool {
+        self.folded() == 0xffff
+    }
+
+    fn folded(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+}

@@ -1,0 +1,142 @@
+//! The TCP header (RFC 9293 section 3.1) and its options (RFC 7323, RFC 2018).
+//!
+//! Options are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding or
+//! padded by itself, timestamps, window scale, SACK; each padded in front by no-operations to whole words.
+
+use super::{Checksum, Malformed, PROTOCOL_TCP, ipv4};
+use crate::packet::{Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use crate::{Packet, Seq};
+
+const HEADER: usize = TCP_HEADER as usize;
+const FLAGS: u16 = 0x01ff;
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
+    let start = out.len();
+    let header_len = header.len();
+    out.extend_from_slice(&header.src_port.to_be_bytes());
+    out.extend_from_slice(&header.dst_port.to_be_bytes());
+    out.extend_from_slice(&header.seq.get().to_be_bytes());
+    out.extend_from_slice(&header.ack.get().to_be_bytes());
+    let offset_and_flags = ((header_len / 4) as u16) << 12 | header.flags.0 & FLAGS;
+    out.extend_from_slice(&offset_and_flags.to_be_bytes());
+    out.extend_from_slice(&header.window.to_be_bytes());
+    out.extend_from_slice(&[0, 0, 0, 0]);
+    encode_options(&header.options, out);
+    let checksum = checksum(packet, &out[start..]);
+    out[start + 16..start + 18].copy_from_slice(&checksum.value().to_be_bytes());
+}
+
+fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
+    let len = header.len() + packet.payload.len() as usize;
+    let mut sum = ipv4::pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, len);
+    sum.add(header);
+    sum.add(packet.payload.bytes().unwrap_or_default());
+    sum
+}
+
+fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
+    if let Some(mss) = options.mss {
+        out.extend_from_slice(&[MSS, 4]);
+        out.extend_from_slice(&mss.to_be_bytes());
+    }
+    if options.sack_permitted {
+        if options.timestamps.is_none() {
+            out.extend_from_slice(&[NOP, NOP]);
+        }
+        out.extend_from_slice(&[SACK_PERMITTED, 2]);
+    }
+    if let Some(Timestamps { value, echo }) = options.timestamps {
+        if !options.sack_permitted {
+            out.extend_from_slice(&[NOP, NOP]);
+        }
+        out.extend_from_slice(&[TIMESTAMPS, 10]);
+        out.extend_from_slice(&value.to_be_bytes());
+        out.extend_from_slice(&echo.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        out.extend_from_slice(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    let blocks = options.sack_on_wire();
+    if !blocks.is_empty() {
+        out.extend_from_slice(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
+        for block in blocks {
+            out.extend_from_slice(&block.start.get().to_be_bytes());
+            out.extend_from_slice(&block.end.get().to_be_bytes());
+        }
+    }
+}
+
+/// The header and its length.
+pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
+    let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
+    let offset_and_flags = word(fixed, 12);
+    let header_len = usize::from(offset_and_flags >> 12) * 4;
+    if header_len < HEADER {
+        return Err(Malformed::Length);
+    }
+    let options = body.get(HEADER..header_len).ok_or(Malformed::Truncated)?;
+    let header = TcpHeader {
+        src_port: word(fixed, 0),
+        dst_port: word(fixed, 2),
+        seq: Seq::new(double_word(fixed, 4)),
+        ack: Seq::new(double_word(fixed, 8)),
+        flags: Flags(offset_and_flags & FLAGS),
+        window: word(fixed, 14),
+        options: parse_options(options),
+    };
+    Ok((header, header_len))
+}
+
+/// Reads the options it knows. An option that claims an impossible length ends the reading, as in Linux: what came before it
+/// counts (RFC 9293 MUST-7 asks only to be prepared for it).
+fn parse_options(mut rest: &[u8]) -> TcpOptions {
+    let mut options = TcpOptions::default();
+    while let [kind, tail @ ..] = rest {
+        match *kind {
+            END => break,
+            NOP => rest = tail,
+            kind => {
+                let len = tail.first().map_or(0, |len| usize::from(*len));
+                let Some(data) = rest.get(2..len) else { break };
+                read_option(kind, data, &mut options);
+                rest = &rest[len..];
+            }
+        }
+    }
+    options
+}
+
+/// Takes in one option; one whose length is not that of its kind is ignored.
+fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
+    match (kind, data.len()) {
+        (MSS, 2) => options.mss = Some(word(data, 0)),
+        (WINDOW_SCALE, 1) => options.window_scale = Some(data[0]),
+        (SACK_PERMITTED, 0) => options.sack_permitted = true,
+        (TIMESTAMPS, 8) => {
+            options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
+        }
+        (SACK, len) if len % 8 == 0 => {
+            for block in data.chunks_exact(8) {
+                let (start, end) = (Seq::new(double_word(block, 0)), Seq::new(double_word(block, 4)));
+                options.sack.push(SackBlock { start, end });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn word(octets: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+fn double_word(octets: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
