@@ -1,0 +1,172 @@
+//! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded once with
+//! a reason, or is still counted in the backlog.
+//!
+//! The discipline is given books of its own to discard into, so that what it says it lost can be held against what it holds;
+//! the audit then posts each loss to the real books. Costs a tree operation per packet: for tests and debug runs.
+
+use crate::{Backlog, Qdisc, Waiting};
+use lopsided_core::{Books, Bytes, Cx, DropReason, Event, Interest, NodeId, Packet, Sink, Time};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// A queue whose every operation is checked; a broken promise panics, naming it. Behaves as the queue inside.
+#[derive(Debug)]
+pub struct Audited<Q> {
+    queue: Q,
+    /// Every packet that should be inside, by its number.
+    inside: BTreeMap<u64, Entry>,
+    bytes: Bytes,
+    private: Books,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    latest: Time,
+}
+
+#[derive(Debug)]
+struct Entry {
+    size: Bytes,
+    since: Time,
+}
+
+/// What the discipline told its private books, in order.
+#[derive(Debug)]
+enum Seen {
+    Enqueued(Packet, Backlog),
+    Dropped(Packet, DropReason),
+}
+
+/// Copies what is told to the private books.
+struct Ear(Arc<Mutex<Vec<Seen>>>);
+
+impl Sink for Ear {
+    fn interest(&self) -> Interest {
+        Interest { hosts: false, queues: true, drops: true }
+    }
+
+    fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
+        let seen = match event {
+            Event::Enqueued { packet, backlog_packets, backlog_bytes } => {
+                Seen::Enqueued(copy(packet), Backlog { packets: *backlog_packets, bytes: *backlog_bytes })
+            }
+            Event::Dropped { packet, why } => Seen::Dropped(copy(packet), *why),
+            other => panic!("a discipline has no business telling of {other:?}"),
+        };
+        self.0.lock().expect("no audit panics while it listens").push(seen);
+    }
+}
+
+impl<Q: Qdisc> Audited<Q> {
+    pub fn new(queue: Q) -> Audited<Q> {
+        assert_eq!(queue.backlog(), Backlog::default(), "an audit begins with an empty queue");
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut private = Books::new(1);
+        private.watch(Box::new(Ear(seen.clone())));
+        Audited { queue, inside: BTreeMap::new(), bytes: Bytes::ZERO, private, seen, latest: Time::ZERO }
+    }
+
+    /// The queue inside.
+    pub fn inner(&self) -> &Q {
+        &self.queue
+    }
+
+    fn on_the_clock(&mut self, now: Time) {
+        assert!(now >= self.latest, "the time went back from {:?} to {now:?}", self.latest);
+        self.latest = now;
+    }
+
+    fn put(&mut self, id: u64, size: Bytes, since: Time) {
+        assert!(self.inside.insert(id, Entry { size, since }).is_none(), "packet {id} came in twice");
+        self.bytes += size;
+    }
+
+    fn take(&mut self, packet: &Packet, how: &str) -> Entry {
+        let entry = self.inside.remove(&packet.id);
+        let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id));
+        assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id);
+        self.bytes -= entry.size;
+        entry
+    }
+
+    /// Posts what the discipline told, and holds it against what is inside.
+    fn settle(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
+        let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
+        let (mut taken_in, mut refused) = (false, false);
+        for seen in told {
+            match seen {
+                Seen::Enqueued(packet, backlog) => {
+                    assert_eq!(Some(packet.id), offered, "the discipline took in a packet that was not offered");
+                    assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id);
+                    taken_in = true;
+                    let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
+                    cx.record_queue(|| Event::Enqueued { packet: &packet, backlog_packets, backlog_bytes });
+                }
+                Seen::Dropped(packet, why) => {
+                    self.take(&packet, "the discipline discarded");
+                    refused |= Some(packet.id) == offered;
+                    cx.discard(packet, why);
+                }
+            }
+        }
+        assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
+        self.check();
+    }
+
+    fn check(&self) {
+        let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
+        assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
+        assert_eq!(self.queue.head_size().is_some(), inside.packets > 0, "a head without a backlog, or none with one");
+        let ready = self.queue.ready_at(self.latest);
+        assert_eq!(ready.is_some(), inside.packets > 0, "ready without a backlog, or never with one");
+        assert!(ready.is_none_or(|ready| ready >= self.latest), "ready in the past");
+    }
+}
+
+impl<Q: Qdisc> Qdisc for Audited<Q> {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.on_the_clock(cx.now());
+        let id = packet.id;
+        self.put(id, packet.size(), cx.now());
+        self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
+        self.settle(Some(id), cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+        self.on_the_clock(cx.now());
+        let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
+        if let Some(waiting) = &given {
+            let entry = self.take(&waiting.packet, "the discipline gave out");
+            assert_eq!(entry.since, waiting.since, "packet {} waited since another time", waiting.packet.id);
+        }
+        self.settle(None, cx);
+        given
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        self.queue.ready_at(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn head_size(&self) -> Option<Bytes> {
+        self.queue.head_size()
+    }
+}
+
+/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real books in the place of one that
+/// was lost to the private ones.
+fn copy(packet: &Packet) -> Packet {
+    let Packet { id, sent_at, flow, src, dst, ecn, dscp, ttl, transport, payload } = packet;
+    Packet {
+        id: *id,
+        sent_at: *sent_at,
+        flow: *flow,
+        src: *src,
+        dst: *dst,
+        ecn: *ecn,
+        dscp: *dscp,
+        ttl: *ttl,
+        transport: transport.clone(),
+        payload: payload.clone(),
+    }
+}

@@ -1,0 +1,92 @@
+//! How much a buffer holds: the three architectures of merritt2010 section 2.3.1.
+
+use crate::QueueError;
+use lopsided_core::Bytes;
+
+/// The size of a buffer, in the unit in which its memory is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Slots that hold one packet of any size: an ACK takes as much room as a full segment. Most routers, and Linux's pfifo.
+    Packets(u32),
+    /// Octets without waste, as in Linux's bfifo.
+    Bytes(Bytes),
+    /// Bins of a fixed size: a packet takes as many as it needs, and the rest of its last bin is wasted.
+    Bins { count: u32, size: Bytes },
+}
+
+/// The room of one buffer and how much of it is taken.
+#[derive(Clone, Debug)]
+pub struct Room {
+    unit: Unit,
+    capacity: u64,
+    used: u64,
+    header: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Packet,
+    Octet,
+    Bin { octets: u64 },
+}
+
+impl Room {
+    /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo on an
+    /// Ethernet device counts 14 octets, for example. It matters to octets and bins.
+    pub fn new(limit: Limit, header: Bytes) -> Result<Room, QueueError> {
+        let (unit, capacity) = match limit {
+            Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
+            Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
+            Limit::Bins { size: Bytes::ZERO, .. } => return Err(QueueError::BinWithoutRoom),
+            Limit::Bins { count, size } => (Unit::Bin { octets: size.get() }, u64::from(count)),
+        };
+        if capacity == 0 {
+            return Err(QueueError::NoRoom);
+        }
+        Ok(Room { unit, capacity, used: 0, header: header.get() })
+    }
+
+    /// What a packet takes, in this buffer's unit.
+    #[inline]
+    fn cost(&self, size: Bytes) -> u64 {
+        match self.unit {
+            Unit::Packet => 1,
+            Unit::Octet => size.get() + self.header,
+            Unit::Bin { octets } => (size.get() + self.header).div_ceil(octets),
+        }
+    }
+
+    /// Whether a packet of this size fits beside what is there.
+    #[inline]
+    pub fn fits(&self, size: Bytes) -> bool {
+        self.cost(size) <= self.capacity - self.used
+    }
+
+    /// Whether a packet of this size would fit the empty buffer.
+    pub fn could_fit(&self, size: Bytes) -> bool {
+        self.cost(size) <= self.capacity
+    }
+
+    /// Takes the room for a packet that fits.
+    #[inline]
+    pub fn take(&mut self, size: Bytes) {
+        debug_assert!(self.fits(size));
+        self.used += self.cost(size);
+    }
+
+    /// Gives back the room of a packet that leaves.
+    #[inline]
+    pub fn give_back(&mut self, size: Bytes) {
+        self.used -= self.cost(size);
+    }
+
+    /// Slots, octets or bins in use.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Slots, octets or bins in all.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}

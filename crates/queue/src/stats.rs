@@ -1,0 +1,191 @@
+//! What is measured at a queue, whatever its discipline: counts, backlog over time, time spent waiting. Constant memory.
+
+use crate::{Backlog, Histogram};
+use lopsided_core::{Bytes, Span, Time};
+
+/// The statistics of one queue since its beginning.
+///
+/// The area under the backlog's curve needs no running integral: a packet that came at `a` and went at `b` adds `b - a`, so
+/// the area is the sum of leaving times less that of coming times, plus the present backlog times now. The sums wrap, which is
+/// harmless: the area itself fits.
+#[derive(Clone, Debug, Default)]
+pub struct QueueStats {
+    backlog: Backlog,
+    sent_packets: u64,
+    sent_bytes: u64,
+    sojourn_sum: u64,
+    /// The longest wait since the last sample.
+    recent_longest: u64,
+    longest: u64,
+    max_packets: u32,
+    max_bytes: u64,
+    /// Packet-nanoseconds, less backlog times now.
+    area_packets: u64,
+    /// Octet-nanoseconds, less backlog times now.
+    area_bytes: u128,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+    sojourns: Histogram,
+    sampled_packets: u64,
+    sampled_sojourn: u64,
+}
+
+/// A queue at one instant: counts since its beginning, and how long those that left since the sample before had waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueSample {
+    pub backlog: Backlog,
+    /// Packets that came, taken in or not.
+    pub offered_packets: u64,
+    pub dropped_packets: u64,
+    pub sent_packets: u64,
+    pub sent_bytes: Bytes,
+    /// `None` if no packet left in the interval.
+    pub sojourn_mean: Option<Span>,
+    pub sojourn_max: Option<Span>,
+}
+
+impl QueueStats {
+    /// A packet was taken in at `now`.
+    #[inline]
+    pub fn entered(&mut self, now: Time, size: Bytes) {
+        self.backlog.packets += 1;
+        self.backlog.bytes += size;
+        self.max_packets = self.max_packets.max(self.backlog.packets);
+        self.max_bytes = self.max_bytes.max(self.backlog.bytes.get());
+        self.area_packets = self.area_packets.wrapping_sub(now.as_nanos());
+        self.area_bytes = self.area_bytes.wrapping_sub(octet_nanos(now, size));
+    }
+
+    /// A packet left for the line at `now`, having waited since `since`.
+    #[inline]
+    pub fn left(&mut self, now: Time, since: Time, size: Bytes) {
+        self.gone(now, 1, size);
+        let sojourn = now.saturating_since(since);
+        self.sent_packets += 1;
+        self.sent_bytes += size.get();
+        self.sojourn_sum += sojourn.as_nanos();
+        self.recent_longest = self.recent_longest.max(sojourn.as_nanos());
+        self.sojourns.add(sojourn);
+    }
+
+    /// A packet came and left at once: the same as [`QueueStats::entered`] and [`QueueStats::left`] at one instant, to an
+    /// empty queue.
+    #[inline]
+    pub fn passed(&mut self, size: Bytes) {
+        debug_assert_eq!(self.backlog.packets, 0);
+        self.max_packets = self.max_packets.max(1);
+        self.max_bytes = self.max_bytes.max(size.get());
+        self.sent_packets += 1;
+        self.sent_bytes += size.get();
+        self.sojourns.add(Span::ZERO);
+    }
+
+    /// An arriving packet was refused.
+    pub fn refused(&mut self, size: Bytes) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += size.get();
+    }
+
+    /// Brings the books in line with a discipline that may have dropped packets on its own account.
+    #[inline]
+    pub fn reconcile(&mut self, now: Time, backlog: Backlog) {
+        if backlog != self.backlog {
+            let packets = self.backlog.packets - backlog.packets;
+            let bytes = self.backlog.bytes - backlog.bytes;
+            self.gone(now, packets, bytes);
+            self.dropped_packets += u64::from(packets);
+            self.dropped_bytes += bytes.get();
+        }
+    }
+
+    #[inline]
+    fn gone(&mut self, now: Time, packets: u32, bytes: Bytes) {
+        self.backlog.packets -= packets;
+        self.backlog.bytes -= bytes;
+        self.area_packets = self.area_packets.wrapping_add(now.as_nanos().wrapping_mul(u64::from(packets)));
+        self.area_bytes = self.area_bytes.wrapping_add(octet_nanos(now, bytes));
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Packets that came, taken in or not: those that left, were dropped or still wait.
+    pub fn offered_packets(&self) -> u64 {
+        self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
+    }
+
+    /// Packets that the discipline refused or dropped.
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped_packets
+    }
+
+    pub fn dropped_bytes(&self) -> Bytes {
+        Bytes::new(self.dropped_bytes)
+    }
+
+    /// Packets that left for the line.
+    pub fn sent_packets(&self) -> u64 {
+        self.sent_packets
+    }
+
+    pub fn sent_bytes(&self) -> Bytes {
+        Bytes::new(self.sent_bytes)
+    }
+
+    /// The largest backlog: packets and octets, not necessarily at the same time.
+    pub fn max_backlog(&self) -> Backlog {
+        Backlog { packets: self.max_packets, bytes: Bytes::new(self.max_bytes) }
+    }
+
+    /// The mean backlog in packets over the time from zero to `now`.
+    pub fn mean_packets(&self, now: Time) -> f64 {
+        let waiting = now.as_nanos().wrapping_mul(u64::from(self.backlog.packets));
+        self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
+    }
+
+    /// The mean backlog in octets over the time from zero to `now`.
+    pub fn mean_bytes(&self, now: Time) -> f64 {
+        let waiting = octet_nanos(now, self.backlog.bytes);
+        self.area_bytes.wrapping_add(waiting) as f64 / now.as_nanos() as f64
+    }
+
+    /// The mean wait of the packets that left for the line.
+    pub fn mean_sojourn(&self) -> Option<Span> {
+        self.sojourn_sum.checked_div(self.sent_packets).map(Span::from_nanos)
+    }
+
+    pub fn max_sojourn(&self) -> Span {
+        Span::from_nanos(self.longest.max(self.recent_longest))
+    }
+
+    /// The waits of the packets that left for the line.
+    pub fn sojourns(&self) -> &Histogram {
+        &self.sojourns
+    }
+
+    /// The queue as it is, and the waits since the sample before.
+    pub fn sample(&mut self) -> QueueSample {
+        let left = self.sent_packets - self.sampled_packets;
+        let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Span::from_nanos);
+        let longest = (left > 0).then_some(Span::from_nanos(self.recent_longest));
+        self.longest = self.longest.max(self.recent_longest);
+        self.recent_longest = 0;
+        self.sampled_packets = self.sent_packets;
+        self.sampled_sojourn = self.sojourn_sum;
+        QueueSample {
+            backlog: self.backlog,
+            offered_packets: self.offered_packets(),
+            dropped_packets: self.dropped_packets,
+            sent_packets: self.sent_packets,
+            sent_bytes: self.sent_bytes(),
+            sojourn_mean: mean,
+            sojourn_max: longest,
+        }
+    }
+}
+
+#[inline]
+fn octet_nanos(now: Time, bytes: Bytes) -> u128 {
+    u128::from(now.as_nanos()) * u128::from(bytes.get())
+}
