@@ -1,0 +1,88 @@
+"""Measures of two-way TCP on asymmetric links, as plain functions on numpy arrays.
+
+Nothing here knows where the numbers came from: a simulated run, a kernel run, a capture or a paper's table. Every
+function names its units and refuses input that would give a meaningless number.
+"""
+
+from .appendix import (
+    DownloadAverages,
+    PerformanceRow,
+    RttVariability,
+    UploadAverages,
+    download_averages,
+    estimated_buffer_packets,
+    maximum_cwnd_bytes,
+    performance_row,
+    rtt_variability,
+    upload_averages,
+    window_over_rtt_bps,
+)
+from .buffers import (
+    FULL_PACKET_BYTES,
+    Crossing,
+    bandwidth_delay_product_bytes,
+    diagonal_crossing,
+    drain_time_s,
+    many_flow_buffer_packets,
+    one_bdp_buffer_packets,
+    two_way_phase,
+    uplink_buffer_bound_packets,
+    window_difference_for_bound_bytes,
+)
+from .compression import AckCompression, ack_compression
+from .intervals import Moments, counter_rate_bps, largest, rate_series_bps, rtt_moments_ms, time_mean
+from .performance import (
+    asymmetry_ratio,
+    cwnd_efficiency_ratio,
+    jain_index,
+    min_normalised_goodput,
+    normalised_net_goodput,
+    throughput_ratio,
+)
+from .periodicity import Dips, Periodicity, autocorrelation, dips, periodicity
+from .phase import Phase, window_phase
+
+__all__ = [
+    "FULL_PACKET_BYTES",
+    "AckCompression",
+    "Crossing",
+    "Dips",
+    "DownloadAverages",
+    "Moments",
+    "PerformanceRow",
+    "Periodicity",
+    "Phase",
+    "RttVariability",
+    "UploadAverages",
+    "ack_compression",
+    "asymmetry_ratio",
+    "autocorrelation",
+    "bandwidth_delay_product_bytes",
+    "counter_rate_bps",
+    "cwnd_efficiency_ratio",
+    "diagonal_crossing",
+    "dips",
+    "download_averages",
+    "drain_time_s",
+    "estimated_buffer_packets",
+    "jain_index",
+    "largest",
+    "many_flow_buffer_packets",
+    "maximum_cwnd_bytes",
+    "min_normalised_goodput",
+    "normalised_net_goodput",
+    "one_bdp_buffer_packets",
+    "performance_row",
+    "periodicity",
+    "rate_series_bps",
+    "rtt_moments_ms",
+    "rtt_variability",
+    "throughput_ratio",
+    "time_mean",
+    "two_way_phase",
+    "uplink_buffer_bound_packets",
+    "upload_averages",
+    "window_difference_for_bound_bytes",
+    "window_over_rtt_bps",
+    "window_phase",
+]

@@ -1,0 +1,62 @@
+"""What the metrics ask of the arrays they are given, said once.
+
+Every metric takes plain numpy arrays, so that it can be used on a simulated run, on a capture or on a column of a CSV
+file. These helpers refuse the mistakes that would otherwise come out as a plausible number: columns of different
+lengths, time running backwards, a window that holds no data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
+    """Returns time and value columns as float arrays; refuses unequal lengths, under two rows, time going back."""
+    time = np.asarray(time_s, dtype=np.float64)
+    columns = tuple(np.asarray(value, dtype=np.float64) for value in values)
+    if time.ndim != 1:
+        raise ValueError(f"time must be one column, not an array of shape {time.shape}")
+    for column in columns:
+        if column.shape != time.shape:
+            raise ValueError(f"time has {time.size} rows but a value column has shape {column.shape}")
+    if time.size < 2:
+        raise ValueError(f"a series needs at least two rows, got {time.size}")
+    if np.any(np.diff(time) < 0):
+        raise ValueError("time runs backwards")
+    return (time, *columns)
+
+
+def window(t0_s: float, t1_s: float) -> None:
+    """Refuses an empty or backward window."""
+    if not t1_s > t0_s:
+        raise ValueError(f"the window must end after it starts, got {t0_s} s to {t1_s} s")
+
+
+def positive(name: str, value: float) -> None:
+    """Refuses a rate, size or time that must be above zero."""
+    if not value > 0:
+        raise ValueError(f"{name} must be above zero, got {value}")
+
+
+def hold(time_s: Array, value: Array, at_s: Array) -> Array:
+    """Returns the value that was last sampled at or before each asked time (the first value before the first row)."""
+    rows = np.searchsorted(time_s, at_s, side="right") - 1
+    return np.asarray(value[np.clip(rows, 0, value.size - 1)])
+
+
+def moving_mean(value: Array, width: int) -> Array:
+    """Returns the centred moving mean over `width` rows; near the ends it averages the rows that exist."""
+    width = max(1, min(int(width), value.size))
+    kernel = np.ones(width)
+    return np.asarray(np.convolve(value, kernel, "same") / np.convolve(np.ones(value.size), kernel, "same"))
+
+
+def correlation(a: Array, b: Array) -> float:
+    """Returns Pearson's correlation, or 0 when a column is constant (nothing moves, so nothing moves together)."""
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
+    # A constant column leaves rounding noise of about 1e-16 of its level; it must not be read as movement.
+    return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

@@ -1,0 +1,127 @@
+"""The thesis's own averages (merritt2010 appendices E to J), kept beside the better ones.
+
+The thesis's scripts average *rows* of a log that has one row per write of 1460 bytes, so busy moments weigh more, and
+two of them estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). They are here so that
+the printed form can be compared; the rest of the project uses `performance`, `intervals` and `buffers`.
+
+Columns: time in s, RTT in microseconds and windows in bytes, as in the log of appendix C (MER-M15).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import positive, series
+from .buffers import FULL_PACKET_BYTES
+
+
+@dataclass(frozen=True)
+class DownloadAverages:
+    """One output row of appendix E, without the buffer size (MER-M17)."""
+
+    cwnd_both_bytes: float
+    cwnd_alone_bytes: float
+    throughput_both_bps: float
+    throughput_alone_bps: float
+    bdp_both_bytes: float
+    """Mean RTT times the downlink rate, both active."""
+
+
+def download_averages(
+    time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
+) -> DownloadAverages:
+    """Appendix E: row means before and after the upload joins; rows later than `split_s` are "both active"."""
+    time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
+    positive("downlink rate", downlink_bps)
+    both = time > split_s
+    if both.all() or not both.any():
+        raise ValueError(f"rows are needed on both sides of the split at {split_s} s")
+    cwnd_both, rtt_both = float(cwnd[both].mean()), float(rtt[both].mean())
+    cwnd_alone, rtt_alone = float(cwnd[~both].mean()), float(rtt[~both].mean())
+    return DownloadAverages(
+        cwnd_both_bytes=cwnd_both,
+        cwnd_alone_bytes=cwnd_alone,
+        throughput_both_bps=window_over_rtt_bps(cwnd_both, rtt_both),
+        throughput_alone_bps=window_over_rtt_bps(cwnd_alone, rtt_alone),
+        bdp_both_bytes=rtt_both / 8_000_000 * downlink_bps,
+    )
+
+
+@dataclass(frozen=True)
+class UploadAverages:
+    """One output row of appendix F, without the buffer size (MER-M18)."""
+
+    cwnd_bytes: float
+    throughput_bps: float
+    rtt_us: float
+
+
+def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
+    """Appendix F: row means over the whole upload."""
+    rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
+    if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
+        raise ValueError("RTT and window must be two columns of the same, non-zero length")
+    return UploadAverages(
+        float(cwnd.mean()), window_over_rtt_bps(float(cwnd.mean()), float(rtt.mean())), float(rtt.mean())
+    )
+
+
+def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
+    """The throughput estimate of appendices E and F: mean window over mean RTT, in bit/s."""
+    positive("RTT", rtt_us)
+    return cwnd_bytes * 8.0 / (rtt_us / 1e6)
+
+
+def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
+    """Appendix G: the largest logged window (MER-M19); fast-recovery inflation counts if it was logged (MER-A19)."""
+    cwnd = np.asarray(cwnd_bytes, dtype=np.float64)
+    if cwnd.size == 0:
+        raise ValueError("the log has no rows")
+    return float(cwnd.max())
+
+
+def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, uplink_bdp_bytes: int) -> int:
+    """Appendix H: eq 6.6 in whole packets, with the script's two integer divisions, which round down (MER-M20)."""
+    return ((max_cwnd_down_bytes - max_cwnd_up_bytes) // 2 - uplink_bdp_bytes) // int(FULL_PACKET_BYTES)
+
+
+@dataclass(frozen=True)
+class PerformanceRow:
+    """One output row of appendix I, without the buffer size (MER-M21)."""
+
+    net: float
+    down: float
+    up: float
+
+
+def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
+    """Appendix I: net and per-direction shares of the rates; the script never takes the minimum of eq 1.2 (MER-A08)."""
+    positive("downlink rate", downlink_bps)
+    positive("uplink rate", uplink_bps)
+    return PerformanceRow(
+        (down_bps + up_bps) / (downlink_bps + uplink_bps), down_bps / downlink_bps, up_bps / uplink_bps
+    )
+
+
+@dataclass(frozen=True)
+class RttVariability:
+    """One output row of appendix J, without the buffer size (MER-M22)."""
+
+    variance_us2: float
+    std_us: float
+
+
+def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
+    """Appendix J: population variance and standard deviation of the logged (smoothed) RTT from `start_s` on.
+
+    The log holds the kernel's smoothed RTT, which hides the faster part of the variation;
+    `intervals.rtt_moments_ms` gives the same of the RTTs of single packets.
+    """
+    time, rtt = series(time_s, rtt_us)
+    late = rtt[time >= start_s]
+    if late.size == 0:
+        raise ValueError(f"no row at or after {start_s} s")
+    return RttVariability(float(late.var()), float(late.std()))

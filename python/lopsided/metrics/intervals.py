@@ -1,0 +1,96 @@
+"""Means over any stretch of a run, from the sampled columns of the `samples` table.
+
+Two kinds of column are read. *Counters* (`delivered_bytes`, `acked_bytes`, ...) only grow; a difference of two readings
+is exact at sample times and interpolated between them. *Interval sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`)
+describe the sampling interval that just ended, so means over many intervals are exact and need no per-packet record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import Array, hold, positive, series, window
+
+
+def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
+    """Mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
+
+    `time_s` and `counter_bytes` are one column each, time in order. Outside the sampled range the counter is taken as
+    constant; a window that misses the range altogether raises ValueError. Source: MER-M02 with reading MER-A08.
+    """
+    time, counter = series(time_s, counter_bytes)
+    window(t0_s, t1_s)
+    if t1_s < time[0] or t0_s > time[-1]:
+        raise ValueError(f"the window {t0_s} s to {t1_s} s lies outside the samples ({time[0]} s to {time[-1]} s)")
+    start, end = np.interp([t0_s, t1_s], time, counter)
+    return float(end - start) * 8.0 / (t1_s - t0_s)
+
+
+def rate_series_bps(
+    time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float, step_s: float
+) -> tuple[Array, Array]:
+    """Rate over time of a byte counter: bin centres (s), mean rate per bin (bit/s); a last part-bin is dropped."""
+    time, counter = series(time_s, counter_bytes)
+    window(t0_s, t1_s)
+    positive("bin width", step_s)
+    bins = int(np.floor((t1_s - t0_s) / step_s + 1e-9))
+    if bins < 1:
+        raise ValueError(f"a bin of {step_s} s does not fit between {t0_s} s and {t1_s} s")
+    edges = t0_s + step_s * np.arange(bins + 1)
+    rate = np.diff(np.interp(edges, time, counter)) * 8.0 / step_s
+    return np.asarray(edges[:-1] + step_s / 2), np.asarray(rate)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean and population standard deviation of a measured quantity."""
+
+    count: float
+    mean: float
+    std: float
+
+
+def rtt_moments_ms(
+    time_s: ArrayLike,
+    rtt_count: ArrayLike,
+    rtt_sum_ms: ArrayLike,
+    rtt_sumsq_ms2: ArrayLike,
+    t0_s: float,
+    t1_s: float,
+) -> Moments:
+    """Mean and standard deviation in ms of the per-packet RTTs measured after `t0_s` and up to `t1_s`.
+
+    Each row describes the interval that ended at its time, so a row counts when its time lies in (t0, t1]. Exact when
+    the window starts on a sample. Raises ValueError when no RTT was measured in the window. Population form, as the
+    thesis's appendix J (MER-M22).
+    """
+    time, count, total, squares = series(time_s, rtt_count, rtt_sum_ms, rtt_sumsq_ms2)
+    window(t0_s, t1_s)
+    inside = (time > t0_s) & (time <= t1_s)
+    n = float(count[inside].sum())
+    if n == 0:
+        raise ValueError(f"no RTT was measured between {t0_s} s and {t1_s} s")
+    mean = float(total[inside].sum()) / n
+    variance = float(squares[inside].sum()) / n - mean * mean
+    return Moments(n, mean, float(np.sqrt(max(variance, 0.0))))
+
+
+def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
+    """Time-weighted mean of a state (a window, a queue length) that holds until the next sample, in its own unit."""
+    time, state = series(time_s, value)
+    window(t0_s, t1_s)
+    edges = np.concatenate(([t0_s], time[(time > t0_s) & (time < t1_s)], [t1_s]))
+    return float(np.dot(hold(time, state, edges[:-1]), np.diff(edges)) / (t1_s - t0_s))
+
+
+def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
+    """Largest sampled value in [t0, t1], same unit; a peak between two samples is missed (MER-M19)."""
+    time, state = series(time_s, value)
+    window(t0_s, t1_s)
+    inside = state[(time >= t0_s) & (time <= t1_s)]
+    if inside.size == 0:
+        raise ValueError(f"no sample between {t0_s} s and {t1_s} s")
+    return float(inside.max())

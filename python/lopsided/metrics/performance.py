@@ -1,0 +1,70 @@
+"""How well a line is used: the thesis's performance metric and its relatives.
+
+Models nothing; these are formulas on goodputs (bits per second of application data delivered at the receiver) and link
+rates (bits per second). Left out: any choice of the time window, which the caller makes (see `intervals`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import positive
+
+
+def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
+    """Downlink rate over uplink rate (merritt2010 eq 1.1; MER-M01)."""
+    positive("downlink rate", downlink_bps)
+    positive("uplink rate", uplink_bps)
+    return downlink_bps / uplink_bps
+
+
+def min_normalised_goodput(
+    goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
+) -> float:
+    """The smaller of the two goodputs, each as a share of its own link's rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
+
+    It treats both directions alike: on a 2400/196 line the net goodput hardly notices an upload that got nothing,
+    this does. Protocol headers keep it below 1 (about 0.96 with full Ethernet frames).
+    """
+    positive("downlink rate", downlink_bps)
+    positive("uplink rate", uplink_bps)
+    return min(goodput_down_bps / downlink_bps, goodput_up_bps / uplink_bps)
+
+
+def normalised_net_goodput(
+    goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
+) -> float:
+    """Both goodputs together over both rates together: 0 to 1 (merritt2010 appendix I, `netPerformance`; MER-M21)."""
+    positive("downlink rate", downlink_bps)
+    positive("uplink rate", uplink_bps)
+    return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
+
+
+def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
+    """One rate over another, for example a download beside an upload over the same download alone; 0.5 is "halved"."""
+    positive("reference rate", reference_bps)
+    return rate_bps / reference_bps
+
+
+def jain_index(rates: ArrayLike) -> float:
+    """Jain's fairness index of non-negative rates (any one unit): 1 when all are equal, 1/n when one has everything.
+
+    Raises ValueError for no rates, a negative rate, or all rates zero (the index is then undefined).
+    Source: Jain, Chiu, Hawe 1984; used by balakrishnan1999 section 3.2.
+    """
+    values = np.asarray(rates, dtype=np.float64).ravel()
+    if values.size == 0:
+        raise ValueError("Jain's index needs at least one rate")
+    if np.any(values < 0):
+        raise ValueError("Jain's index is for non-negative rates")
+    square_sum = float(np.dot(values, values))
+    if square_sum == 0:
+        raise ValueError("Jain's index is undefined when every rate is zero")
+    return float(values.sum()) ** 2 / (values.size * square_sum)
+
+
+def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
+    """Mean window of the download over that of the upload while both are active (MER-M27, after Heusse et al.)."""
+    positive("upload window", cwnd_up_bytes)
+    return cwnd_down_bytes / cwnd_up_bytes

@@ -1,0 +1,118 @@
+"""Is a rate's fluctuation periodic or irregular, and how deep does it go?
+
+merritt2010 section 5.1.3 sees by eye that two flows disturb each other "at random" with a small uplink buffer and
+periodically with a large one. Here that is measured in three independent ways: the height of the autocorrelation's
+first peak away from zero lag, the share of the variance in the strongest spectral line, and how regular the dips are.
+Left out: cause and direction of the disturbance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import Array, moving_mean, positive
+
+
+@dataclass(frozen=True)
+class Periodicity:
+    """How strongly a series repeats itself."""
+
+    strength: float
+    """Autocorrelation at its highest peak after it first fell below zero: near 1 periodic, near 0 irregular."""
+    period_s: float | None
+    """Lag of that peak; None when there is no peak within a third of the record."""
+    noise_level: float
+    """Three standard errors of an autocorrelation of white noise of this length; a strength below says nothing."""
+    line_share: float
+    """Share of the variance in the strongest spectral line and its two neighbours: 1 for one pure tone."""
+
+    @property
+    def periodic(self) -> bool:
+        """Strength above both the noise level and one quarter: a convention of this project, not of a source."""
+        return self.strength > max(self.noise_level, 0.25)
+
+
+def autocorrelation(value: ArrayLike) -> Array:
+    """Autocorrelation at lags 0 .. n-1 of a uniformly sampled series, mean removed, each lag over its own row count."""
+    x = np.asarray(value, dtype=np.float64)
+    if x.ndim != 1 or x.size < 2:
+        raise ValueError(f"autocorrelation needs one column of at least two rows, got shape {x.shape}")
+    x = x - x.mean()
+    spectrum = np.fft.rfft(x, 2 * x.size)
+    raw = np.fft.irfft(spectrum * np.conj(spectrum))[: x.size]
+    variance = float(np.dot(x, x)) / x.size
+    if variance <= 1e-18:
+        return np.zeros(x.size)
+    return np.asarray(raw / (variance * (x.size - np.arange(x.size))))
+
+
+def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:
+    """Measures how periodic a uniformly sampled series is; `step_s` is the time between rows.
+
+    `trend_s`: subtract a moving mean of this many seconds first, so that a slow drift does not hide a faster cycle.
+    Periods up to a third of the record can be found (three cycles must fit). A constant series has strength 0.
+    Limits: a sawtooth whose period itself wanders scores low although the eye may call it periodic.
+    """
+    positive("step", step_s)
+    x = np.asarray(value, dtype=np.float64)
+    if x.ndim != 1 or x.size < 12:
+        raise ValueError(f"periodicity needs one column of at least 12 rows, got shape {x.shape}")
+    x = x - (moving_mean(x, round(trend_s / step_s)) if trend_s else x.mean())
+    acf = autocorrelation(x)
+    longest = x.size // 3
+    peak = _first_peak(acf[: longest + 1])
+    power = np.abs(np.fft.rfft((x - x.mean()) * np.hanning(x.size))) ** 2
+    power[0] = 0.0
+    line = int(power.argmax())
+    total = float(power.sum())
+    return Periodicity(
+        strength=max(float(acf[peak]), 0.0) if peak else 0.0,
+        period_s=peak * step_s if peak else None,
+        noise_level=3.0 / float(np.sqrt(x.size - longest)),
+        line_share=float(power[max(line - 1, 0) : line + 2].sum()) / total if total > 0 else 0.0,
+    )
+
+
+def _first_peak(acf: Array) -> int | None:
+    """Row of the highest local maximum after the first fall below zero; None without one."""
+    below = np.flatnonzero(acf < 0)
+    if below.size == 0:
+        return None
+    inner = np.arange(max(int(below[0]), 1), acf.size - 1)
+    peaks = inner[(acf[inner] >= acf[inner - 1]) & (acf[inner] > acf[inner + 1])]
+    if peaks.size == 0:
+        return None
+    return int(peaks[acf[peaks].argmax()])
+
+
+@dataclass(frozen=True)
+class Dips:
+    """Stretches in which a rate is below a share of its reference."""
+
+    count: int
+    time_share: float
+    """Share of the time spent in dips, 0 to 1."""
+    mean_interval_s: float | None
+    """Mean time from the start of one dip to the next; None with fewer than two."""
+    interval_variation: float | None
+    """Standard deviation over mean of those times: 0 clockwork, about 1 random; None with fewer than three dips."""
+
+
+def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:
+    """Finds the dips of a uniformly sampled rate below `depth` times `reference` (the same unit as `rate`)."""
+    positive("step", step_s)
+    positive("reference rate", reference)
+    low = np.asarray(rate, dtype=np.float64) < depth * reference
+    if low.ndim != 1 or low.size == 0:
+        raise ValueError("dips needs one column with at least one row")
+    starts = np.flatnonzero(low & ~np.concatenate(([False], low[:-1]))) * step_s
+    gaps = np.diff(starts)
+    return Dips(
+        count=int(starts.size),
+        time_share=float(low.mean()),
+        mean_interval_s=float(gaps.mean()) if gaps.size else None,
+        interval_variation=float(gaps.std() / gaps.mean()) if gaps.size >= 2 else None,
+    )

@@ -1,0 +1,103 @@
+"""Do two congestion windows move together (in phase) or against each other (out of phase)?
+
+merritt2010 compares two traces by eye: opposite movement is out of phase, common movement in phase (MER-M24; the terms
+are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, which makes the obvious measures misleading: both grow
+most of the time, so that even unrelated windows mostly move in the same direction. Therefore two measures with chance
+taken out:
+
+- `correlation`: the windows' levels, their slow trend removed. It sees swings of a sawtooth's length.
+- `agreement`: the directions of movement (up or not) over `scale_s`, as Cohen's kappa, which is 0 for unrelated
+  movement however often each goes up. It sees whether both grow in the same moments, and is blind to amplitude.
+
+Limits: two sawtooths of different period have no phase; both measures are then near 0 and the verdict is `neither`. A
+window whose cycle is longer than the record gives a correlation that is one accident. Locked and accidental coincidence
+cannot be told apart from one record; repeat the run with other seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import Array, correlation, hold, moving_mean, positive, series, window
+
+Verdict = Literal["in phase", "out of phase", "neither"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How two windows move relative to each other."""
+
+    correlation: float
+    """Pearson correlation of the detrended levels: +1 together, -1 against each other."""
+    agreement: float
+    """Cohen's kappa of the directions of movement over `scale_s`: 1 always the same, 0 unrelated, below 0 opposed."""
+    best_lag_s: float
+    """Shift of the second window, within half the trend length, that makes the correlation largest (nearly: among equal
+    ones, as a periodic pair has many, the shortest)."""
+    best_correlation: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the mean of both measures, with a dead zone of 0.1 either side of zero (this project's convention)."""
+        score = (self.correlation + self.agreement) / 2.0
+        return "in phase" if score > 0.1 else "out of phase" if score < -0.1 else "neither"
+
+
+def window_phase(
+    time_a_s: ArrayLike,
+    cwnd_a: ArrayLike,
+    time_b_s: ArrayLike,
+    cwnd_b: ArrayLike,
+    t0_s: float,
+    t1_s: float,
+    *,
+    step_s: float = 0.1,
+    scale_s: float = 1.0,
+    trend_s: float = 30.0,
+) -> Phase:
+    """Compares two congestion windows (any unit) between two times.
+
+    Each window has its own time column; both are read as states that hold until the next row, on a grid of `step_s`.
+    `scale_s` should be a few round-trip times, `trend_s` a few sawtooth periods of the faster window. Raises ValueError
+    when the window is shorter than four scales.
+    """
+    window(t0_s, t1_s)
+    for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):
+        positive(name, value)
+    if t1_s - t0_s < 4 * scale_s:
+        raise ValueError(f"{t1_s - t0_s} s is too short to see movement over {scale_s} s")
+    grid = np.arange(t0_s, t1_s, step_s)
+    a, b = (_level(grid, time, cwnd) for time, cwnd in ((time_a_s, cwnd_a), (time_b_s, cwnd_b)))
+    width = round(trend_s / step_s)
+    flat_a, flat_b = a - moving_mean(a, width), b - moving_mean(b, width)
+    lag, best = _best_lag(flat_a, flat_b, min(width // 2, grid.size // 4))
+    return Phase(correlation(flat_a, flat_b), _agreement(a, b, round(scale_s / step_s)), lag * step_s, best)
+
+
+def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
+    time, value = series(time_s, cwnd)
+    return hold(time, value, grid)
+
+
+def _agreement(a: Array, b: Array, rows: int) -> float:
+    """Cohen's kappa of "grew over so many rows"; 0 when one of the two always or never grows."""
+    rows = max(rows, 1)
+    up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
+    share_a, share_b = float(up_a.mean()), float(up_b.mean())
+    expected = share_a * share_b + (1 - share_a) * (1 - share_b)
+    observed = float((up_a == up_b).mean())
+    return (observed - expected) / (1 - expected) if expected < 1 else 0.0
+
+
+def _best_lag(a: Array, b: Array, longest: int) -> tuple[int, float]:
+    """Lag in rows of `b` behind `a` with the largest correlation, and it; a longer lag must beat a shorter by 0.02."""
+    best_lag, best = 0, correlation(a, b)
+    for lag in range(1, longest + 1):
+        for signed, value in ((lag, correlation(a[:-lag], b[lag:])), (-lag, correlation(a[lag:], b[:-lag]))):
+            if value > best + 0.02:
+                best_lag, best = signed, value
+    return best_lag, best

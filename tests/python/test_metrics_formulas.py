@@ -1,0 +1,125 @@
+"""Closed-form metrics: performance, buffers and the thesis's own averages, against hand-worked or published numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from lopsided import metrics
+
+
+def test_performance_is_the_worse_direction() -> None:
+    # 1200 of 2400 is one half, 49 of 196 is one quarter: the uplink decides.
+    assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
+    # The net goodput of the same run hardly sees the starved upload: 1249 of 2596.
+    assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
+    assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
+    with pytest.raises(ValueError, match="uplink rate"):
+        metrics.min_normalised_goodput(1.0, 1.0, 1.0, 0.0)
+
+
+def test_jain_index_from_equal_to_all_to_one() -> None:
+    assert metrics.jain_index([3.0, 3.0, 3.0, 3.0]) == pytest.approx(1.0)
+    assert metrics.jain_index([5.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert metrics.jain_index([1.0, 2.0]) == pytest.approx(9 / 10)
+    assert metrics.jain_index([1e6, 2e6]) == pytest.approx(metrics.jain_index([1.0, 2.0]))
+    for bad in ([], [0.0, 0.0], [1.0, -1.0]):
+        with pytest.raises(ValueError):
+            metrics.jain_index(bad)
+
+
+def test_ratios() -> None:
+    assert metrics.throughput_ratio(1.1e6, 2.2e6) == pytest.approx(0.5)
+    assert metrics.cwnd_efficiency_ratio(60_000, 15_000) == pytest.approx(4.0)
+    with pytest.raises(ValueError):
+        metrics.throughput_ratio(1.0, 0.0)
+
+
+def test_buffer_rules() -> None:
+    # 2.4 Mbit/s for 200 ms is 60 kB, 40 full packets; four flows halve it.
+    assert metrics.bandwidth_delay_product_bytes(2.4e6, 0.2) == pytest.approx(60_000)
+    assert metrics.one_bdp_buffer_packets(2.4e6, 0.2) == pytest.approx(40)
+    assert metrics.many_flow_buffer_packets(2.4e6, 0.2, 4) == pytest.approx(20)
+    with pytest.raises(ValueError, match="flows"):
+        metrics.many_flow_buffer_packets(2.4e6, 0.2, 0)
+
+
+@pytest.mark.parametrize(
+    ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
+    # The published estimates (table 6.2) and RTTs (table 6.1), and the window differences they imply (MER-M08).
+    [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
+)
+def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:
+    assert metrics.window_difference_for_bound_bytes(packets, rtt_s, uplink_bps) == pytest.approx(difference_bytes)
+    bound = metrics.uplink_buffer_bound_packets(difference_bytes + 9_000, 9_000, rtt_s, uplink_bps)
+    assert bound == pytest.approx(packets)
+
+
+def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
+    # Eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT (eq 6.5): just below it the rule says out of phase.
+    w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
+    bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
+    for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
+        delay_s = rtt_s + metrics.drain_time_s(packets, uplink_bps)
+        assert metrics.two_way_phase(w_down, w_up, metrics.bandwidth_delay_product_bytes(uplink_bps, delay_s)) == phase
+
+
+def test_drain_time_is_linear_in_packets() -> None:
+    assert metrics.drain_time_s(5, 196e3) == pytest.approx(0.306, abs=5e-4)
+    assert metrics.drain_time_s(50, 196e3) == pytest.approx(3.061, abs=5e-4)
+
+
+def test_diagonal_crossing_is_interpolated() -> None:
+    sizes = np.arange(5.0, 55.0, 5.0)
+    # estimate = 30 - size / 2 meets the diagonal at 20.
+    crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
+    assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
+    # Between two measured sizes: estimate 18 everywhere.
+    assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
+
+
+def test_diagonal_crossing_without_and_with_several() -> None:
+    sizes = np.array([5.0, 10.0, 15.0, 20.0])
+    above = metrics.diagonal_crossing(sizes, sizes + 4)
+    below = metrics.diagonal_crossing(sizes, sizes - 4)
+    assert (above.packets, above.side, below.packets, below.side) == (None, "above", None, "below")
+    # Down, up and down again: the first fall is the threshold, but all three are reported.
+    wavy = metrics.diagonal_crossing(sizes, sizes + np.array([2.0, -2.0, 2.0, -2.0]))
+    assert wavy.packets == pytest.approx(7.5)
+    assert wavy.every == pytest.approx((7.5, 12.5, 17.5))
+    with pytest.raises(ValueError, match="increase"):
+        metrics.diagonal_crossing([5, 5], [6, 4])
+
+
+def test_appendix_download_averages_split_by_rows() -> None:
+    time = [0.0, 1.0, 2.0, 3.0]
+    averages = metrics.download_averages(time, [100e3, 100e3, 400e3, 600e3], [10e3, 20e3, 30e3, 50e3], 1.0, 2.4e6)
+    assert averages.cwnd_alone_bytes == 15e3 and averages.cwnd_both_bytes == 40e3
+    assert averages.throughput_alone_bps == pytest.approx(15e3 * 8 / 0.1)
+    assert averages.throughput_both_bps == pytest.approx(40e3 * 8 / 0.5)
+    assert averages.bdp_both_bytes == pytest.approx(2.4e6 * 0.5 / 8)
+    with pytest.raises(ValueError, match="split"):
+        metrics.download_averages(time, time, time, 9.0, 1.0)
+
+
+def test_appendix_uploads_maxima_and_performance() -> None:
+    upload = metrics.upload_averages([1e6, 3e6], [8e3, 16e3])
+    assert (upload.cwnd_bytes, upload.rtt_us, upload.throughput_bps) == (12e3, 2e6, pytest.approx(48e3))
+    assert metrics.maximum_cwnd_bytes([1.0, 7.0, 3.0]) == 7.0
+    row = metrics.performance_row(1.2e6, 98e3, 2.4e6, 196e3)
+    assert (row.down, row.up, row.net) == (pytest.approx(0.5), pytest.approx(0.5), pytest.approx(0.5))
+
+
+def test_appendix_estimate_rounds_down_twice() -> None:
+    # (60_801 // 2 - 4_900) // 1500: 30_400 - 4_900 = 25_500, which is exactly 17 packets.
+    assert metrics.estimated_buffer_packets(70_801, 10_000, 4_900) == 17
+    assert metrics.estimated_buffer_packets(70_799, 10_000, 4_900) == 16
+    # Python's integer division rounds towards minus infinity.
+    assert metrics.estimated_buffer_packets(10_000, 10_000, 100) == -1
+
+
+def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
+    spread = metrics.rtt_variability([0, 1, 2, 3], [9e9, 100.0, 300.0, 500.0], 1.0)
+    assert spread.variance_us2 == pytest.approx(80_000 / 3)
+    assert spread.std_us == pytest.approx(math.sqrt(80_000 / 3))
