@@ -1,0 +1,198 @@
+//! A sink that writes what passes some points of a world to a pcapng file.
+//!
+//! A file should hold what one observer could have seen: one host, or the two directions of one link. Put the two ends of a
+//! path into one file and every packet appears twice, which trace tools take for retransmissions.
+
+use crate::pcapng::{self, Direction, PacketBlock};
+use lopsided_core::{BitRate, Event, Interest, NodeId, Packet, Sink, Span, Time, wire};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A point of capture; it becomes an interface of the file.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    name: String,
+    node: NodeId,
+    point: Point,
+    speed: Option<BitRate>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Point {
+    Host,
+    Link { drops: bool },
+}
+
+impl Tap {
+    /// What a host sends and receives.
+    pub fn host(name: impl Into<String>, node: NodeId) -> Tap {
+        Tap { name: name.into(), node, point: Point::Host, speed: None }
+    }
+
+    /// What leaves the queue of one direction of a link, at the moment it leaves.
+    pub fn link(name: impl Into<String>, node: NodeId, rate: Option<BitRate>) -> Tap {
+        Tap { name: name.into(), node, point: Point::Link { drops: false }, speed: rate }
+    }
+
+    /// Also what the link loses, with the reason as a comment on the packet. A trace tool cannot tell such a packet from one
+    /// that went through, so its analysis will count the retransmission as needless.
+    #[must_use]
+    pub fn with_drops(self) -> Tap {
+        match self.point {
+            Point::Host => self,
+            Point::Link { .. } => Tap { point: Point::Link { drops: true }, ..self },
+        }
+    }
+}
+
+/// Writes a capture while the run goes on. Clones share the file: give one to the run and call [`Capture::finish`] on the other.
+#[derive(Clone)]
+pub struct Capture {
+    interest: Interest,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    out: Box<dyn Write + Send>,
+    taps: Vec<Tap>,
+    /// In order of time; what came first among equals comes first.
+    pending: VecDeque<Record>,
+    /// How much later than others a tap may report an event.
+    lateness: Span,
+    newest: Time,
+    written: u64,
+    failed: Option<io::Error>,
+}
+
+/// A packet waiting for those that may yet come before it.
+struct Record {
+    at: Time,
+    tap: usize,
+    packet_id: u64,
+    direction: Option<Direction>,
+    octets: Vec<u8>,
+    original_len: u32,
+    comment: Option<String>,
+}
+
+impl Capture {
+    /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for links at
+    /// most the longest propagation delay, since a link replays its departures when it is next touched.
+    pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Span) -> Capture {
+        let is_link = |tap: &Tap| matches!(tap.point, Point::Link { .. });
+        let interest = Interest {
+            hosts: taps.iter().any(|tap| tap.point == Point::Host),
+            queues: taps.iter().any(is_link),
+            drops: taps.iter().any(|tap| tap.point == Point::Link { drops: true }),
+        };
+        let mut shared = Shared {
+            out: Box::new(out),
+            taps,
+            pending: VecDeque::new(),
+            lateness,
+            newest: Time::ZERO,
+            written: 0,
+            failed: None,
+        };
+        shared.failed = shared.begin().err();
+        Capture { interest, shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Writes what is still waiting and says how many packets the file holds, or what went wrong first.
+    pub fn finish(&self) -> io::Result<u64> {
+        let mut shared = self.lock();
+        shared.write_before(Time::MAX);
+        match shared.failed.take() {
+            Some(error) => Err(error),
+            None => shared.out.flush().map(|()| shared.written),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Capture {
+    fn interest(&self) -> Interest {
+        self.interest
+    }
+
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        self.lock().record(at, node, event);
+    }
+}
+
+impl Shared {
+    fn begin(&mut self) -> io::Result<()> {
+        pcapng::write_section(&mut self.out)?;
+        self.taps.iter().try_for_each(|tap| pcapng::write_interface(&mut self.out, &tap.name, tap.speed))
+    }
+
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        let Some(tap) = self.taps.iter().position(|tap| tap.node == node) else { return };
+        match (self.taps[tap].point, event) {
+            (Point::Host, Event::Sent(packet)) => self.keep(at, tap, packet, Some(Direction::Outbound), None),
+            (Point::Host, Event::Received(packet)) => self.keep(at, tap, packet, Some(Direction::Inbound), None),
+            (Point::Link { .. }, Event::Dequeued { packet, .. }) => self.keep(at, tap, packet, None, None),
+            (Point::Link { drops: true }, Event::Dropped { packet, why }) => {
+                let comment = format!("dropped: {}", why.name());
+                match self.find(at, tap, packet.id) {
+                    Some(record) => record.comment = Some(comment),
+                    None => self.keep(at, tap, packet, None, Some(comment)),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A packet that left the queue at this instant and was then lost on the medium is one record, not two.
+    fn find(&mut self, at: Time, tap: usize, packet_id: u64) -> Option<&mut Record> {
+        let same_instant = self.pending.iter_mut().rev().take_while(|record| record.at >= at);
+        same_instant.into_iter().find(|record| record.tap == tap && record.packet_id == packet_id)
+    }
+
+    fn keep(&mut self, at: Time, tap: usize, packet: &Packet, direction: Option<Direction>, comment: Option<String>) {
+        debug_assert!(at + self.lateness >= self.newest, "reported at {at:?}, too late after {:?}", self.newest);
+        let octets = if packet.payload.bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
+        let original_len = packet.size().get() as u32;
+        let record = Record { at, tap, packet_id: packet.id, direction, octets, original_len, comment };
+        let later = self.pending.iter().rev().take_while(|other| other.at > at).count();
+        self.pending.insert(self.pending.len() - later, record);
+        self.newest = self.newest.max(at);
+        self.write_before(self.newest - self.lateness);
+    }
+
+    /// Nothing from before `until` can come any more: those records go out.
+    fn write_before(&mut self, until: Time) {
+        while self.pending.front().is_some_and(|record| record.at < until) {
+            let Some(record) = self.pending.pop_front() else { break };
+            if self.failed.is_none() {
+                self.failed = self.write(&record).err();
+            }
+        }
+    }
+
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        let packet = PacketBlock {
+            interface: record.tap as u32,
+            at: record.at,
+            direction: record.direction,
+            octets: &record.octets,
+            original_len: record.original_len,
+            comment: record.comment.as_deref(),
+        };
+        pcapng::write_packet(&mut self.out, &packet)?;
+        self.written += 1;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shared = self.lock();
+        f.debug_struct("Capture").field("taps", &shared.taps).field("written", &shared.written).finish()
+    }
+}

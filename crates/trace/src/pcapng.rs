@@ -1,0 +1,108 @@
+//! The pcapng file format (draft-ietf-opsawg-pcapng), as much as writing needs: one section, interfaces with nanosecond
+//! stamps, packets with a direction and a comment.
+//!
+//! Interfaces carry raw IP (LINKTYPE_RAW): the frames of a simulated line have no addresses that could be shown.
+
+use lopsided_core::{BitRate, Time};
+use std::io::{self, Write};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const LINKTYPE_RAW: u16 = 101;
+
+const COMMENT: u16 = 1;
+const PACKET_FLAGS: u16 = 2;
+const INTERFACE_NAME: u16 = 2;
+const INTERFACE_SPEED: u16 = 8;
+const INTERFACE_TIME_RESOLUTION: u16 = 9;
+const SECTION_APPLICATION: u16 = 4;
+
+/// Which way a packet passed an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Inbound = 1,
+    Outbound = 2,
+}
+
+pub(crate) fn write_section(out: &mut dyn Write) -> io::Result<()> {
+    let mut body = Vec::new();
+    body.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
+    body.extend_from_slice(&[1, 0, 0, 0]);
+    // The section's length is not known while it is written.
+    body.extend_from_slice(&u64::MAX.to_le_bytes());
+    option(&mut body, SECTION_APPLICATION, concat!("lopsided ", env!("CARGO_PKG_VERSION")).as_bytes());
+    end_of_options(&mut body);
+    block(out, SECTION_HEADER, &body)
+}
+
+/// Describes the next interface; they are numbered from zero in the order of these calls.
+pub(crate) fn write_interface(out: &mut dyn Write, name: &str, speed: Option<BitRate>) -> io::Result<()> {
+    let mut body = Vec::new();
+    body.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
+    body.extend_from_slice(&[0, 0]);
+    // No limit to the captured length.
+    body.extend_from_slice(&0u32.to_le_bytes());
+    option(&mut body, INTERFACE_NAME, name.as_bytes());
+    if let Some(speed) = speed {
+        option(&mut body, INTERFACE_SPEED, &speed.as_bps().to_le_bytes());
+    }
+    option(&mut body, INTERFACE_TIME_RESOLUTION, &[9]);
+    end_of_options(&mut body);
+    block(out, INTERFACE_DESCRIPTION, &body)
+}
+
+/// One packet as it is written.
+#[derive(Debug)]
+pub(crate) struct PacketBlock<'a> {
+    pub interface: u32,
+    pub at: Time,
+    pub direction: Option<Direction>,
+    /// What was kept of the packet, from its beginning.
+    pub octets: &'a [u8],
+    pub original_len: u32,
+    pub comment: Option<&'a str>,
+}
+
+pub(crate) fn write_packet(out: &mut dyn Write, packet: &PacketBlock<'_>) -> io::Result<()> {
+    let mut body = Vec::with_capacity(packet.octets.len() + 64);
+    let nanos = packet.at.as_nanos();
+    for word in [packet.interface, (nanos >> 32) as u32, nanos as u32, packet.octets.len() as u32, packet.original_len]
+    {
+        body.extend_from_slice(&word.to_le_bytes());
+    }
+    body.extend_from_slice(packet.octets);
+    pad(&mut body);
+    if let Some(direction) = packet.direction {
+        option(&mut body, PACKET_FLAGS, &(direction as u32).to_le_bytes());
+    }
+    if let Some(comment) = packet.comment {
+        option(&mut body, COMMENT, comment.as_bytes());
+    }
+    end_of_options(&mut body);
+    block(out, ENHANCED_PACKET, &body)
+}
+
+fn block(out: &mut dyn Write, kind: u32, body: &[u8]) -> io::Result<()> {
+    let total = (body.len() + 12) as u32;
+    out.write_all(&kind.to_le_bytes())?;
+    out.write_all(&total.to_le_bytes())?;
+    out.write_all(body)?;
+    out.write_all(&total.to_le_bytes())
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend_from_slice(&code.to_le_bytes());
+    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    body.extend_from_slice(value);
+    pad(body);
+}
+
+fn end_of_options(body: &mut Vec<u8>) {
+    body.extend_from_slice(&[0, 0, 0, 0]);
+}
+
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}

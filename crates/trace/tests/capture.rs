@@ -1,0 +1,192 @@
+//! Captures are written, read back, and shown to tshark.
+
+mod common;
+
+use common::{CLIENT, SERVER, SharedFile, download_seen_by_the_server, is_dropped, leaves_queue, millis, packet};
+use lopsided_core::packet::Flags;
+use lopsided_core::{DropReason, Event, NodeId, Packet, Sink, Span, Time, wire};
+use lopsided_trace::{Capture, FlowTable, Tap, TraceRead, read};
+use proptest::prelude::*;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+#[test]
+fn a_host_capture_reads_back_packet_for_packet() {
+    let story = download_seen_by_the_server();
+    let file = capture_of(&story);
+    let mut seen = Vec::new();
+    let done = read(&file[..], |at, packet| seen.push((at, wire::encode(packet)))).expect("our own file");
+    assert_eq!(done, TraceRead { packets: story.len() as u64, passed_over: 0 });
+    let told: Vec<_> = story.iter().map(|(at, _, packet)| (*at, wire::encode(packet))).collect();
+    assert_eq!(seen, told);
+}
+
+#[test]
+fn the_flow_table_tells_the_story_of_the_download() {
+    let mut table = FlowTable::default();
+    read(&capture_of(&download_seen_by_the_server())[..], |at, packet| table.observe(at, packet))
+        .expect("our own file");
+    let summaries = table.summaries();
+    let [download] = &summaries[..] else { panic!("one direction carried data: {summaries:?}") };
+    assert_eq!((download.data_segments, download.data_bytes), (4, 4 * 1448));
+    assert_eq!((download.retransmitted_segments, download.retransmitted_bytes), (1, 1448));
+    assert_eq!(download.acked_bytes, 3 * 1448);
+    assert_eq!(download.active, Span::from_millis(250));
+    assert_eq!(download.goodput_bps(), 3.0 * 1448.0 * 8.0 / 0.25);
+    // The first segment took 25 ms, the third 250 ms behind the hole; the second was retransmitted and says nothing.
+    assert_eq!(download.rtt.samples, 2);
+    assert_eq!((download.rtt.min, download.rtt.max), (Span::from_millis(25), Span::from_millis(250)));
+    assert!((download.rtt.mean_ms() - 137.5).abs() < 1e-9 && (download.rtt.std_ms() - 112.5).abs() < 1e-9);
+}
+
+#[test]
+fn late_reports_of_a_link_are_put_in_order() {
+    let (down, up) = (NodeId(4), NodeId(5));
+    let file = SharedFile::default();
+    let taps = vec![Tap::link("r1-r2.down", down, None), Tap::link("r1-r2.up", up, None)];
+    let mut capture = Capture::new(file.clone(), taps, Span::from_millis(10));
+    let reports = [(up, 5), (up, 12), (down, 4), (down, 7), (up, 14), (down, 14), (down, 20)];
+    for (id, (node, at)) in reports.into_iter().enumerate() {
+        leaves_queue(&mut capture, millis(at), node, &packet(id as u64, SERVER, millis(at), Flags::ACK, (1, 1), 100));
+    }
+    assert_eq!(capture.finish().expect("memory does not fail"), reports.len() as u64);
+    let mut order = Vec::new();
+    read(&file.bytes()[..], |at, packet| order.push((at, packet.id))).expect("our own file");
+    let expected = [(4, 2), (5, 0), (7, 3), (12, 1), (14, 4), (14, 5), (20, 6)];
+    assert_eq!(order, expected.map(|(at, id)| (millis(at), id)));
+}
+
+#[test]
+fn losses_of_a_link_carry_their_reason_once() {
+    let node = NodeId(4);
+    let file = SharedFile::default();
+    let mut capture = Capture::new(file.clone(), vec![Tap::link("line", node, None).with_drops()], Span::ZERO);
+    let [refused, lost, through] =
+        [1, 2, 3].map(|id| packet(id, SERVER, millis(id), Flags::ACK, (id as u32 * 100, 1), 100));
+    is_dropped(&mut capture, millis(1), node, &refused, DropReason::QueueFull);
+    leaves_queue(&mut capture, millis(2), node, &lost);
+    is_dropped(&mut capture, millis(2), node, &lost, DropReason::RandomLoss);
+    leaves_queue(&mut capture, millis(3), node, &through);
+    assert_eq!(capture.finish().expect("memory does not fail"), 3);
+    let text = String::from_utf8_lossy(&file.bytes()).into_owned();
+    assert_eq!(text.matches("dropped: ").count(), 2);
+    assert!(text.contains("dropped: queue_full") && text.contains("dropped: random_loss"));
+}
+
+#[test]
+fn what_is_not_tapped_is_not_written() {
+    let mut capture = Capture::new(SharedFile::default(), vec![Tap::host("server", SERVER)], Span::ZERO);
+    let stray = packet(1, CLIENT, Time::ZERO, Flags::SYN, (0, 0), 0);
+    capture.record(Time::ZERO, CLIENT, &Event::Sent(&stray));
+    is_dropped(&mut capture, Time::ZERO, SERVER, &stray, DropReason::NoSocket);
+    assert_eq!(capture.finish().expect("memory does not fail"), 0);
+}
+
+#[test]
+fn a_full_disk_is_reported_at_the_end() {
+    struct FullDisk;
+    impl Write for FullDisk {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut capture = Capture::new(FullDisk, vec![Tap::host("server", SERVER)], Span::ZERO);
+    record_host(&mut capture, &download_seen_by_the_server());
+    assert_eq!(capture.finish().expect_err("the disk is full").kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn reads_ethernet_frames_of_the_older_format_and_passes_over_other_protocols() {
+    let ip = wire::encode(&packet(9, SERVER, Time::ZERO, Flags::ACK, (1, 1), 10));
+    let [plain, tagged, arp] = [&[0x08, 0x00][..], &[0x81, 0x00, 0, 5, 0x08, 0x00], &[0x08, 0x06]];
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65535, 1] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    for (second, ether_type) in [(1, plain), (2, tagged), (3, arp)] {
+        let frame = [&[0; 12], ether_type, &ip].concat();
+        for word in [second, 500_000u32, frame.len() as u32, frame.len() as u32] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&frame);
+    }
+    let mut times = Vec::new();
+    let done = read(&file[..], |at, packet| times.push((at, packet.id))).expect("a well-formed file");
+    assert_eq!(done, TraceRead { packets: 2, passed_over: 1 });
+    assert_eq!(times, [(millis(1500), 9), (millis(2500), 9)]);
+}
+
+#[test]
+fn a_file_that_ends_in_the_middle_is_an_error() {
+    let file = capture_of(&download_seen_by_the_server());
+    assert!(read(&file[..file.len() - 5], |_, _| {}).is_err());
+    assert!(read(&b"not a capture at all, only text"[..], |_, _| {}).is_err());
+}
+
+/// tshark must find nothing malformed, agree about the directions and times, and flag only what happened in the story.
+#[test]
+fn tshark_reads_a_capture_without_complaint() {
+    if Command::new("tshark").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: no tshark here");
+        return;
+    }
+    let file = capture_of(&download_seen_by_the_server());
+    assert_eq!(tshark(&file, "_ws.malformed || _ws.expert.severity >= 8388608", "frame.number"), "");
+    assert_eq!(tshark(&file, "ip.checksum.status == 0 || tcp.len > 1448", "frame.number"), "");
+    assert_eq!(tshark(&file, "frame.number == 7", "frame.time_epoch"), "0.045000000\n");
+    assert_eq!(
+        tshark(&file, "frame.interface_name == \"server\" && frame.packet_flags_direction == 1", "tcp.stream")
+            .lines()
+            .count(),
+        6
+    );
+    assert_eq!(tshark(&file, "tcp.analysis.flags", "frame.number"), "8\n9\n", "a duplicate ACK and a retransmission");
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut file = capture_of(&download_seen_by_the_server());
+        for (at, octet) in damage {
+            let at = at.index(file.len());
+            file[at] = octet;
+        }
+        let mut table = FlowTable::default();
+        let _ = read(&file[..], |at, packet| table.observe(at, packet));
+        let _ = table.summaries();
+    }
+}
+
+fn capture_of(story: &[(Time, bool, Packet)]) -> Vec<u8> {
+    let file = SharedFile::default();
+    let mut capture = Capture::new(file.clone(), vec![Tap::host("server", SERVER)], Span::ZERO);
+    record_host(&mut capture, story);
+    assert_eq!(capture.finish().expect("memory does not fail"), story.len() as u64);
+    file.bytes()
+}
+
+fn record_host(capture: &mut Capture, story: &[(Time, bool, Packet)]) {
+    for (at, outbound, packet) in story {
+        let event = if *outbound { Event::Sent(packet) } else { Event::Received(packet) };
+        capture.record(*at, SERVER, &event);
+    }
+}
+
+fn tshark(file: &[u8], filter: &str, field: &str) -> String {
+    let options = ["-o", "ip.check_checksum:TRUE", "-Tfields"];
+    let mut child = Command::new("tshark")
+        .args(["-r", "-", "-Y", filter, "-e", field])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("tshark is here");
+    child.stdin.take().expect("a pipe").write_all(file).expect("tshark reads");
+    let output = child.wait_with_output().expect("tshark ends");
+    assert!(output.status.success(), "tshark refused {filter}");
+    String::from_utf8(output.stdout).expect("tshark writes text")
+}

@@ -1,0 +1,108 @@
+//! A conversation told by hand, and a place for captures to be written to.
+
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{Bytes, DropReason, Ecn, Event, FlowId, HostAddr, NodeId, Packet, Payload, Seq, Sink, Span, Time};
+use lopsided_core::{Transport, packet};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+pub const SERVER: NodeId = NodeId(0);
+pub const CLIENT: NodeId = NodeId(1);
+const MSS: u32 = 1448;
+const PORTS: (u16, u16) = (5201, 40000);
+
+/// A file in memory that outlives the capture.
+#[derive(Clone, Default)]
+pub struct SharedFile(Arc<Mutex<Vec<u8>>>);
+
+impl SharedFile {
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().expect("no writer panicked").clone()
+    }
+}
+
+impl Write for SharedFile {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no writer panicked").write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub fn millis(at: u64) -> Time {
+    Time::ZERO + Span::from_millis(at)
+}
+
+/// One packet of the conversation; `seq` and `ack` count from the initial sequence numbers.
+pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u32), len: u32) -> Packet {
+    let (server, client) = (HostAddr(0x0a00_0001), HostAddr(0x0a00_0102));
+    let initial = |node| Seq::new(if node == SERVER { 0xffff_f000 } else { 77 });
+    let peer = if from == SERVER { CLIENT } else { SERVER };
+    let syn = flags.has(Flags::SYN);
+    let now = (at.as_nanos() / 1_000_000) as u32;
+    let header = TcpHeader {
+        src_port: if from == SERVER { PORTS.0 } else { PORTS.1 },
+        dst_port: if from == SERVER { PORTS.1 } else { PORTS.0 },
+        seq: initial(from) + seq,
+        ack: if flags.has(Flags::ACK) { initial(peer) + ack } else { Seq::default() },
+        flags,
+        window: 65535,
+        options: TcpOptions {
+            mss: syn.then_some(1460),
+            window_scale: syn.then_some(7),
+            sack_permitted: syn,
+            timestamps: Some(Timestamps { value: 1000 + now, echo: 0 }),
+            sack: packet::SackBlocks::default(),
+        },
+    };
+    Packet {
+        id,
+        sent_at: at,
+        flow: FlowId(0),
+        src: if from == SERVER { server } else { client },
+        dst: if from == SERVER { client } else { server },
+        ecn: Ecn::NotCapable,
+        dscp: 0,
+        ttl: 64,
+        transport: Transport::Tcp(header),
+        payload: Payload::synthetic(len),
+    }
+}
+
+/// As the server sees it: a handshake, three segments of which the second is lost and sent again, and the close.
+pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
+    let ack = Flags::ACK;
+    let (one, two, three) = (1 + MSS, 1 + 2 * MSS, 1 + 3 * MSS);
+    let story = [
+        (0, CLIENT, Flags::SYN, (0, 0), 0),
+        (0, SERVER, Flags::SYN.with(ack), (0, 1), 0),
+        (20, CLIENT, ack, (1, 1), 0),
+        (20, SERVER, ack, (1, 1), MSS),
+        (20, SERVER, ack, (one, 1), MSS),
+        (20, SERVER, ack, (two, 1), MSS),
+        (45, CLIENT, ack, (1, one), 0),
+        (46, CLIENT, ack, (1, one), 0),
+        (250, SERVER, ack, (one, 1), MSS),
+        (270, CLIENT, ack, (1, three), 0),
+        (271, SERVER, ack.with(Flags::FIN), (three, 1), 0),
+        (291, CLIENT, ack.with(Flags::FIN), (1, three + 1), 0),
+        (291, SERVER, ack, (three + 1, 2), 0),
+    ];
+    let packets = story.into_iter().zip(1..);
+    packets
+        .map(|((at, from, flags, numbers, len), id)| {
+            (millis(at), from == SERVER, packet(id, from, millis(at), flags, numbers, len))
+        })
+        .collect()
+}
+
+pub fn leaves_queue(sink: &mut dyn Sink, at: Time, node: NodeId, packet: &Packet) {
+    let sojourn = Span::ZERO;
+    sink.record(at, node, &Event::Dequeued { packet, backlog_packets: 0, backlog_bytes: Bytes::ZERO, sojourn });
+}
+
+pub fn is_dropped(sink: &mut dyn Sink, at: Time, node: NodeId, packet: &Packet, why: DropReason) {
+    sink.record(at, node, &Event::Dropped { packet, why });
+}
