@@ -1,0 +1,46 @@
+# The laboratory's commands. `make help` lists them; each brings what it needs and is quick when nothing changed.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+# The same interpreter for every build, so that cargo does not take it for a change.
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test bench clean
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+DEVELOP := .venv/bin/maturin develop --release --quiet
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+install: .venv/.installed ## only install: afterwards .venv/bin/lopsided runs
+
+demo: .venv/.installed ## install everything and re-run the buffer-sizing study merritt2010
+	@.venv/bin/lopsided reproduce merritt2010
+
+test: .venv/.checkers ## install everything and run every test
+	@tools/test
+
+bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
+	@tools/setup bench
+	@.venv/bin/python bench/run.py
+
+clean: ## remove what was built and installed here
+	rm -rf target .venv
+
+# Each stamp lies in the environment that it tells of, and goes with it.
+.venv/.maturin: tools/setup
+	@echo "Setting up"
+	@tools/setup
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	@touch $@
+
+.venv/.installed: .venv/.maturin pyproject.toml $(RUST_SOURCES)
+	@echo "Building the simulator and installing the Python packages"
+	@$(DEVELOP)
+	@touch $@
+
+.venv/.checkers: pyproject.toml tools/setup | .venv/.installed
+	@tools/setup test
+	@$(DEVELOP) --extras dev
+	@touch $@
