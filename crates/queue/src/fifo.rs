@@ -61,6 +61,10 @@ impl Fifo {
         &self.room
     }
 
+    pub fn drops_from_front(&self) -> bool {
+        self.drop == DropFrom::Front
+    }
+
     /// Takes the packet in if there is room or room can be made, and says whether it did. `size` is the packet's.
     #[inline]
     pub fn offer(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) -> bool {

@@ -45,15 +45,15 @@ pub struct QueueSample {
 }
 
 impl QueueStats {
-    /// A packet was taken in at `now`.
+    /// A packet was offered to the queue at `now`, and this is the backlog since: it, or others, may have been dropped.
     #[inline]
-    pub fn entered(&mut self, now: Time, size: Bytes) {
-        self.backlog.packets += 1;
-        self.backlog.bytes += size;
-        self.max_packets = self.max_packets.max(self.backlog.packets);
-        self.max_bytes = self.max_bytes.max(self.backlog.bytes.get());
-        self.area_packets = self.area_packets.wrapping_sub(now.as_nanos());
-        self.area_bytes = self.area_bytes.wrapping_sub(octet_nanos(now, size));
+    pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
+        self.came(now, size);
+        if self.backlog != backlog {
+            self.settle(now, backlog);
+        }
+        self.max_packets = self.max_packets.max(backlog.packets);
+        self.max_bytes = self.max_bytes.max(backlog.bytes.get());
     }
 
     /// A packet left for the line at `now`, having waited since `since`.
@@ -68,34 +68,24 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// A packet came and left at once: the same as [`QueueStats::entered`] and [`QueueStats::left`] at one instant, to an
-    /// empty queue.
+    /// Brings the books in line with a discipline that dropped packets on its own account, at `now`.
     #[inline]
-    pub fn passed(&mut self, size: Bytes) {
-        debug_assert_eq!(self.backlog.packets, 0);
-        self.max_packets = self.max_packets.max(1);
-        self.max_bytes = self.max_bytes.max(size.get());
-        self.sent_packets += 1;
-        self.sent_bytes += size.get();
-        self.sojourns.add(Span::ZERO);
-    }
-
-    /// An arriving packet was refused.
-    pub fn refused(&mut self, size: Bytes) {
-        self.dropped_packets += 1;
-        self.dropped_bytes += size.get();
-    }
-
-    /// Brings the books in line with a discipline that may have dropped packets on its own account.
-    #[inline]
-    pub fn reconcile(&mut self, now: Time, backlog: Backlog) {
-        if backlog != self.backlog {
+    pub fn settle(&mut self, now: Time, backlog: Backlog) {
+        if self.backlog != backlog {
             let packets = self.backlog.packets - backlog.packets;
             let bytes = self.backlog.bytes - backlog.bytes;
             self.gone(now, packets, bytes);
             self.dropped_packets += u64::from(packets);
             self.dropped_bytes += bytes.get();
         }
+    }
+
+    #[inline]
+    fn came(&mut self, now: Time, size: Bytes) {
+        self.backlog.packets += 1;
+        self.backlog.bytes += size;
+        self.area_packets = self.area_packets.wrapping_sub(now.as_nanos());
+        self.area_bytes = self.area_bytes.wrapping_sub(octet_nanos(now, size));
     }
 
     #[inline]
