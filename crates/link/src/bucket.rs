@@ -23,7 +23,7 @@ use lopsided_core::{BitRate, Bytes, Span, Time};
 pub(crate) struct Bucket {
     rate: u64,
     depth: i64,
-    /// Negative after a packet larger than the one that was promised: the debt is paid before the next.
+    /// Negative after a packet larger than the head that was promised: the debt is paid before the next.
     credit: i64,
     /// Up to when the credit is counted; in lumps, the last release counted.
     counted: Time,
@@ -78,16 +78,19 @@ impl Bucket {
         self.line.as_ref().map_or(credited, |line| line.free_at().max(credited))
     }
 
+    /// A packet of this size has waited up to now: counts the credit that came, all until it had enough and then as far as the
+    /// bucket holds it.
+    #[inline]
+    pub(crate) fn wait_until(&mut self, now: Time, wire: Bytes) {
+        let credited = self.counted + self.wait(wire);
+        self.credit += self.count_until(credited.min(now));
+        self.rest_until(now);
+    }
+
     /// A packet leaves the queue, not before it is ready; says when its last bit has left.
     #[inline]
     pub(crate) fn send(&mut self, start: Time, wire: Bytes) -> Time {
-        let credited = self.counted + self.wait(wire);
-        // Up to here it waited for credit, and all of that counts. A discipline may give another packet than was promised, for
-        // which the credit is not there: then this is later than the start.
-        if credited <= start {
-            self.credit += self.count_until(credited);
-        }
-        self.rest_until(start);
+        self.wait_until(start, wire);
         self.credit -= credit_for(wire) as i64;
         match &mut self.line {
             Some(line) => line.send(start, wire),

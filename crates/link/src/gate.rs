@@ -21,6 +21,13 @@ impl Gate {
         }
     }
 
+    /// A packet of this size was at the head of the queue up to now, and may not be any more.
+    pub(crate) fn wait_until(&mut self, now: Time, wire: Bytes) {
+        if let Gate::Bucket(bucket) = self {
+            bucket.wait_until(now, wire);
+        }
+    }
+
     /// When a packet of this size at the head of the queue may leave; possibly in the past.
     #[inline]
     pub(crate) fn ready(&mut self, wire: Bytes) -> Time {

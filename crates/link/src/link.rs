@@ -249,8 +249,10 @@ impl Link {
     fn accept_shared(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
         let Carrier::Shared(fifo) = &mut self.carrier else { unreachable!("asked of a shared ring") };
         let now = cx.now();
-        if self.next_departure == Time::MAX {
-            self.gate.rest_until(now);
+        match fifo.head() {
+            None => self.gate.rest_until(now),
+            Some(head) if fifo.drops_from_front() => self.gate.wait_until(now, self.framing.wire_size(head.size)),
+            Some(_) => {}
         }
         fifo.offer(packet, size, cx);
         self.queue.offered(now, size, fifo.backlog());
@@ -264,8 +266,9 @@ impl Link {
     fn accept_apart(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
         let Carrier::Apart { queue, .. } = &mut self.carrier else { unreachable!("asked of a queue apart") };
         let now = cx.now();
-        if self.next_departure == Time::MAX {
-            self.gate.rest_until(now);
+        match queue.head_size() {
+            None => self.gate.rest_until(now),
+            Some(head) => self.gate.wait_until(now, self.framing.wire_size(head)),
         }
         queue.enqueue(packet, cx);
         self.queue.offered(now, size, queue.backlog());

@@ -1,0 +1,96 @@
+//! What one crossing of a link costs, statistics included: packets go round and round through one link.
+//!
+//! `cargo bench -p lopsided-link` prints nanoseconds; under `valgrind --tool=callgrind` give a name and a count
+//! (`crossing serializer 100000`) and divide the difference between two counts.
+
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{
+    BitRate, Books, Bytes, Cx, Ecn, FlowId, HostAddr, Node, NodeId, Packet, Payload, Port, Seq, Span, Time, Transport,
+};
+use lopsided_link::{Framing, Link, LinkConfig, ShaperConfig};
+use lopsided_queue::{FifoConfig, Queue, QueueConfig};
+use std::hint::black_box;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let only = arguments.first();
+    let crossings = arguments.get(1).map_or(5_000_000, |count| count.parse().expect("a number of crossings"));
+    for (name, link, window) in lines() {
+        if only.is_none_or(|only| only == name) {
+            let nanos = measure(link, window, crossings);
+            println!("{name:>12} {nanos:6.1} ns per crossing, {window} packets under way");
+        }
+    }
+}
+
+/// The lines measured: name, link, packets under way.
+fn lines() -> Vec<(&'static str, Link, u64)> {
+    let queue = QueueConfig::packets(10_000);
+    let rate = Some(BitRate::from_bps(100_000_000));
+    let delay = Span::from_millis(10);
+    let serializer = LinkConfig { framing: Framing::ETHERNET, ..LinkConfig::new(rate, delay, queue.clone()) };
+    let shaper = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
+    let tbf = LinkConfig { shaper: Some(shaper), ..serializer.clone() };
+    let lumps = ShaperConfig { burst: Bytes::new(50_000), interval: Some(Span::from_millis(4)), line_rate: rate };
+    let router = LinkConfig { shaper: Some(lumps), ..serializer.clone() };
+    let open = LinkConfig::new(None, delay, queue.clone());
+    let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
+    let QueueConfig::Fifo(fifo) = queue;
+    let apart = serializer.build_with(apart(fifo), 1, "link").expect("the configuration is sound");
+    vec![
+        ("open", build(&open), 50),
+        ("idle", build(&serializer), 1),
+        ("serializer", build(&serializer), 200),
+        ("deep", build(&serializer), 3000),
+        ("tbf", build(&tbf), 200),
+        ("router", build(&router), 200),
+        ("apart", apart, 200),
+    ]
+}
+
+/// A FIFO that the link does not know to be one.
+fn apart(config: FifoConfig) -> Queue {
+    Queue::Custom(Box::new(lopsided_queue::Fifo::new(&config).expect("the limit is not zero")))
+}
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
+    let mut books = Books::new(1);
+    let mut now = Time::ZERO;
+    for id in 0..window {
+        link.handle_packet(Port(0), segment(id), &mut Cx::new(now, NodeId(0), &mut books));
+    }
+    let began = std::time::Instant::now();
+    let mut crossed = 0;
+    while crossed < crossings {
+        now = link.poll_timeout().expect("packets are under way");
+        let mut cx = Cx::new(now, NodeId(0), &mut books);
+        link.handle_timeout(&mut cx);
+        while let Some((port, packet)) = link.poll_transmit(&mut cx) {
+            crossed += 1;
+            link.handle_packet(port, black_box(packet), &mut cx);
+        }
+    }
+    let took = began.elapsed();
+    assert_eq!(link.queue_stats().dropped_packets(), 0);
+    took.as_nanos() as f64 / crossed as f64
+}
+
+/// A full data segment.
+fn segment(id: u64) -> Packet {
+    let options = TcpOptions { timestamps: Some(Timestamps { value: 1, echo: 2 }), ..TcpOptions::default() };
+    let (seq, ack) = (Seq::new(1), Seq::new(1));
+    let header = TcpHeader { src_port: 1, dst_port: 2, seq, ack, flags: Flags::ACK, window: 1000, options };
+    Packet {
+        id,
+        sent_at: Time::ZERO,
+        flow: FlowId(0),
+        src: HostAddr(1),
+        dst: HostAddr(2),
+        ecn: Ecn::NotCapable,
+        dscp: 0,
+        ttl: 64,
+        transport: Transport::Tcp(header),
+        payload: Payload::synthetic(1448),
+    }
+}

@@ -1,0 +1,168 @@
+//! A bench for one link: packets go in at given times, and what became of each is written down.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{
+    Books, Bytes, Cx, DropReason, Ecn, Event, FlowId, HostAddr, Interest, Node, NodeId, Packet, Payload, Port, Sink,
+    Span, Time, Transport,
+};
+use lopsided_link::Link;
+use std::sync::{Arc, Mutex};
+
+/// What became of a packet, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    Delivered(u64, Time),
+    Dropped(u64, Time, DropReason),
+}
+
+/// Something done to the link from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// A packet of so many IP octets.
+    Packet(u32),
+    /// A timeout that was not due.
+    SpuriousTimeout,
+    /// A look at the statistics.
+    Observe,
+}
+
+pub fn nanos(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+/// A UDP packet of `size` octets in all, from 28.
+pub fn packet(id: u64, size: u32, now: Time) -> Packet {
+    Packet {
+        id,
+        sent_at: now,
+        flow: FlowId(0),
+        src: HostAddr(1),
+        dst: HostAddr(2),
+        ecn: Ecn::Capable0,
+        dscp: 0,
+        ttl: 64,
+        transport: Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }),
+        payload: Payload::synthetic(size - 28),
+    }
+}
+
+/// A link under test, its books, and the fates so far.
+pub struct Bench {
+    pub link: Link,
+    pub books: Books,
+    drops: Arc<Mutex<Vec<Fate>>>,
+    delivered: Vec<Fate>,
+    next_id: u64,
+    /// Calls of `handle_timeout` that were due.
+    pub timeouts: u64,
+    pub marked: u64,
+}
+
+struct DropEar(Arc<Mutex<Vec<Fate>>>);
+
+impl Sink for DropEar {
+    fn interest(&self) -> Interest {
+        Interest { drops: true, ..Interest::default() }
+    }
+
+    fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
+        let Event::Dropped { packet, why } = event else { panic!("only drops were asked for") };
+        self.0.lock().unwrap().push(Fate::Dropped(packet.id, at, *why));
+    }
+}
+
+impl Bench {
+    pub fn new(link: Link) -> Bench {
+        let drops = Arc::new(Mutex::new(Vec::new()));
+        let mut books = Books::new(1);
+        books.watch(Box::new(DropEar(drops.clone())));
+        Bench { link, books, drops, delivered: Vec::new(), next_id: 1, timeouts: 0, marked: 0 }
+    }
+
+    pub fn with_cx<T>(&mut self, now: Time, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
+        act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.books))
+    }
+
+    /// Runs the link's own events up to `now`, those of that instant included.
+    pub fn run_until(&mut self, now: Time) {
+        let mut latest = Time::ZERO;
+        while let Some(due) = self.link.poll_timeout().filter(|due| *due <= now) {
+            assert!(due >= latest, "the timeout went back");
+            latest = due;
+            self.timeouts += 1;
+            self.with_cx(due, |link, cx| link.handle_timeout(cx));
+            self.collect(due);
+        }
+    }
+
+    pub fn touch(&mut self, now: Time, touch: Touch) {
+        match touch {
+            Touch::Packet(size) => {
+                let id = self.next_id;
+                self.next_id += 1;
+                self.with_cx(now, |link, cx| link.handle_packet(Port(0), packet(id, size, now), cx));
+            }
+            Touch::SpuriousTimeout => self.with_cx(now, |link, cx| link.handle_timeout(cx)),
+            Touch::Observe => self.with_cx(now, |link, cx| link.observe(cx)),
+        }
+        let ledger = self.link.ledger();
+        assert!(ledger.balances(), "{ledger:?}");
+        let in_books = self.books.node(NodeId(0)).lost_total();
+        assert_eq!(in_books, ledger.dropped.packets + ledger.lost.packets, "the books and the ledger disagree");
+        self.collect(now);
+    }
+
+    fn collect(&mut self, now: Time) {
+        while let Some((port, packet)) = self.with_cx(now, |link, cx| link.poll_transmit(cx)) {
+            assert_eq!(port, Port(0));
+            self.marked += u64::from(packet.ecn == Ecn::Experienced);
+            self.delivered.push(Fate::Delivered(packet.id, now));
+        }
+    }
+
+    /// Everything that is still under way arrives.
+    pub fn finish(&mut self) {
+        self.run_until(Time::MAX);
+        let ledger = self.link.ledger();
+        assert!(ledger.balances(), "{ledger:?}");
+        assert_eq!((ledger.waiting.packets, ledger.on_the_line.packets), (0, 0), "packets were left behind");
+    }
+
+    /// Packets handed on, in order.
+    pub fn delivered(&self) -> &[Fate] {
+        &self.delivered
+    }
+
+    pub fn drops(&self) -> Vec<Fate> {
+        self.drops.lock().unwrap().clone()
+    }
+
+    /// How long each delivered packet was under way.
+    pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Span> {
+        let transit = |fate: &Fate| match *fate {
+            Fate::Delivered(id, at) => at - entered(id),
+            Fate::Dropped(..) => unreachable!("this list holds deliveries"),
+        };
+        self.delivered.iter().map(transit).collect()
+    }
+}
+
+/// Touches the link at the given times and lets it run out.
+pub fn run(link: Link, touches: &[(Time, Touch)]) -> Bench {
+    let mut bench = Bench::new(link);
+    for &(at, touch) in touches {
+        bench.run_until(at);
+        bench.touch(at, touch);
+    }
+    bench.finish();
+    bench
+}
+
+pub fn kbit(kbit_per_second: u64) -> lopsided_core::BitRate {
+    lopsided_core::BitRate::from_bps(kbit_per_second * 1000)
+}
+
+pub fn octets(octets: u64) -> Bytes {
+    Bytes::new(octets)
+}
