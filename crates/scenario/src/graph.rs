@@ -43,6 +43,16 @@ pub enum NodeRef {
     Router(usize),
 }
 
+impl NodeRef {
+    /// The place in [`Graph::hosts`], of a host.
+    pub fn host(self) -> Option<usize> {
+        match self {
+            NodeRef::Host(index) => Some(index),
+            NodeRef::Router(_) => None,
+        }
+    }
+}
+
 /// One link on a path, and the direction in which it is crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {

@@ -1,0 +1,311 @@
+//! The flows: who sends what to whom, when, and with which TCP at either end.
+
+use super::line::read_list;
+use super::network::Network;
+use super::read::{Layers, read};
+use super::stack::{congestion_control, resolve_stack};
+use crate::error::{Place, Report, quote};
+use crate::graph::{Hop, Routes};
+use crate::model::{FlowSpec, StackSpec, Transfer};
+use crate::schema::entry_name;
+use crate::tree::{Node, Table, Value};
+use crate::units::{UnitError, format_span};
+use crate::value;
+use lopsided_core::{Bytes, Dir, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Each flow costs memory and table rows; more is a slip of the finger.
+const MOST_FLOWS: usize = 100_000;
+/// IP and UDP headers.
+const UDP_HEADERS: Bytes = Bytes::new(28);
+const LARGEST_PACKET: Bytes = Bytes::new(65_535);
+
+/// The flows, and for each where it was described and the path of its data.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    pub specs: Vec<FlowSpec>,
+    pub places: Vec<Place>,
+    pub paths: Vec<Vec<Hop>>,
+}
+
+/// What all flows share.
+struct Common<'a, 't> {
+    file: &'a Layers<'t>,
+    network: &'a Network,
+    routes: Routes<'a>,
+    duration: Span,
+    /// For each direction, which pair of hosts the next flow takes.
+    next_pair: [usize; 2],
+    names: BTreeSet<String>,
+    /// Stacks of hosts without settings of their own are the same for every host.
+    known_paths: BTreeMap<(usize, usize), Option<Vec<Hop>>>,
+}
+
+pub(super) fn resolve_flows(file: &Layers<'_>, network: &Network, duration: Span, report: &mut Report<'_>) -> Flows {
+    let mut flows = Flows::default();
+    let items: &[Node] = match file.get("flow") {
+        Some((Node { value: Value::List(items), .. }, _)) => items,
+        _ => &[],
+    };
+    if items.is_empty() {
+        let help = "add [[flow]] with direction = \"down\"".to_owned();
+        report.problem(Place::TOP, "flow", "there is no flow: nothing would happen", Some(help));
+    }
+    let mut common = Common {
+        file,
+        network,
+        routes: network.graph.routes(),
+        duration,
+        next_pair: [0, 0],
+        names: BTreeSet::new(),
+        known_paths: BTreeMap::new(),
+    };
+    for (index, item) in items.iter().enumerate() {
+        if let Some(table) = item.table() {
+            let layers = Layers::one(table, &format!("flow.{}", index + 1), item.place);
+            common.resolve_group(&layers, &entry_name(index, item), &mut flows, report);
+        }
+    }
+    flows
+}
+
+impl<'t> Common<'_, 't> {
+    fn resolve_group(&mut self, flow: &Layers<'t>, name: &str, flows: &mut Flows, report: &mut Report<'_>) {
+        let _ = read(flow, "name", value::name, report);
+        let group = read(flow, "group", value::name, report).unwrap_or_else(|| name.to_owned());
+        let transfer = resolve_transfer(&flow.below("transfer"), report);
+        let count = read(flow, "count", value::positive_count, report).unwrap_or(1) as usize;
+        if flows.specs.len() + count > MOST_FLOWS {
+            let message = format!("these are more than the {MOST_FLOWS} flows that are allowed");
+            report.problem(flow.place_of("count"), "flow.count", message, None);
+            return;
+        }
+        let times = self.resolve_times(flow, count, report);
+        let (senders, receivers) = self.resolve_ends(flow, count, report);
+        let mut stacks: BTreeMap<(usize, bool), StackSpec> = BTreeMap::new();
+        for copy in 0..count {
+            let name = if flow.has("count") && count > 1 { format!("{name}.{}", copy + 1) } else { name.to_owned() };
+            if !self.names.insert(name.clone()) {
+                let message = format!("there is another flow {}", quote(&name));
+                report.problem(flow.place_of("name"), flow.path(), message, Some("names are unique".to_owned()));
+            }
+            let (Some(from), Some(to)) = (pick(&senders, copy), pick(&receivers, copy)) else { continue };
+            let Some(path) = self.path(flow, from, to, report) else { continue };
+            let mut stack = |host: usize, sends: bool, report: &mut Report<'_>| {
+                stacks.entry((host, sends)).or_insert_with(|| self.stack(flow, host, sends, report)).clone()
+            };
+            let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
+            flows.specs.push(FlowSpec {
+                name,
+                group: group.clone(),
+                from,
+                to,
+                direction: common_direction(&path),
+                start: Time::ZERO + times.start + times.spacing * copy as u64,
+                start_jitter: times.jitter,
+                stop: Time::ZERO + times.stop,
+                transfer: transfer.unwrap_or(Transfer::Bulk),
+                from_stack,
+                to_stack,
+            });
+            flows.places.push(flow.place);
+            flows.paths.push(path);
+        }
+    }
+
+    fn resolve_times(&self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> Times {
+        let mut span = |key: &str| read(flow, key, value::span, report);
+        let start = span("start").unwrap_or(Span::ZERO);
+        let (jitter, spacing) = (span("start_jitter").unwrap_or(Span::ZERO), span("start_spacing").unwrap_or(Span::ZERO));
+        let stop = span("stop").unwrap_or(self.duration).min(self.duration);
+        let last = start + spacing * (count as u64 - 1);
+        if last >= self.duration {
+            let key = if start >= self.duration { "start" } else { "start_spacing" };
+            let message = match key {
+                "start" => format!("the flow starts at {}, and the run ends at {}", format_span(start), format_span(self.duration)),
+                _ => format!("the last copy starts at {}, and the run ends at {}", format_span(last), format_span(self.duration)),
+            };
+            report.problem(flow.place_of(key), &format!("{}.{key}", flow.path()), message, None);
+        } else if last >= stop && flow.has("stop") {
+            let message = format!("the flow stops at {} and would start at {}", format_span(stop), format_span(last));
+            report.problem(flow.place_of("stop"), &format!("{}.stop", flow.path()), message, None);
+        }
+        Times { start, jitter, spacing, stop }
+    }
+
+    /// The hosts that copies take in turn as senders and receivers; empty where that was reported.
+    fn resolve_ends(&mut self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> (Vec<usize>, Vec<usize>) {
+        let nothing = (Vec::new(), Vec::new());
+        let direction = read(flow, "direction", |node| value::choice(node, "direction", &["down", "up"]), report);
+        if self.network.broken {
+            return nothing;
+        }
+        if flow.has("direction") {
+            if let Some(key) = ["from", "to"].into_iter().find(|key| flow.has(key)) {
+                let help = "a flow has a direction, or a sender and a receiver".to_owned();
+                report.problem(flow.place_of(key), flow.path(), format!("`{key}` and `direction` exclude each other"), Some(help));
+                return nothing;
+            }
+            let Some((downstream, upstream)) = &self.network.ends else {
+                let help = "write from = \"...\" and to = \"...\"".to_owned();
+                report.problem(flow.place_of("direction"), flow.path(), "only [link] and a dumbbell have directions for flows", Some(help));
+                return nothing;
+            };
+            let (senders, receivers, side) = match direction {
+                Some("down") => (downstream, upstream, 0),
+                Some(_) => (upstream, downstream, 1),
+                None => return nothing,
+            };
+            let first = self.next_pair[side];
+            self.next_pair[side] = first + count;
+            let turned = |hosts: &[usize]| -> Vec<usize> {
+                (0..count.min(hosts.len())).map(|copy| hosts[(first + copy) % hosts.len()]).collect()
+            };
+            return (turned(senders), turned(receivers));
+        }
+        for key in ["from", "to"] {
+            if !flow.has(key) {
+                let known = if self.network.ends.is_some() { "direction = \"down\", or " } else { "" };
+                let help = format!("add {known}from and to with names of hosts");
+                report.problem(flow.place, flow.path(), "the flow does not say who sends to whom", Some(help));
+                return nothing;
+            }
+        }
+        (self.hosts(flow, "from", report), self.hosts(flow, "to", report))
+    }
+
+    fn hosts(&self, flow: &Layers<'_>, key: &str, report: &mut Report<'_>) -> Vec<usize> {
+        let named = read_list(flow, key, value::text, report);
+        if named.is_empty() && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, Value::List(list) if list.is_empty())) {
+            report.problem(flow.place_of(key), flow.path(), format!("`{key}` names no host"), None);
+        }
+        let mut hosts = Vec::with_capacity(named.len());
+        for (name, node) in named {
+            match self.network.host(&name) {
+                Some(host) => hosts.push(host),
+                None => {
+                    let (message, help) = self.network.unknown_host(&name);
+                    report.problem(node.place, &format!("{}.{key}", flow.path()), message, Some(help));
+                }
+            }
+        }
+        hosts
+    }
+
+    fn path(&mut self, flow: &Layers<'_>, from: usize, to: usize, report: &mut Report<'_>) -> Option<Vec<Hop>> {
+        let hosts = &self.network.graph.hosts;
+        if from == to {
+            let message = format!("the flow goes from {} to itself", quote(&hosts[from]));
+            report.problem(flow.place_of("to"), flow.path(), message, None);
+            return None;
+        }
+        let routes = &self.routes;
+        let path = self.known_paths.entry((from, to)).or_insert_with(|| routes.path(from, to));
+        if path.is_none() {
+            let message = format!("there is no way from {} to {}", quote(&hosts[from]), quote(&hosts[to]));
+            let help = "hosts do not forward: join them by links and routers".to_owned();
+            report.problem(flow.place, flow.path(), message, Some(help));
+        }
+        path.clone()
+    }
+
+    /// The most specific first: this end of the flow, the flow, the host, all hosts.
+    fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackSpec {
+        let own_host = match self.file.get("host") {
+            Some((Node { value: Value::Table(hosts), .. }, _)) => hosts.get(&self.network.graph.hosts[host]).and_then(Node::table),
+            _ => None,
+        };
+        let own_host = own_host.map(|table: &Table| {
+            let path = format!("host.{}", self.network.graph.hosts[host]);
+            Layers::one(table, &path, flow.place).below("stack")
+        });
+        let this_end = flow.below(if sends { "sender_stack" } else { "receiver_stack" });
+        let general = own_host.unwrap_or(Layers::none(flow.place)).over(&self.file.below("stack"));
+        let both_ends = flow.below("stack");
+        let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), report);
+        // `cc` beside `stack` is short for stack.cc of both ends.
+        if let Some(cc) = read(flow, "cc", congestion_control, report) {
+            if both_ends.has("cc") {
+                let help = "`cc` is short for stack.cc".to_owned();
+                report.problem(flow.place_of("cc"), flow.path(), "`cc` is given twice", Some(help));
+            }
+            if !this_end.has("cc") {
+                spec.cc = cc.to_owned();
+            }
+        }
+        spec
+    }
+}
+
+struct Times {
+    start: Span,
+    jitter: Span,
+    spacing: Span,
+    stop: Span,
+}
+
+fn pick(hosts: &[usize], copy: usize) -> Option<usize> {
+    if hosts.is_empty() { None } else { Some(hosts[copy % hosts.len()]) }
+}
+
+fn common_direction(path: &[Hop]) -> Option<Dir> {
+    let first = path.first()?.dir;
+    path.iter().all(|hop| hop.dir == first).then_some(first)
+}
+
+fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Transfer> {
+    let size = read(layers, "size", value::size_or_bulk, report);
+    let kinds = [("udp", "udp"), ("on", "on and off"), ("off", "on and off")];
+    let kind = kinds.iter().find(|(key, _)| layers.has(key)).map_or("size", |(_, kind)| *kind);
+    let allowed: &[&str] = match kind {
+        "udp" => &["udp", "size"],
+        "on and off" => &["on", "off"],
+        _ => &["size", "repeat", "pause"],
+    };
+    for key in ["size", "repeat", "pause", "on", "off", "udp"] {
+        let harmless = key == "size" && size == Some(None);
+        if layers.has(key) && !allowed.contains(&key) && !harmless {
+            report.problem(layers.place_of(key), layers.path(), format!("`{key}` does not go with a transfer by {kind}"), None);
+        }
+    }
+    match kind {
+        "udp" => {
+            let rate = read(layers, "udp", value::rate, report)?;
+            let size = size.flatten().unwrap_or(Bytes::new(200));
+            if !(UDP_HEADERS..=LARGEST_PACKET).contains(&size) {
+                let message = "a UDP packet has 28 B to 65535 B, its headers counted";
+                report.problem(layers.place_of("size"), layers.path(), message, None);
+            }
+            Some(Transfer::Udp { rate, size })
+        }
+        "on and off" => {
+            for key in ["on", "off"] {
+                super::read::require(layers, key, "\"1 s\"", report);
+            }
+            let positive = |node: &Node| match value::span(node)? {
+                Span::ZERO => Err(UnitError::new("this must be longer than nothing")),
+                span => Ok(span),
+            };
+            let (on, off) = (read(layers, "on", positive, report), read(layers, "off", positive, report));
+            Some(Transfer::OnOff { on: on?, off: off? })
+        }
+        _ => {
+            let repeat = read(layers, "repeat", value::repeat, report).unwrap_or(Some(1));
+            let pause = read(layers, "pause", value::span, report).unwrap_or(Span::ZERO);
+            match size.flatten() {
+                Some(Bytes::ZERO) => {
+                    report.problem(layers.place_of("size"), layers.path(), "a transfer of nothing", None);
+                    None
+                }
+                Some(size) => Some(Transfer::Bytes { size, repeat, pause }),
+                None => {
+                    if let Some(key) = ["repeat", "pause"].into_iter().find(|key| layers.has(key)) {
+                        let help = "add size = \"100 kB\"".to_owned();
+                        report.problem(layers.place_of(key), layers.path(), format!("`{key}` needs a size: bulk never ends"), Some(help));
+                    }
+                    Some(Transfer::Bulk)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! From the checked tree to a [`Scenario`]: defaults filled, names looked up, and what cannot be is refused.
+
+mod flows;
+mod line;
+mod network;
+mod read;
+mod stack;
+
+use crate::error::{Place, Report, quote};
+use crate::model::{QueueLimit, RecordSpec, Scenario, Transfer};
+use crate::tree::{Node, Table, Value};
+use crate::units::{UnitError, format_size};
+use crate::value;
+use flows::{Flows, resolve_flows};
+use lopsided_core::{Bytes, Span};
+use network::{Network, resolve_network};
+use read::{Layers, read, require};
+
+/// Beyond so many sampled rows a table no longer fits a desk computer.
+const MOST_ROWS: u128 = 50_000_000;
+/// Ten years: far beyond any run, and sums of times still fit.
+const LONGEST: Span = Span::from_secs(10 * 365 * 24 * 3600);
+/// The Ethernet MTU, which stacks use where nothing else is said.
+const USUAL_PACKET: Bytes = Bytes::new(1500);
+
+/// Resolves the tree; everything wrong goes into the report, and then the result means nothing.
+pub(crate) fn resolve(tree: &Table, file: &str, report: &mut Report<'_>) -> Option<Scenario> {
+    let layers = Layers::one(tree, "", Place::TOP);
+    let head = layers.below("scenario");
+    if head.is_empty() {
+        let help = "begin with [scenario] and duration = \"60 s\"".to_owned();
+        report.problem(Place::TOP, "scenario", "[scenario] is missing", Some(help));
+    } else {
+        require(&head, "duration", "\"60 s\"", report);
+    }
+    let name = read(&head, "name", value::name, report).unwrap_or_else(|| stem(file));
+    let title = read(&head, "title", value::text, report);
+    let duration = read(&head, "duration", duration, report);
+    let seed = read(&head, "seed", value::count, report).unwrap_or(1);
+    let network = resolve_network(&layers, report);
+    check_hosts(&layers, &network, report);
+    // A duration that is wrong was reported: what is compared with it is not reported too.
+    let flows = resolve_flows(&layers, &network, duration.unwrap_or(Span::MAX), report);
+    let record = resolve_record(&layers.below("record"), report);
+    check_rows(&layers, &network, &flows, duration?, &record, report);
+    check_limits(&network, &flows, report);
+    Some(Scenario { name, title, duration: duration?, seed, graph: network.graph, flows: flows.specs, record })
+}
+
+fn duration(node: &Node) -> Result<Span, UnitError> {
+    match value::span(node)? {
+        Span::ZERO => Err(UnitError::new("a run of no length shows nothing")),
+        span if span > LONGEST => Err(UnitError::new("a run lasts at most ten years")),
+        span => Ok(span),
+    }
+}
+
+fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
+    let interval = read(record, "interval", value::span_or_off, report);
+    RecordSpec {
+        interval: interval.unwrap_or(Some(Span::from_millis(100))),
+        on_change: read(record, "on_change", value::flag, report).unwrap_or(false),
+        events: read(record, "events", value::flag, report).unwrap_or(false),
+    }
+}
+
+/// [host.NAME] must name a host.
+fn check_hosts(file: &Layers<'_>, network: &Network, report: &mut Report<'_>) {
+    let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return };
+    if network.broken {
+        return;
+    }
+    for entry in &hosts.entries {
+        if network.host(&entry.key).is_none() {
+            let (message, help) = network.unknown_host(&entry.key);
+            report.problem(entry.key_place, &format!("host.{}", entry.key), message, Some(help));
+        } else if let Some(table) = entry.node.table() {
+            // A host without flows has its settings checked too.
+            let stack = Layers::one(table, &format!("host.{}", entry.key), entry.key_place).below("stack");
+            let _ = stack::resolve_stack(&stack, report);
+        }
+    }
+    let _ = stack::resolve_stack(&file.below("stack"), report);
+}
+
+fn check_rows(
+    file: &Layers<'_>,
+    network: &Network,
+    flows: &Flows,
+    duration: Span,
+    record: &RecordSpec,
+    report: &mut Report<'_>,
+) {
+    let Some(interval) = record.interval else { return };
+    let series = flows.specs.len() as u128 + 2 * network.graph.links.len() as u128;
+    let rows = u128::from(duration.as_nanos() / interval.as_nanos()) * series;
+    if rows > MOST_ROWS {
+        let place = match file.below("record").get("interval") {
+            Some((node, _)) => node.place,
+            None => file.below("scenario").place_of("duration"),
+        };
+        let millions = rows / 1_000_000;
+        let message = format!("sampling this often would make {millions} million rows of flows and queues");
+        let help = format!("at most {} million: lengthen record.interval or shorten the run", MOST_ROWS / 1_000_000);
+        report.problem(place, "record.interval", message, Some(help));
+    }
+}
+
+/// A queue that cannot hold one of the packets sent through it would stop the flow for good.
+fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
+    for (flow, path) in flows.specs.iter().zip(&flows.paths) {
+        let packet = match flow.transfer {
+            Transfer::Udp { size, .. } => size,
+            _ => flow.from_stack.mss.map_or(USUAL_PACKET, |mss| Bytes::new(u64::from(mss) + 40)),
+        };
+        for hop in path {
+            let link = &network.graph.links[hop.link];
+            let room = match link.dir(hop.dir).queue.limit() {
+                QueueLimit::Packets(_) => continue,
+                QueueLimit::Bytes(room) => room,
+                QueueLimit::Bins { count, size } => Bytes::new(u64::from(count).saturating_mul(size.get())),
+            };
+            if room < packet {
+                let (place, path) = &network.link_places[hop.link];
+                let message = format!(
+                    "the {} queue of link {} holds {}: less than one packet of flow {} ({})",
+                    hop.dir.name(),
+                    quote(&link.name),
+                    format_size(room),
+                    quote(&flow.name),
+                    format_size(packet)
+                );
+                report.problem(*place, path, message, None);
+            }
+        }
+    }
+}
+
+/// The file's name without its folder and ending, as a name.
+fn stem(file: &str) -> String {
+    let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = base.strip_suffix(".toml").unwrap_or(base);
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = stem.chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() { "scenario".to_owned() } else { name.to_owned() }
+}

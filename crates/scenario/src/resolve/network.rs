@@ -1,0 +1,247 @@
+//! The network: the access line, a dumbbell, or any graph of hosts, routers and links.
+
+use super::line::{self, Defaults, FAST, PLAIN, read_list, resolve_delays, resolve_line};
+use super::read::{Layers, read, require};
+use crate::error::{Place, Report, did_you_mean, quote};
+use crate::graph::{Graph, LinkSpec, NodeRef};
+use crate::schema::entry_name;
+use crate::tree::{Node, Table, Value};
+use crate::value;
+use lopsided_core::Span;
+use std::collections::BTreeMap;
+
+/// More nodes than this are a slip of the finger.
+const MOST_PAIRS: u32 = 50_000;
+
+/// The graph, and what flows need to know of it.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    pub graph: Graph,
+    nodes: BTreeMap<String, NodeRef>,
+    /// Where each link was described.
+    pub link_places: Vec<(Place, String)>,
+    /// Hosts that `direction = "down"` sends from and to, in pairs.
+    pub ends: Option<(Vec<usize>, Vec<usize>)>,
+    /// Whether what is missing was never described, so that nothing more should be said about it.
+    pub broken: bool,
+}
+
+pub(super) fn resolve_network(file: &Layers<'_>, report: &mut Report<'_>) -> Network {
+    let mut network = Network::default();
+    match (file.has("link"), file.has("topology")) {
+        (true, true) => {
+            let help = "a scenario has one network: remove one of them".to_owned();
+            report.problem(file.below("topology").place, "topology", "[link] and [topology] exclude each other", Some(help));
+            network.broken = true;
+        }
+        (true, false) => network.access_line(file, report),
+        (false, true) => network.topology(&file.below("topology"), report),
+        (false, false) => {
+            let help = "add [link] with rtt, and [link.down] and [link.up] with rate".to_owned();
+            report.problem(Place::TOP, "link", "the network is missing: there is neither [link] nor [topology]", Some(help));
+            network.broken = true;
+        }
+    }
+    if file.has("lan") && !file.has("link") {
+        let help = "in a topology, write the links out".to_owned();
+        report.problem(file.below("lan").place, "lan", "[lan] belongs to [link]", Some(help));
+    }
+    network
+}
+
+impl Network {
+    pub(super) fn host(&self, name: &str) -> Option<usize> {
+        match self.nodes.get(name) {
+            Some(NodeRef::Host(index)) => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// What to say of a host that is not there.
+    pub(super) fn unknown_host(&self, name: &str) -> (String, String) {
+        if self.nodes.contains_key(name) {
+            return (format!("{} is a router: it neither sends nor receives", quote(name)), "name a host".to_owned());
+        }
+        (format!("there is no host {}", quote(name)), did_you_mean(name, self.graph.hosts.iter().map(String::as_str)))
+    }
+
+    fn access_line(&mut self, file: &Layers<'_>, report: &mut Report<'_>) {
+        let link = file.below("link");
+        let server = self.add_host("server");
+        let client = self.add_host("client");
+        let (mut from, mut to, mut beyond) = (server, client, Span::ZERO);
+        let lan = file.below("lan");
+        if !lan.is_empty() {
+            from = self.add_router("r1");
+            to = self.add_router("r2");
+            let (down, up) = resolve_delays(&lan, FAST, report);
+            beyond = (down + up) * 2;
+        }
+        let defaults = Defaults { delay_required: true, base_rtt_beyond: Some(beyond), ..PLAIN };
+        self.add_line("link", from, to, &link, defaults, report);
+        if !lan.is_empty() {
+            self.add_line("server-r1", server, from, &lan, FAST, report);
+            self.add_line("r2-client", to, client, &lan, FAST, report);
+        }
+        self.ends = Some((vec![0], vec![1]));
+    }
+
+    fn topology(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
+        if topology.has("dumbbell") {
+            self.dumbbell(&topology.below("dumbbell"), report);
+        }
+        self.named_nodes(topology, "hosts", report);
+        self.named_nodes(topology, "routers", report);
+        if let Some((Node { value: Value::List(links), .. }, path)) = topology.get("link") {
+            for (index, item) in links.iter().enumerate() {
+                if let Some(table) = item.table() {
+                    self.named_link(index, item, table, &format!("{path}.{}", index + 1), report);
+                }
+            }
+        }
+        if self.graph.hosts.is_empty() && !self.broken {
+            let help = "add hosts = [\"server\", \"client\"], or [topology.dumbbell]".to_owned();
+            report.problem(topology.place, "topology.hosts", "the topology has no hosts", Some(help));
+            self.broken = true;
+        }
+    }
+
+    fn dumbbell(&mut self, dumbbell: &Layers<'_>, report: &mut Report<'_>) {
+        require(dumbbell, "pairs", "20", report);
+        require(dumbbell, "bottleneck", "{ rate = \"100 Mbit/s\", delay = \"18 ms\" }", report);
+        let (left, right) = (dumbbell.below("left"), dumbbell.below("right"));
+        let access = dumbbell.below("access");
+        if access.is_empty() && (left.is_empty() || right.is_empty()) {
+            require(dumbbell, "access", "{ rate = \"1 Gbit/s\", delay = \"1 ms\" }", report);
+        }
+        let pairs = read(dumbbell, "pairs", value::positive_count, report);
+        let Some(pairs) = pairs.filter(|pairs| *pairs <= MOST_PAIRS) else {
+            if let Some(pairs) = pairs {
+                let message = format!("{pairs} pairs of hosts are more than the {MOST_PAIRS} that are allowed");
+                report.problem(dumbbell.place_of("pairs"), "topology.dumbbell.pairs", message, None);
+            }
+            self.broken = true;
+            return;
+        };
+        let (r1, r2) = (self.add_router("r1"), self.add_router("r2"));
+        if dumbbell.has("bottleneck") {
+            // The one base RTT of a dumbbell is that of a pair.
+            let beyond = [&left, &right].map(|side| resolve_delays(&side.clone().over(&access), FAST, report));
+            let beyond = beyond.into_iter().fold(Span::ZERO, |sum, (down, up)| sum + down + up);
+            let defaults = Defaults { base_rtt_beyond: Some(beyond), ..PLAIN };
+            self.add_line("bottleneck", r1, r2, &dumbbell.below("bottleneck"), defaults, report);
+        }
+        let lefts: Vec<NodeRef> = (1..=pairs).map(|number| self.add_host(&format!("left{number}"))).collect();
+        let rights: Vec<NodeRef> = (1..=pairs).map(|number| self.add_host(&format!("right{number}"))).collect();
+        let index_of = |nodes: &[NodeRef]| nodes.iter().filter_map(|node| node.host()).collect::<Vec<usize>>();
+        self.ends = Some((index_of(&lefts), index_of(&rights)));
+        if access.is_empty() && (left.is_empty() || right.is_empty()) {
+            return;
+        }
+        let left = left.over(&access);
+        let right = right.over(&access);
+        let (left_down, left_up) = resolve_line(&left, FAST, report);
+        let (right_down, right_up) = resolve_line(&right, FAST, report);
+        for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
+            let name = format!("left{number}-r1");
+            self.add_link(LinkSpec { name, from: host, to: r1, down: left_down.clone(), up: left_up.clone() }, &left);
+            let name = format!("r2-right{number}");
+            self.add_link(LinkSpec { name, from: r2, to: other, down: right_down.clone(), up: right_up.clone() }, &right);
+        }
+    }
+
+    fn named_nodes(&mut self, topology: &Layers<'_>, key: &str, report: &mut Report<'_>) {
+        for (name, node) in read_list(topology, key, value::name, report) {
+            let path = format!("topology.{key}");
+            if self.nodes.contains_key(&name) {
+                report.problem(node.place, &path, format!("the name {} is taken by another node", quote(&name)), None);
+            } else if name.contains('.') {
+                report.problem(node.place, &path, format!("the name {} has a dot: nodes have none", quote(&name)), None);
+            } else if key == "hosts" {
+                self.add_host(&name);
+            } else {
+                self.add_router(&name);
+            }
+        }
+    }
+
+    fn named_link(&mut self, index: usize, item: &Node, table: &Table, path: &str, report: &mut Report<'_>) {
+        let link = Layers::one(table, path, item.place);
+        let name = read(&link, "name", value::name, report);
+        require(&link, "between", "[\"server\", \"client\"]", report);
+        let specs = resolve_line(&link, PLAIN, report);
+        let Some((from, to)) = self.link_ends(&link, report) else { return };
+        let name = name.unwrap_or_else(|| entry_name(index, item));
+        if self.graph.links.iter().any(|other| other.name == name) {
+            let help = "give it another `name`".to_owned();
+            report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
+            return;
+        }
+        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1 }, &link);
+    }
+
+    fn link_ends(&self, link: &Layers<'_>, report: &mut Report<'_>) -> Option<(NodeRef, NodeRef)> {
+        let (node, path) = link.get("between")?;
+        let ends = match &node.value {
+            Value::List(ends) if ends.len() == 2 => ends,
+            _ => {
+                let help = "write between = [\"server\", \"client\"]".to_owned();
+                report.problem(node.place, &path, "a link is between two nodes", Some(help));
+                return None;
+            }
+        };
+        let mut find = |end: &Node| {
+            let name = match value::text(end) {
+                Ok(name) => name,
+                Err(error) => {
+                    report.problem(end.place, &path, error.message, error.help);
+                    return None;
+                }
+            };
+            let found = self.nodes.get(&name).copied();
+            if found.is_none() {
+                let help = did_you_mean(&name, self.nodes.keys().map(String::as_str));
+                report.problem(end.place, &path, format!("there is no host or router {}", quote(&name)), Some(help));
+            }
+            found
+        };
+        let (from, to) = (find(&ends[0]), find(&ends[1]));
+        if from.is_some() && from == to {
+            report.problem(node.place, &path, "a link needs two different nodes", None);
+            return None;
+        }
+        from.zip(to)
+    }
+
+    fn add_host(&mut self, name: &str) -> NodeRef {
+        let node = NodeRef::Host(self.graph.hosts.len());
+        self.graph.hosts.push(name.to_owned());
+        self.nodes.insert(name.to_owned(), node);
+        node
+    }
+
+    fn add_router(&mut self, name: &str) -> NodeRef {
+        let node = NodeRef::Router(self.graph.routers.len());
+        self.graph.routers.push(name.to_owned());
+        self.nodes.insert(name.to_owned(), node);
+        node
+    }
+
+    fn add_line(
+        &mut self,
+        name: &str,
+        from: NodeRef,
+        to: NodeRef,
+        layers: &Layers<'_>,
+        defaults: line::Defaults,
+        report: &mut Report<'_>,
+    ) {
+        let (down, up) = resolve_line(layers, defaults, report);
+        self.add_link(LinkSpec { name: name.to_owned(), from, to, down, up }, layers);
+    }
+
+    fn add_link(&mut self, link: LinkSpec, layers: &Layers<'_>) {
+        self.graph.links.push(link);
+        self.link_places.push((layers.place, layers.path().to_owned()));
+    }
+}

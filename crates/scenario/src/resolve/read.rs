@@ -1,0 +1,91 @@
+//! Reading one key out of layered tables: the most specific table that has the key decides.
+
+use crate::error::{Place, Report};
+use crate::schema::join;
+use crate::tree::{Node, Table};
+use crate::units::UnitError;
+
+/// Tables that say the same kind of thing, the most specific first.
+#[derive(Clone, Debug)]
+pub(super) struct Layers<'t> {
+    tables: Vec<(&'t Table, String)>,
+    /// Where to point at when something is missing.
+    pub place: Place,
+}
+
+impl<'t> Layers<'t> {
+    pub(super) fn one(table: &'t Table, path: &str, place: Place) -> Layers<'t> {
+        Layers { tables: vec![(table, path.to_owned())], place }
+    }
+
+    /// No table: every key has its default.
+    pub(super) fn none(place: Place) -> Layers<'t> {
+        Layers { tables: Vec::new(), place }
+    }
+
+    /// These, and for what they do not say, the others.
+    pub(super) fn over(mut self, others: &Layers<'t>) -> Layers<'t> {
+        self.tables.extend(others.tables.iter().cloned());
+        self
+    }
+
+    /// The value of a key, with the key's full path.
+    pub(super) fn get(&self, key: &str) -> Option<(&'t Node, String)> {
+        self.tables.iter().find_map(|(table, path)| Some((table.get(key)?, join(path, key))))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.tables.iter().any(|(table, _)| table.get(key).is_some())
+    }
+
+    /// The tables under a key, in the same order.
+    pub(super) fn below(&self, key: &str) -> Layers<'t> {
+        let found = self.tables.iter().filter_map(|(table, path)| {
+            let entry = table.entry(key)?;
+            Some((entry.node.table()?, join(path, key), entry.key_place))
+        });
+        let found: Vec<_> = found.collect();
+        let place = found.first().map_or(self.place, |(_, _, place)| *place);
+        Layers { tables: found.into_iter().map(|(table, path, _)| (table, path)).collect(), place }
+    }
+
+    /// Only the most specific table that has one of the keys: for keys that exclude each other.
+    pub(super) fn deciding(&self, keys: &[&str]) -> Layers<'t> {
+        let found = self.tables.iter().find(|(table, _)| keys.iter().any(|key| table.get(key).is_some()));
+        Layers { tables: found.cloned().into_iter().collect(), place: self.place }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// The path of the most specific table.
+    pub(super) fn path(&self) -> &str {
+        self.tables.first().map_or("", |(_, path)| path)
+    }
+
+    /// Where a key stands, or where it would.
+    pub(super) fn place_of(&self, key: &str) -> Place {
+        self.get(key).map_or(self.place, |(node, _)| node.place)
+    }
+}
+
+/// Reads a key; `None` where it is missing, or wrong and reported.
+pub(super) fn read<T>(
+    layers: &Layers<'_>,
+    key: &str,
+    parse: impl Fn(&Node) -> Result<T, UnitError>,
+    report: &mut Report<'_>,
+) -> Option<T> {
+    let (node, path) = layers.get(key)?;
+    parse(node).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
+}
+
+/// Reports a key that must be there. One that is there and wrong was reported when it was read.
+pub(super) fn require(layers: &Layers<'_>, key: &str, example: &str, report: &mut Report<'_>) {
+    if !layers.has(key) {
+        let home = layers.path();
+        let message = format!("`{key}` is missing in [{home}]");
+        report.problem(layers.place, &join(home, key), message, Some(format!("add {key} = {example}")));
+    }
+}

@@ -1,0 +1,170 @@
+//! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and the value that takes its place.
+//!
+//! Flows and topology links are named by their name or by their number from 1; `*` is all of them. A name with other
+//! characters than letters, digits, `-` and `_` stands in quotes: `flow."download.1".cc`.
+
+use super::check::{expand_shorthand, join, unknown_key};
+use super::{FILE, Shape, TableShape};
+use crate::error::{Place, Report, did_you_mean, quote};
+use crate::tree::{Node, Table, Value};
+
+/// A part of a dotted key and where it stands.
+type Segment = (String, Place);
+
+/// Sets the key to the value in the tree; a key that can not be is reported at its place.
+///
+/// `locate` turns offsets within `key` into places.
+pub(crate) fn apply(root: &mut Table, key: &str, locate: &dyn Fn(usize, usize) -> Place, node: Node, report: &mut Report<'_>) {
+    let mut segments = match split_key(key, locate) {
+        Ok(segments) => segments,
+        Err((place, message)) => {
+            report.problem(place, key, message, Some("write a dotted key such as `link.up.queue.limit`".to_owned()));
+            return;
+        }
+    };
+    // What was written for the access line holds for its resolved form, where the line is the topology's link `link`.
+    if segments[0].0 == "link" && segments.len() > 1 && root.get("link").is_none() && root.get("topology").is_some() {
+        let place = segments[0].1;
+        segments.splice(0..1, ["topology", "link", "link"].map(|part| (part.to_owned(), place)));
+    }
+    set_in_table(root, &FILE, "", &segments, &node, report);
+}
+
+fn set_in_table(
+    table: &mut Table,
+    shape: &'static TableShape,
+    path: &str,
+    segments: &[Segment],
+    node: &Node,
+    report: &mut Report<'_>,
+) {
+    let [(word, place), rest @ ..] = segments else { return };
+    let Some(key) = shape.key(word) else {
+        unknown_key(*place, word, shape, path, report);
+        return;
+    };
+    if rest.is_empty() {
+        table.set(word, *place, node.clone());
+        return;
+    }
+    let path = join(path, word);
+    match key.shape {
+        Shape::Table(below) => {
+            let child = child_table(table, word, *place, Some(below));
+            set_in_table(child, below, &path, rest, node, report);
+        }
+        Shape::Map(below) => {
+            let [(name, name_place), rest @ ..] = rest else { return };
+            if rest.is_empty() {
+                report.problem(*name_place, &path, format!("`{path}.{name}` is a table: say which of its keys"), None);
+                return;
+            }
+            let names = child_table(table, word, *place, None);
+            let child = child_table(names, name, *name_place, None);
+            set_in_table(child, below, &join(&path, name), rest, node, report);
+        }
+        Shape::Tables(below) => set_in_list(table, word, below, &path, rest, node, report),
+        Shape::Sweep => report.problem(*place, &path, "the sweep cannot be overridden", None),
+        Shape::Value(_) | Shape::List(_) | Shape::OneOrList(_) => {
+            let message = format!("`{path}` is a single value: it has no {}", quote(&rest[0].0));
+            report.problem(rest[0].1, &path, message, None);
+        }
+    }
+}
+
+fn set_in_list(
+    table: &mut Table,
+    word: &str,
+    shape: &'static TableShape,
+    path: &str,
+    segments: &[Segment],
+    node: &Node,
+    report: &mut Report<'_>,
+) {
+    let [(wanted, place), rest @ ..] = segments else { return };
+    let mut none = Vec::new();
+    let items = match table.get_mut(word).map(|node| &mut node.value) {
+        Some(Value::List(items)) => items,
+        _ => &mut none,
+    };
+    let names: Vec<String> = items.iter().enumerate().map(|(index, item)| entry_name(index, item)).collect();
+    let chosen: Vec<usize> = match names.iter().position(|name| name == wanted) {
+        Some(index) => vec![index],
+        None if wanted == "*" => (0..items.len()).collect(),
+        None => wanted.parse::<usize>().ok().filter(|number| (1..=items.len()).contains(number)).map(|n| n - 1).into_iter().collect(),
+    };
+    if chosen.is_empty() {
+        let help = did_you_mean(wanted, names.iter().map(String::as_str));
+        report.problem(*place, path, format!("there is no {word} {}", quote(wanted)), Some(help));
+        return;
+    }
+    if rest.is_empty() {
+        report.problem(*place, path, format!("`{path}.{wanted}` is a table: say which of its keys"), None);
+        return;
+    }
+    for index in chosen {
+        if let Value::Table(child) = &mut items[index].value {
+            set_in_table(child, shape, &join(path, wanted), rest, node, report);
+        }
+    }
+}
+
+/// What a flow or link is called: its name, or what it is called without one.
+pub(crate) fn entry_name(index: usize, item: &Node) -> String {
+    let Some(table) = item.table() else { return (index + 1).to_string() };
+    if let Some(name) = table.get("name").and_then(Node::text) {
+        return name.to_owned();
+    }
+    match table.get("between").map(|node| &node.value) {
+        Some(Value::List(ends)) => ends.iter().filter_map(Node::text).collect::<Vec<_>>().join("-"),
+        _ => format!("flow{}", index + 1),
+    }
+}
+
+/// The table under a key, made where there is none; a shorthand is written out.
+fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<&'static TableShape>) -> &'t mut Table {
+    if table.get(key).is_none() {
+        table.set(key, place, Node { value: Value::Table(Table::default()), place });
+    }
+    let node = table.get_mut(key).expect("it was set above");
+    if let Some(shape) = shape {
+        expand_shorthand(node, shape);
+    }
+    if !matches!(node.value, Value::Table(_)) {
+        node.value = Value::Table(Table::default());
+    }
+    match &mut node.value {
+        Value::Table(table) => table,
+        _ => unreachable!("it was made a table above"),
+    }
+}
+
+/// The parts of a dotted key; never none.
+fn split_key(key: &str, locate: &dyn Fn(usize, usize) -> Place) -> Result<Vec<Segment>, (Place, String)> {
+    let mut segments = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = &key[at..];
+        let quoted = rest.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let (part, length) = match quoted {
+            Some(mark) => match rest[1..].find(mark) {
+                Some(end) => (&rest[1..=end], end + 2),
+                None => return Err((locate(at, key.len()), format!("the quote in the key {} is not closed", quote(key)))),
+            },
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim(), end)
+            }
+        };
+        if part.is_empty() {
+            return Err((locate(at, at + length.max(1)), format!("the key {} has an empty part", quote(key))));
+        }
+        segments.push((part.to_owned(), locate(at, at + length)));
+        at += length;
+        match key[at..].chars().next() {
+            None => return Ok(segments),
+            Some('.') => at += 1,
+            Some(_) => return Err((locate(at, key.len()), format!("a dot is missing in the key {}", quote(key)))),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The scenario as a tree in which every key and value knows where it was written: in the file, or in an override.
+
+use crate::error::{Place, Report};
+use std::borrow::Cow;
+use toml::de::{DeArray, DeInteger, DeTable, DeValue};
+use toml::Spanned;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub place: Place,
+}
+
+/// A TOML value; numbers stay text, so that no digit is lost.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Number(String),
+    Bool(bool),
+    Date(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub key: String,
+    pub key_place: Place,
+    pub node: Node,
+}
+
+impl Value {
+    /// What it is, with its article, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Value::Text(_) => "a text",
+            Value::Number(_) => "a number",
+            Value::Bool(_) => "true or false",
+            Value::Date(_) => "a date",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Table {
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+    }
+
+    /// Sets a key, in its old place where it was there before.
+    pub(crate) fn set(&mut self, key: &str, key_place: Place, node: Node) {
+        match self.entries.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => *entry = Entry { key: key.to_owned(), key_place, node },
+            None => self.entries.push(Entry { key: key.to_owned(), key_place, node }),
+        }
+    }
+}
+
+/// The file's tree; a text that is no TOML is reported.
+pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        let message = format!("this is not TOML: {}", error.message().lines().collect::<Vec<_>>().join(" "));
+        let help = syntax_help(text, span.start);
+        report.problem(Place { source: 0, start: span.start, end: span.end }, "", message, help);
+    }
+    convert_table(table.into_inner(), &|span| Place { source: 0, start: span.start, end: span.end })
+}
+
+/// The value of an override: TOML where it is a valid value, else the bare text, so that quotes are not needed.
+pub(crate) fn parse_override(text: &str, place: Place) -> Node {
+    let bare = || Node { value: Value::Text(text.trim().to_owned()), place };
+    // A line break would let further keys in.
+    if text.contains(['\n', '\r']) {
+        return bare();
+    }
+    match DeValue::parse(text.trim()) {
+        Ok(value) => match convert(value, &|_| place) {
+            // A bare `2026-01-01` is no more a date than a name here.
+            Node { value: Value::Date(_), .. } => bare(),
+            node => node,
+        },
+        Err(_) => bare(),
+    }
+}
+
+/// The commonest slip: a quantity without its quotes.
+fn syntax_help(text: &str, at: usize) -> Option<String> {
+    let text = text.get(..text.len())?;
+    let start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(start..)?.lines().next()?;
+    let (key, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let begins_with_digit = value.starts_with(|c: char| c.is_ascii_digit());
+    let plain = value.chars().all(|c| c.is_alphanumeric() || " ./%".contains(c)) && value.len() <= 40;
+    (begins_with_digit && plain && value.contains(|c: char| c.is_alphabetic() || c == '%'))
+        .then(|| format!("values with units stand in quotes: {} = \"{value}\"", key.trim()))
+}
+
+type Locate<'a> = &'a dyn Fn(std::ops::Range<usize>) -> Place;
+
+fn convert_table(table: DeTable<'_>, locate: Locate<'_>) -> Table {
+    let entries = table.into_iter().map(|(key, value): (Spanned<Cow<'_, str>>, Spanned<DeValue<'_>>)| {
+        let key_place = locate(key.span());
+        Entry { key: key.into_inner().into_owned(), key_place, node: convert(value, locate) }
+    });
+    let mut entries: Vec<Entry> = entries.collect();
+    // The parser's map is in alphabetical order; people mean the order they wrote.
+    entries.sort_by_key(|entry| entry.key_place.start);
+    Table { entries }
+}
+
+fn convert(value: Spanned<DeValue<'_>>, locate: Locate<'_>) -> Node {
+    let place = locate(value.span());
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(number) => Value::Number(decimal_text(&number)),
+        DeValue::Float(number) => Value::Number(number.as_str().to_owned()),
+        DeValue::Boolean(value) => Value::Bool(value),
+        DeValue::Datetime(date) => Value::Date(date.to_string()),
+        DeValue::Array(list) => Value::List(convert_list(list, locate)),
+        DeValue::Table(table) => Value::Table(convert_table(table, locate)),
+    };
+    Node { value, place }
+}
+
+fn convert_list(list: DeArray<'_>, locate: Locate<'_>) -> Vec<Node> {
+    list.into_iter().map(|item| convert(item, locate)).collect()
+}
+
+/// An integer in decimal digits, whatever base it was written in.
+fn decimal_text(number: &DeInteger<'_>) -> String {
+    if number.radix() == 10 {
+        return number.as_str().to_owned();
+    }
+    match u64::from_str_radix(number.as_str(), number.radix()) {
+        Ok(value) => value.to_string(),
+        Err(_) => number.to_string(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Decimal numbers without rounding: what stands in the file is what is computed with.
+
+/// `digits / 10^scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    digits: u128,
+    scale: u32,
+}
+
+/// Why a text is no decimal number that can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotDecimal {
+    Malformed,
+    Negative,
+    TooLong,
+}
+
+/// Enough for every quantity here; together they leave room for a unit's factor in 128 bits.
+const MAX_DIGITS: usize = 24;
+const MAX_EXPONENT: i32 = 24;
+
+impl Decimal {
+    pub(crate) const ONE: Decimal = Decimal { digits: 1, scale: 0 };
+
+    /// Reads `12`, `1.5`, `.5`, `1e3`, `1_000`; a sign only to say that it may not be there.
+    pub(crate) fn parse(text: &str) -> Result<Decimal, NotDecimal> {
+        let unsigned = text.strip_prefix('+').unwrap_or(text);
+        let (negative, unsigned) = match unsigned.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, unsigned),
+        };
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits: u128 = 0;
+        let mut count = 0;
+        let mut fraction_digits: i32 = 0;
+        for (part, after_point) in [(whole, false), (fraction, true)] {
+            for byte in part.bytes() {
+                match byte {
+                    b'0'..=b'9' => {
+                        count += 1;
+                        if digits != 0 || byte != b'0' {
+                            digits = digits.checked_mul(10).ok_or(NotDecimal::TooLong)? + u128::from(byte - b'0');
+                            if digits >= 10u128.pow(MAX_DIGITS as u32) {
+                                return Err(NotDecimal::TooLong);
+                            }
+                        }
+                        fraction_digits += i32::from(after_point);
+                        if fraction_digits > MAX_EXPONENT {
+                            return Err(NotDecimal::TooLong);
+                        }
+                    }
+                    b'_' if count > 0 => {}
+                    _ => return Err(NotDecimal::Malformed),
+                }
+            }
+        }
+        if count == 0 {
+            return Err(NotDecimal::Malformed);
+        }
+        if negative && digits != 0 {
+            return Err(NotDecimal::Negative);
+        }
+        Decimal { digits, scale: 0 }.shifted(exponent - fraction_digits).ok_or(NotDecimal::TooLong)
+    }
+
+    /// This times `10^places`, or `None` where that is beyond what can be held.
+    pub(crate) fn shifted(self, places: i32) -> Option<Decimal> {
+        if self.digits == 0 {
+            return Some(Decimal { digits: 0, scale: 0 });
+        }
+        let places = places - self.scale as i32;
+        if places >= 0 {
+            let digits = self.digits.checked_mul(10u128.checked_pow(places as u32)?)?;
+            return Some(Decimal { digits, scale: 0 });
+        }
+        let mut short = Decimal { digits: self.digits, scale: places.unsigned_abs() };
+        while short.scale > 0 && short.digits.is_multiple_of(10) {
+            short = Decimal { digits: short.digits / 10, scale: short.scale - 1 };
+        }
+        (short.scale <= 2 * MAX_EXPONENT as u32).then_some(short)
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
+    /// This times `factor`, if that is a whole number.
+    pub(crate) fn times_exactly(self, factor: u128) -> Result<u64, NotWhole> {
+        let product = self.digits.checked_mul(factor).ok_or(NotWhole::TooLarge)?;
+        let divisor = 10u128.checked_pow(self.scale).ok_or(NotWhole::Fraction)?;
+        if !product.is_multiple_of(divisor) {
+            return Err(NotWhole::Fraction);
+        }
+        u64::try_from(product / divisor).map_err(|_| NotWhole::TooLarge)
+    }
+
+    /// This times `factor`, rounded down.
+    pub(crate) fn times_down(self, factor: u128) -> Option<u128> {
+        Some(self.digits.checked_mul(factor)? / 10u128.checked_pow(self.scale)?)
+    }
+
+    pub(crate) fn plus(self, other: Decimal) -> Option<Decimal> {
+        let scale = self.scale.max(other.scale);
+        let lift = |d: Decimal| d.digits.checked_mul(10u128.checked_pow(scale - d.scale)?);
+        Decimal { digits: lift(self)?.checked_add(lift(other)?)?, scale }.shifted(0)
+    }
+
+    pub(crate) fn times(self, other: Decimal) -> Option<Decimal> {
+        Decimal { digits: self.digits.checked_mul(other.digits)?, scale: self.scale + other.scale }.shifted(0)
+    }
+
+    /// Whether this is at most the other.
+    pub(crate) fn at_most(self, other: Decimal) -> Option<bool> {
+        let scale = self.scale.max(other.scale);
+        let lift = |d: Decimal| d.digits.checked_mul(10u128.checked_pow(scale - d.scale)?);
+        Some(lift(self)? <= lift(other)?)
+    }
+
+    /// The nearest float.
+    pub(crate) fn to_f64(self) -> f64 {
+        format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
+    }
+}
+
+/// Prints with a point, without trailing zeros.
+impl std::fmt::Display for Decimal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = self.digits.to_string();
+        let scale = self.scale as usize;
+        if scale == 0 {
+            return f.write_str(&digits);
+        }
+        let padded = format!("{digits:0>width$}", width = scale + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - scale);
+        let fraction = fraction.trim_end_matches('0');
+        if fraction.is_empty() { f.write_str(whole) } else { write!(f, "{whole}.{fraction}") }
+    }
+}
+
+/// Why a product is not a whole number that can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotWhole {
+    Fraction,
+    TooLarge,
+}
+
+/// `amount / 10^places` in full.
+pub(crate) fn format_scaled(amount: u64, places: u32) -> String {
+    Decimal { digits: u128::from(amount), scale: places }.to_string()
+}
+
+fn parse_exponent(text: &str) -> Result<i32, NotDecimal> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NotDecimal::Malformed);
+    }
+    match text.strip_prefix('+').unwrap_or(text).parse::<i32>() {
+        Ok(exponent) if exponent.abs() <= MAX_EXPONENT => Ok(exponent),
+        _ => Err(NotDecimal::TooLong),
+    }
+}

@@ -1,0 +1,87 @@
+//! How much a queue may hold, as written: packets, octets, a time at the line's rate, or bandwidth-delay products.
+
+use super::{Decimal, Quantity, UnitError, size_factor, span_factor, split, too_large, whole, wrong_size_unit};
+use crate::error::quote;
+use crate::model::QueueLimit;
+use lopsided_core::{BitRate, Bytes, Span};
+
+pub(crate) const LIMIT: Quantity = Quantity {
+    name: "a queue limit",
+    units: "packets, a size in B, kB, KiB, MB, a time in ms, or BDP",
+    example: "50 packets",
+    finest: "packets",
+    guess: |number| format!("`{number} packets`"),
+};
+
+/// A queue limit before the rate and the base RTT are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimitText {
+    Packets(u32),
+    Bytes(Bytes),
+    /// What the line sends in this time.
+    Time(Span),
+    /// So many bandwidth-delay products.
+    Bdp(Decimal),
+}
+
+/// Reads `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. None at all is refused.
+pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
+    let (number, unit) = split(text, LIMIT)?;
+    let limit = if matches!(unit, "packets" | "packet" | "pkts" | "pkt" | "p") {
+        QueueLimitText::Packets(u32::try_from(whole(text, number, 1, LIMIT)?).map_err(|_| too_large(text))?)
+    } else if let Some(factor) = size_factor(unit) {
+        QueueLimitText::Bytes(Bytes::new(whole(text, number, factor, super::SIZE)?))
+    } else if let Some(factor) = span_factor(unit) {
+        QueueLimitText::Time(Span::from_nanos(whole(text, number, factor, super::SPAN)?))
+    } else if unit.eq_ignore_ascii_case("bdp") {
+        // Through `whole` for its messages; the fraction is allowed here.
+        match Decimal::parse(number) {
+            Ok(value) => QueueLimitText::Bdp(value),
+            Err(_) => return Err(whole(text, number, 1, LIMIT).err().unwrap_or_else(|| too_large(text))),
+        }
+    } else {
+        return Err(wrong_size_unit(text, number, unit, LIMIT.name, LIMIT.units));
+    };
+    if limit.is_zero() {
+        let error = UnitError::new(format!("{} is no queue limit: no packet could ever wait", quote(text)));
+        return Err(error.help("the smallest queue holds `1 packet`"));
+    }
+    Ok(limit)
+}
+
+impl QueueLimitText {
+    fn is_zero(self) -> bool {
+        match self {
+            QueueLimitText::Packets(count) => count == 0,
+            QueueLimitText::Bytes(size) => size == Bytes::ZERO,
+            QueueLimitText::Time(span) => span.is_zero(),
+            QueueLimitText::Bdp(products) => products.is_zero(),
+        }
+    }
+
+    /// The limit on a line of this rate and base RTT, rounded down to whole octets.
+    pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Span>) -> Result<QueueLimit, UnitError> {
+        let (products, span) = match self {
+            QueueLimitText::Packets(count) => return Ok(QueueLimit::Packets(count)),
+            QueueLimitText::Bytes(size) => return Ok(QueueLimit::Bytes(size)),
+            QueueLimitText::Time(span) => (Decimal::ONE, span),
+            QueueLimitText::Bdp(products) => (
+                products,
+                base_rtt.ok_or_else(|| {
+                    UnitError::new("a limit in BDP needs one base RTT, and here there may be several")
+                        .help("write packets, bytes, or the time it takes to drain, such as `200 ms`")
+                })?,
+            ),
+        };
+        let rate = rate.ok_or_else(|| {
+            UnitError::new("this queue limit needs a rate, and the line has none").help("write packets or bytes")
+        })?;
+        let bits_e9 = u128::from(rate.as_bps()) * u128::from(span.as_nanos());
+        let octets = products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());
+        match octets {
+            Some(0) => Err(UnitError::new("this queue limit is less than one byte at the line's rate")),
+            Some(octets) => Ok(QueueLimit::Bytes(Bytes::new(octets))),
+            None => Err(UnitError::new("this queue limit is larger than can be held")),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Single values of the tree into types.
+
+use crate::error::{did_you_mean, quote};
+use crate::tree::{Node, Value};
+use crate::units::{self, Decimal, LIMIT, NotDecimal, NotWhole, Quantity, QueueLimitText, UnitError};
+use lopsided_core::{BitRate, Bytes, Span};
+use crate::model::{Buffer, Window};
+
+type Read<T> = Result<T, UnitError>;
+
+/// A rate; `Ok(None)` is `"unlimited"`.
+pub(crate) fn rate_or_unlimited(node: &Node) -> Read<Option<BitRate>> {
+    match node.text().map(str::trim) {
+        Some("unlimited") => Ok(None),
+        _ => rate(node).map(Some),
+    }
+}
+
+pub(crate) fn rate(node: &Node) -> Read<BitRate> {
+    units::parse_rate(quantity_text(node, units::RATE)?)
+}
+
+pub(crate) fn span(node: &Node) -> Read<Span> {
+    units::parse_span(quantity_text(node, units::SPAN)?)
+}
+
+/// A time, or `None` for `false`, `"off"` and zero.
+pub(crate) fn span_or_off(node: &Node) -> Read<Option<Span>> {
+    match &node.value {
+        Value::Bool(false) => Ok(None),
+        Value::Text(text) if text.trim() == "off" => Ok(None),
+        _ => Ok(Some(span(node)?).filter(|span| !span.is_zero())),
+    }
+}
+
+pub(crate) fn size(node: &Node) -> Read<Bytes> {
+    units::parse_size(quantity_text(node, units::SIZE)?)
+}
+
+/// A size, or `None` for `"bulk"`.
+pub(crate) fn size_or_bulk(node: &Node) -> Read<Option<Bytes>> {
+    match node.text().map(str::trim) {
+        Some("bulk") => Ok(None),
+        Some(word) if word.starts_with(|c: char| c.is_alphabetic()) => {
+            let error = UnitError::new(format!("unknown transfer {}", quote(word)));
+            Err(error.help("write `bulk`, a size such as `10 MB`, or a table with size, on and off, or udp"))
+        }
+        _ => size(node).map(Some),
+    }
+}
+
+pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
+    // In an override a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
+    if let Value::Number(number) = &node.value
+        && node.place.source > 0
+    {
+        return units::parse_queue_limit(&format!("{number} packets"));
+    }
+    units::parse_queue_limit(quantity_text(node, LIMIT)?)
+}
+
+pub(crate) fn window(node: &Node) -> Read<Window> {
+    units::parse_window(quantity_text(node, units::WINDOW)?)
+}
+
+pub(crate) fn buffer(node: &Node) -> Read<Buffer> {
+    units::parse_buffer(quantity_text(node, units::SIZE)?)
+}
+
+pub(crate) fn probability(node: &Node) -> Read<f64> {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => units::parse_probability(text),
+        other => Err(UnitError::new(format!("a probability is wanted, and this is {}", other.kind()))),
+    }
+}
+
+/// A whole number.
+pub(crate) fn count(node: &Node) -> Read<u64> {
+    let text = match &node.value {
+        Value::Number(text) => text,
+        Value::Text(text) => {
+            let error = UnitError::new(format!("a whole number is wanted, and this is the text {}", quote(text)));
+            let bare = Decimal::parse(text.trim()).is_ok();
+            return Err(if bare { error.help(format!("write it without quotes: {}", text.trim())) } else { error });
+        }
+        other => return Err(UnitError::new(format!("a whole number is wanted, and this is {}", other.kind()))),
+    };
+    let malformed = || UnitError::new(format!("{} is not a whole number", quote(text)));
+    match Decimal::parse(text).map(|value| value.times_exactly(1)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(NotWhole::TooLarge)) | Err(NotDecimal::TooLong) => Err(UnitError::new(format!("{} is larger than can be held", quote(text)))),
+        Err(NotDecimal::Negative) => Err(UnitError::new(format!("a count cannot be negative: {}", quote(text)))),
+        Ok(Err(NotWhole::Fraction)) | Err(NotDecimal::Malformed) => Err(malformed()),
+    }
+}
+
+pub(crate) fn small_count(node: &Node) -> Read<u32> {
+    let value = count(node)?;
+    u32::try_from(value).map_err(|_| UnitError::new(format!("{value} is larger than can be held")))
+}
+
+/// A whole number of at least one.
+pub(crate) fn positive_count(node: &Node) -> Read<u32> {
+    match small_count(node)? {
+        0 => Err(UnitError::new("this must be at least 1")),
+        value => Ok(value),
+    }
+}
+
+/// How often; `None` is `"forever"`.
+pub(crate) fn repeat(node: &Node) -> Read<Option<u32>> {
+    match node.text().map(str::trim) {
+        Some("forever") => Ok(None),
+        Some(word) => Err(UnitError::new(format!("{} is no number of repeats", quote(word))).help("write a number or \"forever\"")),
+        None => positive_count(node).map(Some),
+    }
+}
+
+pub(crate) fn flag(node: &Node) -> Read<bool> {
+    match &node.value {
+        Value::Bool(value) => Ok(*value),
+        other => {
+            let error = UnitError::new(format!("true or false is wanted, and this is {}", other.kind()));
+            Err(match node.text().map(str::trim) {
+                Some("on" | "yes" | "true") => error.help("write true, without quotes"),
+                Some("off" | "no" | "false") => error.help("write false, without quotes"),
+                _ => error,
+            })
+        }
+    }
+}
+
+pub(crate) fn switch(node: &Node) -> Read<bool> {
+    match (&node.value, node.text().map(str::trim)) {
+        (Value::Bool(value), _) => Ok(*value),
+        (_, Some("on")) => Ok(true),
+        (_, Some("off")) => Ok(false),
+        (_, Some(word)) => Err(UnitError::new(format!("{} is neither on nor off", quote(word)))),
+        (other, None) => Err(UnitError::new(format!("on or off is wanted, and this is {}", other.kind()))),
+    }
+}
+
+pub(crate) fn text(node: &Node) -> Read<String> {
+    match &node.value {
+        Value::Text(text) => Ok(text.clone()),
+        // `--set scenario.title=42` means the text.
+        Value::Number(text) | Value::Date(text) if node.place.source > 0 => Ok(text.clone()),
+        other => Err(UnitError::new(format!("a text is wanted, and this is {}", other.kind()))),
+    }
+}
+
+/// A name: letters, digits, `-` and `_`, and inside it dots as `count` makes them.
+pub(crate) fn name(node: &Node) -> Read<String> {
+    const LONGEST: usize = 64;
+    let text = text(node)?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.is_empty() {
+        return Err(UnitError::new("a name cannot be empty"));
+    }
+    if text.len() > LONGEST {
+        return Err(UnitError::new(format!("the name {} is longer than {LONGEST} letters", quote(&text))));
+    }
+    if !text.chars().all(fits) || text.starts_with(['.', '-']) || text.ends_with('.') {
+        let error = UnitError::new(format!("{} is no name", quote(&text)));
+        return Err(error.help("names are made of letters, digits, `-` and `_`, and do not begin with `-`"));
+    }
+    Ok(text)
+}
+
+/// One of the known names; `what` names the kind for the message.
+pub(crate) fn choice(node: &Node, what: &str, known: &[&'static str]) -> Read<&'static str> {
+    let word = text(node)?;
+    match known.iter().find(|name| **name == word) {
+        Some(name) => Ok(name),
+        None => {
+            let help = did_you_mean(&word, known.iter().copied());
+            let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let help = if help.starts_with("did") { format!("{help} (known: {listed})") } else { help };
+            Err(UnitError::new(format!("unknown {what} {}", quote(&word))).help(help))
+        }
+    }
+}
+
+/// A pair of instants, the second later.
+pub(crate) fn outage(node: &Node) -> Read<(Span, Span)> {
+    let Value::List(ends) = &node.value else {
+        return Err(UnitError::new(format!("an outage is a pair of times, and this is {}", node.value.kind()))
+            .help("write [[\"10 s\", \"10.1 s\"]], with two brackets"));
+    };
+    let [from, to] = ends.as_slice() else {
+        return Err(UnitError::new(format!("an outage is a pair of times, and these are {}", ends.len())));
+    };
+    let (from, to) = (span(from)?, span(to)?);
+    if to <= from {
+        return Err(UnitError::new("an outage must end after it begins"));
+    }
+    Ok((from, to))
+}
+
+/// The text of a quantity. A bare number passes: the parser of the quantity says which unit it lacks.
+fn quantity_text(node: &Node, quantity: Quantity) -> Read<&str> {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => Ok(text),
+        other => {
+            let message = format!("{} such as \"{}\" is wanted, and this is {}", quantity.name, quantity.example, other.kind());
+            Err(UnitError::new(message))
+        }
+    }
+}
