@@ -1,0 +1,218 @@
+//! When the receiver acknowledges: at once, with the next segment, or when a timer says so.
+
+use crate::AckRule;
+use lopsided_core::{Span, Time};
+
+/// Duplicate ACKs that go out at once before Linux starts to compress them.
+const UNCOMPRESSED_DUPLICATES: u32 = 3;
+/// One compressed ACK at the latest for so many segments.
+const COMPRESSED_MAX: u32 = 44;
+
+#[derive(Debug)]
+pub(crate) struct AckPolicy {
+    rule: AckRule,
+    /// The largest segment seen: what counts as full.
+    segment: u32,
+    /// In-order octets and segments that no ACK covers yet.
+    unacked: u64,
+    unacked_segments: u32,
+    wanted: Wanted,
+    deadline: Time,
+    /// ACKs still to be sent without delay.
+    quick: u32,
+    ato: Span,
+    last_data: Option<Time>,
+    /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
+    duplicates: u32,
+    compressed: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Nothing,
+    Later,
+    Now,
+}
+
+/// What the arrival of data was to the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The next octets; `closed_gap` if out-of-order data became readable and none is left, `gaps_left` if some is.
+    InOrder {
+        closed_gap: bool,
+        gaps_left: bool,
+    },
+    OutOfOrder,
+    /// All of it was there already.
+    Duplicate,
+}
+
+impl AckPolicy {
+    pub fn new(rule: AckRule) -> AckPolicy {
+        AckPolicy {
+            rule,
+            segment: 536,
+            unacked: 0,
+            unacked_segments: 0,
+            wanted: Wanted::Nothing,
+            deadline: Time::MAX,
+            quick: 0,
+            ato: Span::ZERO,
+            last_data: None,
+            duplicates: 0,
+            compressed: 0,
+        }
+    }
+
+    pub fn ato(&self) -> Span {
+        self.ato
+    }
+
+    pub fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    pub fn is_due(&self) -> bool {
+        self.wanted == Wanted::Now
+    }
+
+    pub fn poll_timeout(&self) -> Time {
+        self.deadline
+    }
+
+    /// An ACK must go out now, whatever the rule says (handshake, FIN, window update, challenge).
+    pub fn demand(&mut self) {
+        self.wanted = Wanted::Now;
+    }
+
+    /// Data of `len` octets arrived. `rtt` is the receiver's idea of the round trip, `rto` its own timeout, `window` what it advertises.
+    pub fn on_data(&mut self, now: Time, len: u32, arrival: Arrival, rtt: Option<Span>, rto: Span, window: u64) {
+        if let AckRule::Quick { min, quick_acks, .. } = self.rule {
+            self.adapt_timeout(now, min, quick_acks, rto, window);
+        }
+        self.segment = self.segment.max(len);
+        self.last_data = Some(now);
+        match arrival {
+            Arrival::Duplicate => {
+                if let AckRule::Quick { quick_acks, .. } = self.rule {
+                    self.enter_quick(quick_acks, window);
+                }
+                self.demand();
+            }
+            Arrival::OutOfOrder => self.acknowledge_duplicate(now, rtt),
+            Arrival::InOrder { closed_gap, gaps_left } => {
+                self.unacked += u64::from(len);
+                self.unacked_segments += 1;
+                self.duplicates = 0;
+                self.acknowledge_in_order(now, closed_gap, gaps_left, rtt);
+            }
+        }
+    }
+
+    /// Any segment that carries an acknowledgement went out.
+    pub fn on_ack_sent(&mut self) {
+        if self.unacked > 0 {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        self.unacked = 0;
+        self.unacked_segments = 0;
+        self.compressed = 0;
+        self.wanted = Wanted::Nothing;
+        self.deadline = Time::MAX;
+    }
+
+    pub fn on_timeout(&mut self, now: Time, rto: Span) {
+        if now < self.deadline {
+            return;
+        }
+        self.deadline = Time::MAX;
+        if self.wanted == Wanted::Later {
+            self.wanted = Wanted::Now;
+            // The peer did not send a second segment in time: wait longer.
+            if self.compressed == 0 && matches!(self.rule, AckRule::Quick { .. }) {
+                self.ato = (self.ato * 2).min(rto);
+            }
+        }
+    }
+
+    fn acknowledge_in_order(&mut self, now: Time, closed_gap: bool, gaps_left: bool, rtt: Option<Span>) {
+        match self.rule {
+            AckRule::Every => self.demand(),
+            AckRule::Delayed { segments, timeout } => {
+                if closed_gap || gaps_left || self.unacked_segments >= segments {
+                    self.demand();
+                } else {
+                    self.delay_until(now + timeout);
+                }
+            }
+            AckRule::Quick { min, max, .. } => {
+                if closed_gap || self.unacked > u64::from(self.segment) || self.quick > 0 {
+                    self.demand();
+                } else if gaps_left {
+                    self.acknowledge_duplicate(now, rtt);
+                } else {
+                    self.delay_adaptively(now, min, max, rtt);
+                }
+            }
+        }
+    }
+
+    fn acknowledge_duplicate(&mut self, now: Time, rtt: Option<Span>) {
+        let AckRule::Quick { compress, .. } = self.rule else {
+            self.demand();
+            return;
+        };
+        self.duplicates += 1;
+        if self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX {
+            self.demand();
+            return;
+        }
+        self.compressed += 1;
+        if self.wanted == Wanted::Nothing {
+            self.delay_until(now + rtt.map_or(compress, |rtt| compress.min(rtt / 20)));
+        }
+    }
+
+    fn delay_until(&mut self, deadline: Time) {
+        if self.wanted != Wanted::Now {
+            self.wanted = Wanted::Later;
+            self.deadline = self.deadline.min(deadline);
+        }
+    }
+
+    /// Linux: the timeout follows the gaps between segments, no longer than an RTT if that is known.
+    fn delay_adaptively(&mut self, now: Time, min: Span, max: Span, rtt: Option<Span>) {
+        let mut ato = self.ato;
+        if ato > min {
+            let bound = rtt.map_or(Span::from_millis(500), |rtt| rtt.max(min)).min(Span::from_millis(500));
+            ato = ato.min(bound);
+        }
+        self.delay_until(now + ato.min(max));
+    }
+
+    fn adapt_timeout(&mut self, now: Time, min: Span, quick_acks: u32, rto: Span, window: u64) {
+        let Some(last) = self.last_data else {
+            self.enter_quick(quick_acks, window);
+            self.ato = min;
+            return;
+        };
+        let gap = now - last;
+        if gap <= min / 2 {
+            self.ato = self.ato / 2 + min / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(rto);
+        } else if gap > rto {
+            // The sender paused and starts again with a small window.
+            self.enter_quick(quick_acks, window);
+        }
+    }
+
+    fn enter_quick(&mut self, most: u32, window: u64) {
+        let by_window = (window / (2 * u64::from(self.segment))).clamp(2, u64::from(most)) as u32;
+        self.quick = self.quick.max(by_window);
+        self.ato = match self.rule {
+            AckRule::Quick { min, .. } => min,
+            _ => self.ato,
+        };
+    }
+}

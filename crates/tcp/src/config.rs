@@ -1,0 +1,54 @@
+//! What a connection is made from.
+
+use crate::{Controller, Profile, cc};
+use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
+use lopsided_core::{Bytes, HostAddr};
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    pub addr: HostAddr,
+    pub port: u16,
+}
+
+/// The settings of one end of a connection.
+#[derive(Debug)]
+pub struct ConnConfig {
+    pub local: Endpoint,
+    pub remote: Endpoint,
+    /// The initial sequence number.
+    pub iss: u32,
+    /// Added to the clock to give timestamps (RFC 7323 section 5.4 asks for a random one).
+    pub timestamp_offset: u32,
+    /// The largest IP packet of the interface.
+    pub mtu: Bytes,
+    pub profile: Profile,
+    pub controller: Box<dyn Controller>,
+}
+
+impl ConnConfig {
+    /// A configuration with the named congestion control; `None` if there is none of that name.
+    pub fn new(
+        local: Endpoint,
+        remote: Endpoint,
+        iss: u32,
+        mtu: Bytes,
+        profile: Profile,
+        cc: &str,
+    ) -> Option<ConnConfig> {
+        let mss = Bytes::new(u64::from(payload_limit(mtu, profile.timestamps)));
+        let controller = cc::build(cc, &profile, mss)?;
+        Some(ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller })
+    }
+
+    /// The MSS option: what fits an IP packet without options (RFC 6691).
+    pub(crate) fn mss_option(&self) -> u16 {
+        payload_limit(self.mtu, false) as u16
+    }
+}
+
+/// The largest payload of a segment with or without timestamps.
+fn payload_limit(mtu: Bytes, timestamps: bool) -> u32 {
+    let options = if timestamps { 12 } else { 0 };
+    (mtu.get().min(65_535) as u32).saturating_sub(IPV4_HEADER + TCP_HEADER + options).max(64)
+}

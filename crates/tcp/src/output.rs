@@ -1,0 +1,275 @@
+//! What a connection sends next: SYNs, what was lost, new data within the windows, probes and acknowledgements.
+
+use crate::recovery::Phase;
+use crate::{Connection, State};
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
+
+/// A piece of the stream to send.
+struct Piece {
+    start: u64,
+    len: u32,
+    fin: bool,
+}
+
+impl Connection {
+    /// The next segment to send, or `None`. Call until it gives none.
+    pub fn poll_segment(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        if self.handshake.syn_due {
+            return Some(self.send_syn(now));
+        }
+        if self.reset_due {
+            self.reset_due = false;
+            return Some(self.send_flags(now, Flags::RST.with(Flags::ACK)));
+        }
+        if self.may_send_data()
+            && let Some(segment) = self.poll_data(now)
+        {
+            return Some(segment);
+        }
+        if self.acks.is_due() && self.state >= State::Established && self.state != State::Closed {
+            self.send.counters.pure_acks_out += 1;
+            return Some(self.send_flags(now, Flags::ACK));
+        }
+        None
+    }
+
+    /// The ECN bits for the IP header of a segment with a payload: data is ECN-capable once negotiated, ACKs are not (RFC 3168 section 6.1).
+    pub fn ecn_codepoint(&self, payload: &Payload) -> Ecn {
+        if self.ecn && !payload.is_empty() { Ecn::Capable0 } else { Ecn::NotCapable }
+    }
+
+    /// Pacing holds segments until then; never, while controllers do not pace.
+    pub(crate) fn pacing_due(&self) -> Time {
+        Time::MAX
+    }
+
+    fn may_send_data(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
+            && self.handshake.deadline == Time::MAX
+    }
+
+    fn poll_data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        if self.send.board.is_empty() && self.send.nxt == self.send.stream_end() && !self.send.window_probe_due {
+            return None;
+        }
+        if self.send.probe_due {
+            self.send.probe_due = false;
+            return self.send_tail_probe(now);
+        }
+        if let Some(number) = self.next_to_resend() {
+            return Some(self.resend(now, number));
+        }
+        if self.send.window_probe_due {
+            self.send.window_probe_due = false;
+            self.send.arm_persist(now);
+            return Some(self.send_window_probe(now));
+        }
+        self.restart_after_idle(now);
+        let piece = self.next_new(now)?;
+        Some(self.send_new(now, piece))
+    }
+
+    /// Lost data goes before new data, within the window.
+    fn next_to_resend(&mut self) -> Option<u64> {
+        let send = &mut self.send;
+        if send.phase < Phase::Recovery || send.hold_resends || send.board.lost_segments() == 0 {
+            return None;
+        }
+        let in_flight = send.in_flight();
+        let number = send.board.next_to_resend()?;
+        let len = send.board.get(number).len();
+        (in_flight + len <= send.cwnd() || in_flight == 0).then_some(number)
+    }
+
+    /// The next unsent piece, if both windows and the rule against small segments let it go.
+    fn next_new(&mut self, now: Time) -> Option<Piece> {
+        let send = &mut self.send;
+        let end = send.buffer.end();
+        let left = end.saturating_sub(send.nxt);
+        let fin_left = send.closed && send.nxt <= end;
+        if left == 0 && !fin_left {
+            send.note_window_use(false);
+            return None;
+        }
+        let mss = u64::from(send.mss);
+        let window_left = (send.una + send.wnd).saturating_sub(send.nxt);
+        let len = left.min(mss).min(window_left);
+        if left > 0 && len == 0 {
+            if send.outstanding() == 0 {
+                send.arm_persist(now);
+            }
+            send.note_window_use(false);
+            return None;
+        }
+        let fin = fin_left && len == left;
+        // Nagle (RFC 9293 section 3.7.4) and the sender's side of silly-window avoidance: a short segment waits while anything is out.
+        let short = len < mss && !fin && (len < left || send.outstanding() > 0) && len < send.max_wnd / 2;
+        if short && send.outstanding() > 0 {
+            send.note_window_use(false);
+            return None;
+        }
+        let in_flight = send.in_flight();
+        if in_flight + len > send.cwnd() && in_flight > 0 {
+            send.note_window_use(true);
+            return None;
+        }
+        Some(Piece { start: send.nxt, len: len as u32, fin })
+    }
+
+    fn send_new(&mut self, now: Time, piece: Piece) -> (TcpHeader, Payload) {
+        let send = &mut self.send;
+        let was_idle = send.board.is_empty();
+        let end = piece.start + u64::from(piece.len) + u64::from(piece.fin);
+        let stamp = send.stamp(now);
+        send.board.push(piece.start, end, now, stamp);
+        send.nxt = end;
+        send.last_sent = Some(now);
+        send.count_sent_in_reduction(u64::from(piece.len));
+        send.arm_after_send(now, was_idle);
+        let path = send.path();
+        send.controller.on_sent(now, Bytes::new(u64::from(piece.len)), &path);
+        send.counters.bytes_sent += Bytes::new(u64::from(piece.len));
+        self.data_segment(now, piece)
+    }
+
+    fn resend(&mut self, now: Time, number: u64) -> (TcpHeader, Payload) {
+        let send = &mut self.send;
+        let stamp = send.stamp(now);
+        send.board.resend(number, now, stamp);
+        let sent = *send.board.get(number);
+        send.undo.on_retransmit(now);
+        send.count_sent_in_reduction(sent.len());
+        send.counters.retransmits += 1;
+        if number == send.board.first_number() && !send.deadline.is(crate::timer::LossTimer::Reorder) {
+            send.arm(now, crate::timer::LossTimer::Rto, send.rtt.rto());
+        }
+        let fin = send.fin_offset().is_some_and(|fin| sent.end > fin);
+        let len = (sent.len() - u64::from(fin)) as u32;
+        send.counters.bytes_sent += Bytes::new(u64::from(len));
+        self.data_segment(now, Piece { start: sent.start, len, fin })
+    }
+
+    /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
+    fn send_tail_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        let left = self.send.buffer.end().saturating_sub(self.send.nxt);
+        let window_left = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let len = left.min(u64::from(self.send.mss));
+        if len > 0 && len <= window_left {
+            let fin = self.send.closed && len == left;
+            let segment = self.send_new(now, Piece { start: self.send.nxt, len: len as u32, fin });
+            self.send.probe = Some((self.send.nxt, false));
+            self.send.arm_rto_since_first(now);
+            return Some(segment);
+        }
+        let last = self.send.board.last_number()?;
+        if self.send.board.get(last).is_sacked() {
+            return None;
+        }
+        let segment = self.resend(now, last);
+        self.send.probe = Some((self.send.nxt, true));
+        self.send.arm_rto_since_first(now);
+        Some(segment)
+    }
+
+    /// A segment that lies just below the window: the peer must answer with its window.
+    fn send_window_probe(&mut self, now: Time) -> (TcpHeader, Payload) {
+        let mut segment = self.send_flags(now, Flags::ACK);
+        segment.0.seq = self.send.origin + self.send.una as u32 - 1;
+        segment
+    }
+
+    /// After an idle time the old window says little of the path (RFC 5681 section 4.1).
+    fn restart_after_idle(&mut self, now: Time) {
+        let send = &mut self.send;
+        if send.profile.restart_after_idle
+            && send.board.is_empty()
+            && send.last_sent.is_some_and(|last| now.saturating_since(last) > send.rtt.rto())
+        {
+            let window = send.profile.initial_window(Bytes::new(u64::from(send.mss)));
+            send.controller.on_idle(now, window);
+        }
+    }
+
+    fn data_segment(&mut self, now: Time, piece: Piece) -> (TcpHeader, Payload) {
+        let mut flags = Flags::ACK;
+        if piece.start + u64::from(piece.len) == self.send.buffer.end() {
+            flags = flags.with(Flags::PSH);
+        }
+        if piece.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if self.cwr_due {
+            flags = flags.with(Flags::CWR);
+            self.cwr_due = false;
+        }
+        self.send.counters.data_segments_out += 1;
+        let payload = self.send.buffer.slice(piece.start, piece.len);
+        let (mut header, _) = self.send_flags(now, flags);
+        header.seq = self.send.origin + piece.start as u32;
+        (header, payload)
+    }
+
+    /// A segment without data that acknowledges all there is.
+    fn send_flags(&mut self, now: Time, flags: Flags) -> (TcpHeader, Payload) {
+        let window = (self.recv.window(self.send.mss) >> self.rcv_wscale).min(65_535) as u16;
+        let mut options = TcpOptions { timestamps: self.timestamp(now), ..TcpOptions::default() };
+        options.sack = self.recv.sack_blocks(if self.timestamps { 3 } else { 4 });
+        self.acks.on_ack_sent();
+        self.send.counters.segments_out += 1;
+        let flags = if self.ecn_echo { flags.with(Flags::ECE) } else { flags };
+        let header = TcpHeader {
+            src_port: self.local.port,
+            dst_port: self.remote.port,
+            seq: self.send.origin + self.send.nxt as u32,
+            ack: self.recv.ack(),
+            flags,
+            window,
+            options,
+        };
+        self.last_ack_sent = header.ack;
+        (header, Payload::EMPTY)
+    }
+
+    fn send_syn(&mut self, now: Time) -> (TcpHeader, Payload) {
+        self.handshake.syn_due = false;
+        self.handshake.sent_at.get_or_insert(now);
+        self.handshake.deadline = self.send.profile.grain.deadline(now, self.send.rtt.rto());
+        self.send.counters.segments_out += 1;
+        let answer = self.state != State::SynSent;
+        let mut flags = Flags::SYN;
+        if answer {
+            flags = flags.with(Flags::ACK);
+        }
+        if self.ecn {
+            flags = flags.with(Flags::ECE);
+            if !answer {
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        let sack_permitted = if answer { self.send.sack } else { self.send.profile.sack };
+        let options = TcpOptions {
+            mss: Some(self.mss_option),
+            window_scale: self.scaling.then_some(self.rcv_wscale),
+            sack_permitted,
+            timestamps: self.timestamp(now),
+            ..TcpOptions::default()
+        };
+        let header = TcpHeader {
+            src_port: self.local.port,
+            dst_port: self.remote.port,
+            seq: self.send.origin - 1,
+            ack: if answer { self.recv.ack() } else { Seq::default() },
+            flags,
+            // Never scaled in a SYN.
+            window: self.recv.window(self.send.mss).min(65_535) as u16,
+            options,
+        };
+        self.last_ack_sent = header.ack;
+        (header, Payload::EMPTY)
+    }
+
+    fn timestamp(&self, now: Time) -> Option<Timestamps> {
+        self.timestamps.then(|| Timestamps { value: self.send.undo.clock(now), echo: self.ts_recent })
+    }
+}

@@ -1,0 +1,273 @@
+//! Stack profiles: how a particular TCP behaves where the RFCs leave room, as data.
+//!
+//! A profile is a plain struct. A scenario starts from one by name and may change single fields.
+
+use lopsided_core::{Bytes, Span};
+
+/// The names that [`Profile::named`] knows.
+pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7"];
+
+/// Everything about an endpoint that is not congestion control.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    pub name: &'static str,
+    /// The initial window in segments, before [`Profile::initial_window`] applies its cap in octets.
+    pub initial_window_segments: u32,
+    /// RFC 3390's cap: at most this many octets, but at least two segments.
+    pub initial_window_cap: Option<Bytes>,
+    pub byte_counting: ByteCounting,
+    pub sack: bool,
+    pub dsack: bool,
+    pub timestamps: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    pub ack: AckRule,
+    pub rto: RtoRule,
+    pub grain: TimerGrain,
+    pub loss_detection: LossDetection,
+    /// Duplicate ACKs, or SACKed segments, that mean a loss.
+    pub dup_threshold: u32,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Come down to the threshold in proportion to what arrives (RFC 6937) rather than at once (RFC 6675).
+    pub prr: bool,
+    /// Probe for a lost tail after two round trips (RFC 8985 section 7).
+    pub tlp: bool,
+    pub undo: Undo,
+    /// On a timeout forget what SACK reported and send everything again (4.4BSD); otherwise only what SACK left open (RFC 6675 section 5.1).
+    pub timeout_forgets_sack: bool,
+    /// Restart from the initial window after an idle RTO (RFC 5681 section 4.1).
+    pub restart_after_idle: bool,
+    /// Grow the window only while it is what limits the sender (RFC 7661).
+    pub cwnd_validation: bool,
+    pub send_buffer: BufferRule,
+    pub receive_buffer: BufferRule,
+}
+
+/// What an ACK adds to the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteCounting {
+    /// A step for each ACK (RFC 5681 with one increment an ACK).
+    Acks,
+    /// What it delivered (Linux since 3.18).
+    Delivered,
+    /// What it acknowledges, in slow start at most L segments (RFC 3465).
+    Limited { segments: u32 },
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AckRule {
+    /// Every segment.
+    Every,
+    /// Every `segments`-th segment or after `timeout`; out-of-order segments at once (RFC 5681 section 4.2).
+    Delayed { segments: u32, timeout: Span },
+    /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for more than one full
+    /// segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a row, one per `compress`.
+    Quick { min: Span, max: Span, quick_acks: u32, compress: Span },
+}
+
+/// How the retransmission timeout follows from the measured RTT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RtoRule {
+    /// RFC 6298, plus a constant `slop` (4.4BSD's descendants add one for their coarse clocks).
+    Rfc6298 { min: Span, max: Span, initial: Span, slop: Span },
+    /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly when the RTT falls
+    /// (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
+    Linux { min: Span, max: Span, initial: Span },
+}
+
+impl RtoRule {
+    pub fn initial(self) -> Span {
+        match self {
+            RtoRule::Rfc6298 { initial, .. } | RtoRule::Linux { initial, .. } => initial,
+        }
+    }
+
+    pub fn min(self) -> Span {
+        match self {
+            RtoRule::Rfc6298 { min, .. } | RtoRule::Linux { min, .. } => min,
+        }
+    }
+
+    pub fn max(self) -> Span {
+        match self {
+            RtoRule::Rfc6298 { max, .. } | RtoRule::Linux { max, .. } => max,
+        }
+    }
+
+    #[must_use]
+    pub fn with_min(self, min: Span) -> RtoRule {
+        match self {
+            RtoRule::Rfc6298 { max, initial, slop, .. } => RtoRule::Rfc6298 { min, max, initial, slop },
+            RtoRule::Linux { max, initial, .. } => RtoRule::Linux { min, max, initial },
+        }
+    }
+}
+
+/// When a timer really fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerGrain {
+    /// At once.
+    Exact,
+    /// At the next tick of a clock.
+    Tick(Span),
+    /// At a tick, and coarser the further off it is: eight times for each level of 64 ticks (a hierarchical timer wheel that does not cascade,
+    /// as Linux has had since 4.8).
+    Wheel(Span),
+}
+
+/// How a sender infers loss from ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time: a segment is lost when one sent later has been delivered a reordering window before (RFC 8985).
+    Rack,
+    /// By the highest SACK: after the duplicate threshold all holes below it are lost (FACK; FreeBSD's SACK recovery).
+    Fack,
+    /// By count: a hole is lost when `dup_threshold` segments above it were SACKed (RFC 6675).
+    Counting,
+}
+
+/// How a sender finds out that a retransmission was not needed, and takes the window reduction back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undo {
+    /// An ACK echoes a timestamp from before the retransmission (Eifel, RFC 3522 and 4015).
+    pub timestamps: bool,
+    /// DSACK reports every retransmission as a duplicate (RFC 3708).
+    pub dsack: bool,
+    /// ACKs for data that was never sent again, after a timeout (F-RTO, RFC 5682 section 3).
+    pub frto: bool,
+    /// An ACK within half the smoothed RTT after a timeout (4.4BSD).
+    pub early_ack: bool,
+}
+
+/// The size of a socket buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferRule {
+    Fixed(Bytes),
+    /// Grows with what passes in a round trip (dynamic right-sizing, Fisk and Feng 2001) from `initial` to `max`.
+    Auto {
+        initial: Bytes,
+        max: Bytes,
+    },
+    /// FreeBSD: grows by `step` when a round trip used seven eighths of it.
+    Stepped {
+        initial: Bytes,
+        step: Bytes,
+        max: Bytes,
+    },
+}
+
+impl BufferRule {
+    pub fn initial(self) -> Bytes {
+        match self {
+            BufferRule::Fixed(size) => size,
+            BufferRule::Auto { initial, .. } | BufferRule::Stepped { initial, .. } => initial,
+        }
+    }
+
+    pub fn max(self) -> Bytes {
+        match self {
+            BufferRule::Fixed(size) => size,
+            BufferRule::Auto { max, .. } | BufferRule::Stepped { max, .. } => max,
+        }
+    }
+}
+
+impl Profile {
+    /// The profile of that name; `None` for an unknown name.
+    pub fn named(name: &str) -> Option<Profile> {
+        match name {
+            "linux-6.1" => Some(Profile::linux_6_1()),
+            "freebsd-7" => Some(Profile::freebsd_7()),
+            _ => None,
+        }
+    }
+
+    /// Linux 6.1 as Debian 12 ships it, HZ=250: RFC 6928 window, RACK-TLP, PRR, F-RTO and Eifel undo.
+    pub fn linux_6_1() -> Profile {
+        Profile {
+            name: "linux-6.1",
+            initial_window_segments: 10,
+            initial_window_cap: None,
+            byte_counting: ByteCounting::Delivered,
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            ack: AckRule::Quick {
+                min: Span::from_millis(40),
+                max: Span::from_millis(200),
+                quick_acks: 16,
+                compress: Span::from_millis(1),
+            },
+            rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(1) },
+            grain: TimerGrain::Wheel(Span::from_millis(4)),
+            loss_detection: LossDetection::Rack,
+            dup_threshold: 3,
+            limited_transmit: true,
+            prr: true,
+            tlp: true,
+            undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
+            timeout_forgets_sack: false,
+            restart_after_idle: true,
+            cwnd_validation: true,
+            send_buffer: BufferRule::Auto { initial: Bytes::new(87_040), max: Bytes::new(4 << 20) },
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
+        }
+    }
+
+    /// FreeBSD 7.2, the hosts of merritt2010: RFC 3390 window, one window step an ACK, SACK with a FACK estimate of the pipe, ACK of every second
+    /// segment or after 100 ms, RTO of at least 30 ms with 200 ms of slop, buffers growing to 256 KiB. Its "inflight" limiter is
+    /// left out: the thesis switched it off.
+    pub fn freebsd_7() -> Profile {
+        Profile {
+            name: "freebsd-7",
+            initial_window_segments: 4,
+            initial_window_cap: Some(Bytes::new(4380)),
+            byte_counting: ByteCounting::Acks,
+            sack: true,
+            dsack: false,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(100) },
+            rto: RtoRule::Rfc6298 {
+                min: Span::from_millis(30),
+                max: Span::from_secs(64),
+                initial: Span::from_secs(3),
+                slop: Span::from_millis(200),
+            },
+            grain: TimerGrain::Tick(Span::from_millis(1)),
+            loss_detection: LossDetection::Fack,
+            dup_threshold: 3,
+            limited_transmit: true,
+            prr: false,
+            tlp: false,
+            undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
+            timeout_forgets_sack: true,
+            restart_after_idle: true,
+            cwnd_validation: false,
+            send_buffer: BufferRule::Stepped {
+                initial: Bytes::new(32_768),
+                step: Bytes::new(8_192),
+                max: Bytes::new(262_144),
+            },
+            receive_buffer: BufferRule::Stepped {
+                initial: Bytes::new(65_536),
+                step: Bytes::new(16_384),
+                max: Bytes::new(262_144),
+            },
+        }
+    }
+
+    /// The initial window for a segment size (RFC 3390 section 1, RFC 6928 section 2).
+    pub fn initial_window(&self, mss: Bytes) -> Bytes {
+        let window = Bytes::new(u64::from(self.initial_window_segments) * mss.get());
+        match self.initial_window_cap {
+            Some(cap) => window.min(cap.max(Bytes::new(2 * mss.get()))),
+            None => window,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
+
+use crate::{BufferRule, Profile};
+use lopsided_core::packet::{SackBlock, SackBlocks};
+use lopsided_core::{Bytes, Payload, Seq, Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ack_policy::Arrival;
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// The peer's first data octet, offset 0.
+    origin: Seq,
+    /// The next octet expected.
+    next: u64,
+    /// Runs held beyond `next`, in order, apart from each other.
+    held: Vec<(u64, u64)>,
+    /// The runs that SACK reports, the most recently touched first (RFC 2018 section 4).
+    recent: Vec<(u64, u64)>,
+    dsack: Option<(u64, u64)>,
+    fin: Option<u64>,
+    /// Octets in order that the application has not read; and the octets themselves where they are real.
+    unread: u64,
+    bytes: Option<RealBytes>,
+    /// The right edge of the window that was offered: it never moves back (RFC 9293 section 3.8.6).
+    edge: u64,
+    buffer: Buffer,
+    sack: bool,
+    report_duplicates: bool,
+}
+
+#[derive(Debug, Default)]
+struct RealBytes {
+    ready: VecDeque<u8>,
+    held: BTreeMap<u64, Vec<u8>>,
+}
+
+/// The receive buffer and how it grows.
+#[derive(Debug)]
+struct Buffer {
+    rule: BufferRule,
+    capacity: u64,
+    /// Linux opens the window with the segments that arrive, not at once.
+    offered: u64,
+    /// The round trip that is being measured: when it began, what the application had read, and what it read in the one before.
+    round_began: Time,
+    round_read: u64,
+    space: u64,
+    read: u64,
+    rtt: Option<Span>,
+}
+
+impl Receiver {
+    pub fn new(profile: &Profile, mss: u32) -> Receiver {
+        let initial = profile.receive_buffer.initial().get();
+        let whole = match profile.receive_buffer {
+            // Linux offers whole segments at first, below 2^16.
+            BufferRule::Auto { .. } => initial.min(65_535) / u64::from(mss) * u64::from(mss),
+            _ => initial,
+        };
+        Receiver {
+            origin: Seq::new(0),
+            next: 0,
+            held: Vec::new(),
+            recent: Vec::new(),
+            dsack: None,
+            fin: None,
+            unread: 0,
+            bytes: None,
+            edge: 0,
+            buffer: Buffer {
+                rule: profile.receive_buffer,
+                capacity: initial,
+                offered: whole,
+                round_began: Time::ZERO,
+                round_read: 0,
+                space: u64::from(10 * mss),
+                read: 0,
+                rtt: None,
+            },
+            sack: false,
+            report_duplicates: profile.dsack,
+        }
+    }
+
+    /// The peer's SYN arrived: its data begins behind `irs`.
+    pub fn open(&mut self, irs: Seq, sack: bool, now: Time) {
+        self.origin = irs + 1;
+        self.sack = sack;
+        self.buffer.round_began = now;
+    }
+
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The acknowledgement number to send: behind a FIN that was reached.
+    pub fn ack(&self) -> Seq {
+        self.origin + self.next as u32 + u32::from(self.fin_reached())
+    }
+
+    pub fn fin_reached(&self) -> bool {
+        self.fin == Some(self.next)
+    }
+
+    pub fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    pub fn space(&self) -> u64 {
+        self.buffer.space
+    }
+
+    pub fn rtt(&self) -> Option<Span> {
+        self.buffer.rtt
+    }
+
+    /// The stream offset of a sequence number near `next`; negative for what lies before the first octet.
+    pub fn offset(&self, seq: Seq) -> i64 {
+        let expected = self.origin + self.next as u32;
+        self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
+    }
+
+    /// The window to offer now, in octets. It grows by at least a segment or stays (RFC 9293 section 3.8.6.2.2, silly window avoidance).
+    pub fn window(&mut self, mss: u32) -> u64 {
+        let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
+        let wanted = self.next + room;
+        if wanted >= self.edge + u64::from(mss).min(self.buffer.capacity / 2) {
+            self.edge = wanted;
+        }
+        self.edge - self.next.min(self.edge)
+    }
+
+    /// What is left of the window that was last offered.
+    pub fn open_window(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// Whether reading has opened the window so far that the peer should be told.
+    pub fn window_update_due(&self, mss: u32) -> bool {
+        let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
+        let open = self.open_window();
+        open < u64::from(mss) && room >= open + u64::from(2 * mss).min(self.buffer.capacity / 2)
+    }
+
+    /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind it.
+    pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
+        let end = start + i64::from(payload.len());
+        if fin && end >= 0 && end as u64 <= self.edge && self.fin.is_none() {
+            self.fin = Some(end as u64);
+        }
+        let next = self.next as i64;
+        if end <= next {
+            if payload.is_empty() {
+                return Arrival::InOrder { closed_gap: false, gaps_left: false };
+            }
+            self.report_duplicate(start.max(0) as u64, end.max(0) as u64);
+            return Arrival::Duplicate;
+        }
+        let limit = self.fin.unwrap_or(u64::MAX).min(self.edge.max(self.next));
+        let from = start.max(next) as u64;
+        let to = (end as u64).min(limit);
+        if to <= from {
+            return Arrival::Duplicate;
+        }
+        self.keep_bytes(from, to, start, payload);
+        if from > self.next {
+            return self.hold(from, to);
+        }
+        if start < next {
+            self.report_duplicate(start.max(0) as u64, self.next);
+        }
+        self.advance(to)
+    }
+
+    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload.
+    pub fn read(&mut self, limit: u64) -> Payload {
+        let count = self.unread.min(limit);
+        self.unread -= count;
+        self.buffer.read += count;
+        match &mut self.bytes {
+            Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
+            None => Payload::synthetic(count as u32),
+        }
+    }
+
+    /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
+    pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack {
+            return blocks;
+        }
+        let wire =
+            |(start, end): (u64, u64)| SackBlock { start: self.origin + start as u32, end: self.origin + end as u32 };
+        let dsack = self.dsack.take();
+        for range in dsack.into_iter().chain(self.recent.iter().copied()).take(room) {
+            blocks.push(wire(range));
+        }
+        blocks
+    }
+
+    /// Takes a round-trip time measured from an echoed timestamp on arriving data.
+    pub fn sample_rtt(&mut self, rtt: Span) {
+        let smoothed = self.buffer.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
+        self.buffer.rtt = Some(smoothed);
+    }
+
+    /// Lets the buffer follow what the application read in the last round trip.
+    pub fn tune(&mut self, now: Time, mss: u32) {
+        self.buffer.tune(now, u64::from(mss));
+    }
+
+    fn advance(&mut self, to: u64) -> Arrival {
+        let before = self.next;
+        self.next = to;
+        let had_gaps = !self.held.is_empty();
+        if had_gaps {
+            let covered = self.held.iter().take_while(|(start, _)| *start <= self.next).count();
+            if covered > 0 {
+                self.next = self.next.max(self.held[covered - 1].1);
+                self.held.drain(..covered);
+                self.recent.retain(|(start, _)| *start > to);
+            }
+        }
+        self.unread += self.next - before;
+        self.make_readable();
+        let gaps_left = !self.held.is_empty();
+        Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
+    }
+
+    fn hold(&mut self, from: u64, to: u64) -> Arrival {
+        let at = self.held.partition_point(|(_, end)| *end < from);
+        let mut whole = (from, to);
+        let mut last = at;
+        while let Some(&(start, end)) = self.held.get(last) {
+            if start > to {
+                break;
+            }
+            if start <= from && to <= end {
+                self.report_duplicate(from, to);
+                return Arrival::OutOfOrder;
+            }
+            whole = (whole.0.min(start), whole.1.max(end));
+            last += 1;
+        }
+        self.held.splice(at..last, [whole]);
+        self.recent.retain(|(start, end)| *end < whole.0 || *start > whole.1);
+        self.recent.insert(0, whole);
+        self.recent.truncate(4);
+        Arrival::OutOfOrder
+    }
+
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        if self.report_duplicates && self.sack && end > start {
+            self.dsack = Some((start, end));
+        }
+    }
+
+    fn keep_bytes(&mut self, from: u64, to: u64, start: i64, payload: &Payload) {
+        let Some(real) = payload.bytes() else { return };
+        let unread = self.unread as usize;
+        let bytes = self
+            .bytes
+            .get_or_insert_with(|| RealBytes { ready: VecDeque::from(vec![0; unread]), held: BTreeMap::new() });
+        let part = &real[(from as i64 - start) as usize..(to as i64 - start) as usize];
+        match bytes.held.get(&from) {
+            Some(old) if old.len() >= part.len() => {}
+            _ => drop(bytes.held.insert(from, part.to_vec())),
+        }
+    }
+
+    /// Moves held bytes that are now in order to where the application reads them.
+    fn make_readable(&mut self) {
+        let Some(bytes) = &mut self.bytes else { return };
+        let mut reached = self.next - (self.unread - bytes.ready.len() as u64);
+        while let Some(entry) = bytes.held.first_entry() {
+            let start = *entry.key();
+            if start > reached || start >= self.next {
+                break;
+            }
+            let part = entry.remove();
+            let end = start + part.len() as u64;
+            if end > reached {
+                bytes.ready.extend(&part[(reached - start) as usize..]);
+                reached = end;
+            }
+        }
+    }
+}
+
+impl Buffer {
+    fn tune(&mut self, now: Time, mss: u64) {
+        match self.rule {
+            BufferRule::Fixed(_) => self.offered = self.capacity,
+            BufferRule::Auto { max, .. } => {
+                self.offered = (self.offered + 2 * mss).min(self.capacity.max(self.offered));
+                if let Some(read) = self.read_in_round(now)
+                    && read > self.space
+                {
+                    // Room for twice what a round trip brought, and more while that grows fast (slow start).
+                    let window = 2 * read + 16 * mss;
+                    let growth = window as u128 * u128::from(read - self.space) / u128::from(self.space);
+                    let target = (u128::from(window) + 2 * growth).min(u128::from(max.get())) as u64;
+                    self.capacity = self.capacity.max(target);
+                    self.space = read;
+                }
+            }
+            BufferRule::Stepped { step, max, .. } => {
+                if let Some(read) = self.read_in_round(now) {
+                    self.space = read;
+                    if read > self.capacity / 8 * 7 {
+                        self.capacity = (self.capacity + step.get()).min(max.get());
+                    }
+                }
+                self.offered = self.capacity;
+            }
+        }
+    }
+
+    fn read_in_round(&mut self, now: Time) -> Option<u64> {
+        if now.saturating_since(self.round_began) < self.rtt? {
+            return None;
+        }
+        let read = self.read - self.round_read;
+        self.round_began = now;
+        self.round_read = self.read;
+        Some(read)
+    }
+}
+
+/// The window-scale shift for a buffer that may grow to `max` (RFC 7323 section 2.2).
+pub(crate) fn window_scale(max: Bytes) -> u8 {
+    (0..14).find(|shift| max.get() >> shift <= 65_535).unwrap_or(14)
+}

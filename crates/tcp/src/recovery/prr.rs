@@ -1,0 +1,63 @@
+//! The way down to a reduced window: in proportion to what arrives (RFC 6937), or at once (RFC 6675).
+
+use crate::Signal;
+use crate::sender::Sender;
+use lopsided_core::Time;
+
+/// A reduction under way. The controller has set the target; until it ends this is the window.
+#[derive(Debug)]
+pub(crate) struct Reduction {
+    pub cwnd: u64,
+    target: u64,
+    /// In flight when it began (RFC 6937's RecoverFS is the window then).
+    prior_cwnd: u64,
+    delivered: u64,
+    pub sent: u64,
+}
+
+impl Sender {
+    pub(crate) fn begin_reduction(&mut self, now: Time, signal: Signal) {
+        let prior_cwnd = self.cwnd();
+        let path = self.path();
+        self.controller.on_congestion(now, signal, &path);
+        let target = self.controller.cwnd().get();
+        let cwnd = if self.profile.prr { prior_cwnd } else { target };
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, sent: 0 });
+    }
+
+    /// Proportional rate reduction with the slow-start bound (RFC 6937 section 3.1), in whole segments.
+    pub(crate) fn pace_reduction(&mut self, delivered: u64, safe: bool) {
+        if !self.profile.prr || delivered == 0 {
+            return;
+        }
+        let in_flight = self.in_flight();
+        let mss = u64::from(self.mss);
+        let Some(reduction) = &mut self.reduction else { return };
+        reduction.delivered += delivered;
+        let mut send = if in_flight > reduction.target {
+            let share = u128::from(reduction.delivered) * u128::from(reduction.target);
+            (share.div_ceil(u128::from(reduction.prior_cwnd)) as u64).saturating_sub(reduction.sent)
+        } else {
+            let owed = reduction.delivered.saturating_sub(reduction.sent).max(delivered);
+            let bound = owed + if safe { mss } else { 0 };
+            bound.min(reduction.target - in_flight)
+        };
+        if reduction.sent == 0 {
+            // The first retransmission goes out whatever the arithmetic says.
+            send = send.max(mss);
+        }
+        reduction.cwnd = in_flight + send.div_ceil(mss) * mss;
+    }
+
+    /// Data went out, new or again.
+    pub(crate) fn count_sent_in_reduction(&mut self, len: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.sent += len;
+        }
+    }
+
+    /// The window is the controller's again, which is at the target or beyond.
+    pub(crate) fn end_reduction(&mut self) {
+        self.reduction = None;
+    }
+}

@@ -1,0 +1,204 @@
+//! Round-trip time estimation and the retransmission timeout (RFC 6298; Linux's variant).
+
+use crate::RtoRule;
+use lopsided_core::{Span, Time};
+
+/// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+
+#[derive(Debug)]
+pub(crate) struct RttEstimator {
+    rule: RtoRule,
+    grain: Span,
+    srtt: Option<Span>,
+    /// RFC 6298's RTTVAR; for Linux the smoothed deviation of the moment.
+    deviation: Span,
+    /// Linux: four times the deviation, the largest of this round trip and the one that the RTO uses.
+    round_max: Span,
+    held: Span,
+    /// Linux: a round trip ends when the data sent at its start is acknowledged.
+    round_end: u64,
+    backoff: u32,
+    rto: Span,
+    min_rtt: Option<(Span, Time)>,
+}
+
+impl RttEstimator {
+    pub fn new(rule: RtoRule, grain: Span) -> RttEstimator {
+        RttEstimator {
+            rule,
+            grain,
+            srtt: None,
+            deviation: Span::ZERO,
+            round_max: Span::ZERO,
+            held: Span::ZERO,
+            round_end: 0,
+            backoff: 0,
+            rto: rule.initial(),
+            min_rtt: None,
+        }
+    }
+
+    pub fn srtt(&self) -> Option<Span> {
+        self.srtt
+    }
+
+    /// RTTVAR of the moment, as `tcp_info` reports it.
+    pub fn rttvar(&self) -> Span {
+        self.deviation
+    }
+
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    pub fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt.map(|(rtt, _)| rtt)
+    }
+
+    pub fn rule(&self) -> RtoRule {
+        self.rule
+    }
+
+    /// The smallest RTT of the last minutes, from samples without the peer's ACK delay.
+    pub fn update_min(&mut self, now: Time, rtt: Span) {
+        match self.min_rtt {
+            Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_WINDOW => {}
+            _ => self.min_rtt = Some((rtt, now)),
+        }
+    }
+
+    /// Takes a sample. `una` and `nxt` are the stream offsets acknowledged and sent so far.
+    pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
+        match self.rule {
+            RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
+            RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
+        }
+        self.backoff = 0;
+        self.set_rto();
+    }
+
+    /// The timer expired: twice as long next time (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
+    pub fn back_off(&mut self) {
+        self.backoff += 1;
+        self.rto = (self.rto * 2).min(self.rule.max());
+    }
+
+    /// The timeout was spurious: as if it had not been.
+    pub fn forget_backoff(&mut self) {
+        self.backoff = 0;
+        if self.srtt.is_some() {
+            self.set_rto();
+        }
+    }
+
+    fn sample_rfc6298(&mut self, rtt: Span) {
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.deviation = rtt / 2;
+            return;
+        };
+        let error = srtt.max(rtt).saturating_sub(srtt.min(rtt));
+        self.deviation = (self.deviation * 3 + error) / 4;
+        self.srtt = Some((srtt * 7 + rtt) / 8);
+    }
+
+    fn sample_linux(&mut self, rtt: Span, min: Span, una: u64, nxt: u64) {
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.deviation = rtt / 2;
+            self.held = (rtt * 2).max(min);
+            self.round_max = self.held;
+            self.round_end = nxt;
+            return;
+        };
+        // A fall of the RTT must not inflate the timeout: it counts one eighth as much, and only beyond the present deviation.
+        if rtt >= srtt {
+            let error = rtt - srtt;
+            self.deviation = (self.deviation * 3 + error) / 4;
+        } else {
+            let error = srtt - rtt;
+            self.deviation = if error > self.deviation {
+                self.deviation + (error - self.deviation) / 32
+            } else {
+                self.deviation - (self.deviation - error) / 4
+            };
+        }
+        self.srtt = Some((srtt * 7 + rtt) / 8);
+        self.round_max = self.round_max.max(self.deviation * 4);
+        self.held = self.held.max(self.round_max);
+        if una > self.round_end {
+            if self.round_max < self.held {
+                self.held = self.held - (self.held - self.round_max) / 4;
+            }
+            self.round_end = nxt;
+            self.round_max = min;
+        }
+    }
+
+    fn set_rto(&mut self) {
+        let Some(srtt) = self.srtt else { return };
+        let rto = match self.rule {
+            RtoRule::Rfc6298 { min, slop, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min) + slop,
+            RtoRule::Linux { .. } => srtt + self.held,
+        };
+        self.rto = rto.min(self.rule.max());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    #[test]
+    fn first_samples_follow_rfc6298() {
+        let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000), slop: MS(0) };
+        let mut rtt = RttEstimator::new(rule, MS(1));
+        assert_eq!(rtt.rto(), MS(1000));
+        rtt.sample(MS(100), 1, 10);
+        assert_eq!(rtt.rto(), MS(300), "SRTT 100 + 4 * 50");
+        rtt.sample(MS(100), 2, 10);
+        assert_eq!(rtt.rto(), Span::from_micros(250_000), "RTTVAR 37.5");
+    }
+
+    #[test]
+    fn linux_keeps_its_minimum_on_the_deviation_not_on_the_sum() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, MS(4));
+        for n in 0..1000 {
+            rtt.sample(MS(1500), n * 10, n * 10 + 5);
+        }
+        let rto = rtt.rto().as_millis_f64();
+        assert!((1700.0..1701.0).contains(&rto), "{rto} ms");
+    }
+
+    #[test]
+    fn linux_does_not_raise_the_timeout_when_the_rtt_falls() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
+        let mut rtt = RttEstimator::new(rule, MS(4));
+        for n in 0..100 {
+            rtt.sample(MS(1000), n * 10, n * 10 + 5);
+        }
+        let before = rtt.rto();
+        rtt.sample(MS(100), 1001, 1005);
+        assert!(rtt.rto() < before);
+    }
+
+    #[test]
+    fn back_off_doubles_until_a_sample_and_stops_at_the_maximum() {
+        let rule = RtoRule::Linux { min: MS(200), max: MS(1000), initial: MS(300) };
+        let mut rtt = RttEstimator::new(rule, MS(4));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(600));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(1000));
+        rtt.sample(MS(50), 1, 2);
+        assert_eq!(rtt.rto(), MS(250));
+    }
+}

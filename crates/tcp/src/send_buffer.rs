@@ -1,0 +1,57 @@
+//! What the application wrote and the peer has not acknowledged: real bytes, or only their number.
+
+use lopsided_core::Payload;
+use std::collections::VecDeque;
+
+/// The stream to send, in offsets from its first octet.
+#[derive(Debug, Default)]
+pub(crate) struct SendBuffer {
+    /// Offset of the first octet kept.
+    start: u64,
+    /// Offset behind the last octet written.
+    end: u64,
+    /// The octets from `start` to `end`, once real bytes were written.
+    bytes: Option<VecDeque<u8>>,
+}
+
+impl SendBuffer {
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Appends the first `len` octets of the payload. A stream is real from its first real byte: what was synthetic before reads as zeros.
+    pub fn push(&mut self, payload: &Payload, len: u32) {
+        match (payload.bytes(), &mut self.bytes) {
+            (Some(real), bytes) => {
+                let kept = (self.end - self.start) as usize;
+                bytes.get_or_insert_with(|| VecDeque::from(vec![0; kept])).extend(&real[..len as usize]);
+            }
+            (None, Some(bytes)) => bytes.extend(std::iter::repeat_n(0, len as usize)),
+            (None, None) => {}
+        }
+        self.end += u64::from(len);
+    }
+
+    /// The octets `[from, from + len)`.
+    pub fn slice(&self, from: u64, len: u32) -> Payload {
+        match &self.bytes {
+            None => Payload::synthetic(len),
+            Some(bytes) => {
+                let at = (from - self.start) as usize;
+                Payload::real(bytes.range(at..at + len as usize).copied().collect())
+            }
+        }
+    }
+
+    /// Octets before `offset` were acknowledged and can go.
+    pub fn release(&mut self, offset: u64) {
+        if let Some(bytes) = &mut self.bytes {
+            bytes.drain(..(offset - self.start) as usize);
+        }
+        self.start = offset;
+    }
+}

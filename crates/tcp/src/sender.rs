@@ -1,0 +1,523 @@
+//! The send side: the stream, what of it is in the network, and what an ACK does to it.
+//!
+//! Recovery from loss is in [`crate::recovery`]; this file is the common path: acknowledgement, RTT, delivery rate and the window.
+
+use crate::recovery::{Phase, Rack, Reduction, UndoState};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{RateStamp, Scoreboard, Sent};
+use crate::send_buffer::SendBuffer;
+use crate::timer::{Deadline, LossTimer};
+use crate::{Acked, BufferRule, Controller, Counters, PathState, Profile, RateSample, RttStats};
+use lopsided_core::packet::SackBlock;
+use lopsided_core::{Bytes, Seq, Span, Time};
+
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub profile: Profile,
+    pub controller: Box<dyn Controller>,
+    /// The wire's number of the first data octet.
+    pub origin: Seq,
+    pub mss: u32,
+    pub sack: bool,
+    pub buffer: SendBuffer,
+    pub board: Scoreboard,
+    /// Offsets: the oldest octet not acknowledged, and the next never sent. A FIN counts as the octet behind the stream.
+    pub una: u64,
+    pub nxt: u64,
+    /// The application has closed its end of the stream.
+    pub closed: bool,
+    pub fin_acked: bool,
+    pub wnd: u64,
+    pub max_wnd: u64,
+    window_update: (Seq, Seq),
+
+    pub phase: Phase,
+    /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
+    pub recovery_point: u64,
+    pub reduction: Option<Reduction>,
+    pub undo: UndoState,
+    pub rack: Rack,
+    /// F-RTO is deciding whether a timeout was spurious.
+    pub frto: bool,
+    /// F-RTO wants new data out before anything is sent again.
+    pub hold_resends: bool,
+    /// The end of the data sent when a tail loss probe went out, and whether the probe was a retransmission.
+    pub probe: Option<(u64, bool)>,
+    pub probe_due: bool,
+    pub window_probe_due: bool,
+    /// Duplicate ACKs in a row: all that a sender without SACK learns.
+    pub duplicates: u32,
+    pub consecutive_timeouts: u32,
+
+    pub rtt: RttEstimator,
+    pub rtt_stats: RttStats,
+    pub deadline: Deadline,
+    delivery: Delivery,
+    limited: WindowUse,
+    pub last_sent: Option<Time>,
+    pub counters: Counters,
+    send_capacity: u64,
+}
+
+/// Counts for delivery-rate samples.
+#[derive(Debug, Default)]
+struct Delivery {
+    total: u64,
+    at: Time,
+    first_sent_at: Time,
+    app_limited_until: u64,
+    lost: u64,
+}
+
+/// Whether the congestion window was what held the sender back in the last round trip.
+#[derive(Debug, Default)]
+struct WindowUse {
+    cwnd_limited: bool,
+    most_out: u64,
+    round_end: u64,
+}
+
+/// What one ACK brought.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub una_advanced: bool,
+    pub sacked: bool,
+    pub duplicate: bool,
+    /// Something sent only once was delivered.
+    pub original_delivered: bool,
+    pub dsack: bool,
+    pub ecn_echo: bool,
+    pub delivered: u64,
+    pub cumulative: u64,
+    pub lost_before: u64,
+    /// The timestamp that the peer echoed.
+    pub echo: Option<u32>,
+    first_rtt: Option<Span>,
+    newest_rtt: Option<Span>,
+    sack_rtt: Option<Span>,
+    newest: Option<RateStampAt>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RateStampAt {
+    stamp: RateStamp,
+    sent_at: Time,
+}
+
+/// The parts of an arriving segment that the send side reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckFacts<'a> {
+    pub seq: Seq,
+    pub ack_number: Seq,
+    /// The acknowledgement as a stream offset, between `una` and `nxt`.
+    pub ack: u64,
+    pub window: u64,
+    pub sack: &'a [SackBlock],
+    pub echo: Option<u32>,
+    pub ecn_echo: bool,
+    pub has_data: bool,
+}
+
+impl Sender {
+    pub fn new(profile: Profile, controller: Box<dyn Controller>, iss: u32, mss: u32) -> Sender {
+        let rtt = RttEstimator::new(profile.rto, grain_of(&profile));
+        Sender {
+            origin: Seq::new(iss) + 1,
+            mss,
+            sack: false,
+            buffer: SendBuffer::default(),
+            board: Scoreboard::default(),
+            una: 0,
+            nxt: 0,
+            closed: false,
+            fin_acked: false,
+            wnd: 0,
+            max_wnd: 0,
+            window_update: (Seq::default(), Seq::default()),
+            phase: Phase::Open,
+            recovery_point: 0,
+            reduction: None,
+            undo: UndoState::default(),
+            rack: Rack::default(),
+            frto: false,
+            hold_resends: false,
+            probe: None,
+            probe_due: false,
+            window_probe_due: false,
+            duplicates: 0,
+            consecutive_timeouts: 0,
+            rtt,
+            rtt_stats: RttStats::default(),
+            deadline: Deadline::UNSET,
+            delivery: Delivery::default(),
+            limited: WindowUse::default(),
+            last_sent: None,
+            counters: Counters::default(),
+            send_capacity: profile.send_buffer.initial().get(),
+            profile,
+            controller,
+        }
+    }
+
+    /// The first window of the connection is known: acknowledgements may follow.
+    pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
+        self.wnd = window;
+        self.max_wnd = window;
+        self.window_update = (seq, ack);
+    }
+
+    /// Offset of the FIN, once the application closed.
+    pub fn fin_offset(&self) -> Option<u64> {
+        self.closed.then(|| self.buffer.end())
+    }
+
+    /// The end of everything there is to send, FIN included.
+    pub fn stream_end(&self) -> u64 {
+        self.buffer.end() + u64::from(self.closed)
+    }
+
+    pub fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Octets believed to be in the network (RFC 6675's pipe).
+    pub fn in_flight(&self) -> u64 {
+        let out = self.outstanding();
+        if self.sack {
+            if !self.profile.limited_transmit && self.phase <= Phase::Disorder {
+                return out;
+            }
+            (out + self.board.retrans_bytes()).saturating_sub(self.board.sacked_bytes() + self.board.lost_bytes())
+        } else {
+            // Each duplicate ACK says that one segment has left the network.
+            let left = u64::from(self.duplicates) * u64::from(self.mss);
+            let counted = if self.profile.limited_transmit || self.phase > Phase::Disorder { left } else { 0 };
+            (out + self.board.retrans_bytes()).saturating_sub(counted + self.board.lost_bytes())
+        }
+    }
+
+    /// The window that holds now: the controller's target, or recovery's way down to it.
+    pub fn cwnd(&self) -> u64 {
+        self.reduction.as_ref().map_or_else(|| self.controller.cwnd().get(), |reduction| reduction.cwnd)
+    }
+
+    pub fn path(&self) -> PathState {
+        PathState {
+            mss: Bytes::new(u64::from(self.mss)),
+            in_flight: Bytes::new(self.in_flight()),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            delivered: Bytes::new(self.delivery.total),
+        }
+    }
+
+    /// How many more octets the application may write.
+    pub fn room(&self) -> u64 {
+        self.capacity().saturating_sub(self.buffer.len())
+    }
+
+    fn capacity(&self) -> u64 {
+        match self.profile.send_buffer {
+            BufferRule::Fixed(size) => size.get(),
+            // Twice the window, so that the application is never what holds it back.
+            BufferRule::Auto { initial, max } => {
+                (2 * self.controller.cwnd().get()).clamp(initial.get(), max.get().max(initial.get()))
+            }
+            BufferRule::Stepped { .. } => self.send_capacity,
+        }
+    }
+
+    /// FreeBSD: another step when the buffer is nearly full and the peer's window would take it.
+    fn grow_send_buffer(&mut self) {
+        if let BufferRule::Stepped { step, max, .. } = self.profile.send_buffer
+            && self.buffer.len() >= self.send_capacity / 8 * 7
+            && self.wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding())
+        {
+            self.send_capacity = (self.send_capacity + step.get()).min(max.get());
+        }
+    }
+
+    pub fn stamp(&self, now: Time) -> RateStamp {
+        RateStamp {
+            delivered: self.delivery.total,
+            delivered_at: if self.delivery.total == 0 { now } else { self.delivery.at },
+            first_sent_at: if self.outstanding() == 0 { now } else { self.delivery.first_sent_at },
+            app_limited: self.delivery.app_limited_until > self.delivery.total,
+        }
+    }
+
+    /// An acceptable acknowledgement arrived.
+    pub fn handle_ack(&mut self, now: Time, facts: &AckFacts<'_>) {
+        let mut news = News {
+            echo: facts.echo,
+            ecn_echo: facts.ecn_echo,
+            lost_before: self.board.lost_bytes(),
+            ..News::default()
+        };
+        let prior_in_flight = self.in_flight();
+        let window_changed = self.update_window(facts);
+        self.hold_resends = false;
+
+        if self.sack && !facts.sack.is_empty() {
+            self.take_sack(now, facts, &mut news);
+        }
+        if facts.ack > self.una {
+            self.take_cumulative(now, facts.ack, &mut news);
+        } else {
+            news.duplicate = !facts.has_data && !window_changed && self.outstanding() > 0;
+        }
+        self.sample_rtt(now, &news);
+        self.settle_probe(now, facts.ack, &news);
+        let mut timer_set = false;
+        if self.phase != Phase::Open || news.sacked || news.duplicate || news.dsack || facts.ecn_echo {
+            timer_set = self.on_dubious_ack(now, &news);
+        }
+        self.drive_controller(now, &news, prior_in_flight);
+        if news.una_advanced {
+            self.consecutive_timeouts = 0;
+            if !timer_set {
+                self.arm_after_ack(now);
+            }
+            self.grow_send_buffer();
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4: the newest segment's window holds. True if it changed.
+    fn update_window(&mut self, facts: &AckFacts<'_>) -> bool {
+        let (seq, ack) = self.window_update;
+        let newer =
+            seq.before(facts.seq) || (seq == facts.seq && ack.at_or_before(facts.ack_number)) || self.una < facts.ack;
+        let changed = newer && self.wnd != facts.window;
+        if newer {
+            self.wnd = facts.window;
+            self.max_wnd = self.max_wnd.max(facts.window);
+            self.window_update = (facts.seq, facts.ack_number);
+        }
+        if self.wnd > 0 && self.deadline.is(LossTimer::Persist) {
+            self.deadline = Deadline::UNSET;
+        }
+        changed
+    }
+
+    fn take_sack(&mut self, now: Time, facts: &AckFacts<'_>, news: &mut News) {
+        let offset = |seq: Seq| {
+            self.una as i64 + i64::from(seq.get().wrapping_sub((self.origin + self.una as u32).get()) as i32)
+        };
+        let ranges: Vec4 = facts.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
+        let mut blocks = ranges.as_slice();
+        if let Some(&(start, end)) = blocks.first()
+            && start < end
+            && (end <= facts.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
+        {
+            self.take_dsack(end, news);
+            blocks = &blocks[1..];
+        }
+        let before = self.board.sacked_segments();
+        for &(start, end) in blocks {
+            if start < end && start >= facts.ack as i64 && end <= self.nxt as i64 {
+                let highest_sacked = self.board.highest_sacked();
+                let Sender { board, rack, rtt, recovery_point, .. } = self;
+                let min_rtt = rtt.min_rtt();
+                board.sack(start as u64, end as u64, |sent| {
+                    news.delivered += sent.len();
+                    rack.on_delivered(now, sent, min_rtt);
+                    if !sent.was_ever_retransmitted() {
+                        news.original_delivered |= sent.end <= *recovery_point;
+                        rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
+                        let sample = now - sent.sent_at;
+                        news.sack_rtt.get_or_insert(sample);
+                        news.newest_rtt = Some(sample);
+                    }
+                    news.see(sent);
+                });
+            }
+        }
+        news.sacked = self.board.sacked_segments() > before;
+    }
+
+    fn take_dsack(&mut self, end: i64, news: &mut News) {
+        news.dsack = true;
+        self.counters.dsacks_received += 1;
+        if self.undo.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
+            self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
+        }
+        if self.probe.is_none() {
+            self.rack.widen_for_reordering(self.nxt, self.una);
+        }
+    }
+
+    fn take_cumulative(&mut self, now: Time, ack: u64, news: &mut News) {
+        news.una_advanced = true;
+        news.cumulative = ack - self.una;
+        let highest_sacked = self.board.highest_sacked();
+        let mut retransmission_acked = false;
+        while let Some(sent) = self.board.pop_acked(ack) {
+            if !sent.is_sacked() {
+                news.delivered += sent.len();
+                self.rack.on_delivered(now, &sent, self.rtt.min_rtt());
+                news.see(&sent);
+            }
+            if sent.was_ever_retransmitted() {
+                retransmission_acked = true;
+                continue;
+            }
+            let sample = now - sent.sent_at;
+            self.rtt_stats.add(sample);
+            if !sent.is_sacked() {
+                news.original_delivered |= sent.end <= self.recovery_point;
+                self.rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
+                news.first_rtt.get_or_insert(sample);
+                news.newest_rtt = Some(sample);
+            }
+        }
+        if retransmission_acked {
+            // Karn's rule: an ACK that covers a retransmission gives no sample of its own.
+            news.first_rtt = None;
+            news.newest_rtt = None;
+        }
+        if let Some(first) = self.board.first()
+            && first.start < ack
+        {
+            news.delivered += ack - first.start;
+            self.board.trim_first(ack);
+        }
+        self.una = ack;
+        let data = ack.min(self.buffer.end());
+        self.fin_acked = self.closed && ack > self.buffer.end();
+        self.counters.bytes_acked = Bytes::new(data);
+        self.buffer.release(data);
+        if self.sack {
+            self.duplicates = 0;
+        }
+    }
+
+    /// RFC 6298 with RFC 7323: segments sent once give their own time; after a retransmission the echoed timestamp does.
+    fn sample_rtt(&mut self, now: Time, news: &News) {
+        let newest = news.newest_rtt;
+        if let Some(rtt) = newest {
+            self.rtt.update_min(now, rtt);
+        }
+        let sample = news.first_rtt.or(news.sack_rtt).or_else(|| {
+            if !news.una_advanced {
+                return None;
+            }
+            let echo = news.echo?;
+            let millis = self.undo.clock(now).wrapping_sub(echo);
+            (millis < 1 << 24).then(|| Span::from_millis(u64::from(millis.max(1))))
+        });
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt, self.una, self.nxt);
+        }
+    }
+
+    fn drive_controller(&mut self, now: Time, news: &News, prior_in_flight: u64) {
+        if news.delivered > 0 {
+            self.delivery.total += news.delivered;
+            self.delivery.at = now;
+        }
+        let lost = self.board.lost_bytes().saturating_sub(news.lost_before);
+        self.delivery.lost += lost;
+        if self.reduction.is_some() {
+            self.pace_reduction(news.delivered, news.una_advanced && lost == 0);
+        }
+        if news.delivered == 0 {
+            return;
+        }
+        let rate = self.rate_sample(now, news, lost);
+        let acked = Acked {
+            delivered: Bytes::new(news.delivered),
+            cumulative: Bytes::new(news.cumulative),
+            rtt: news.first_rtt.or(news.sack_rtt),
+            newest_rtt: news.newest_rtt,
+            prior_in_flight: Bytes::new(prior_in_flight),
+            cwnd_limited: self.is_cwnd_limited(),
+            in_recovery: self.reduction.is_some(),
+            ecn_echo: news.ecn_echo,
+            rate,
+        };
+        let path = self.path();
+        self.controller.on_ack(now, &acked, &path);
+    }
+
+    fn rate_sample(&mut self, now: Time, news: &News, lost: u64) -> RateSample {
+        let Some(newest) = news.newest else { return RateSample::default() };
+        let send_span = newest.sent_at.saturating_since(newest.stamp.first_sent_at);
+        let ack_span = now.saturating_since(newest.stamp.delivered_at);
+        self.delivery.first_sent_at = newest.sent_at;
+        RateSample {
+            delivered: Bytes::new(self.delivery.total - newest.stamp.delivered),
+            interval: send_span.max(ack_span),
+            prior_delivered: Bytes::new(newest.stamp.delivered),
+            lost: Bytes::new(lost),
+            app_limited: newest.stamp.app_limited,
+        }
+    }
+
+    /// A burst has ended: note whether the window was what ended it.
+    pub fn note_window_use(&mut self, blocked_by_cwnd: bool) {
+        let out = self.outstanding();
+        if !blocked_by_cwnd && self.nxt == self.stream_end() {
+            self.delivery.app_limited_until = self.delivery.total + self.in_flight();
+        }
+        let limited = &mut self.limited;
+        if self.una >= limited.round_end || blocked_by_cwnd || (!limited.cwnd_limited && out > limited.most_out) {
+            limited.cwnd_limited = blocked_by_cwnd;
+            limited.most_out = out;
+            limited.round_end = self.nxt;
+        }
+    }
+
+    /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
+    fn is_cwnd_limited(&self) -> bool {
+        if !self.profile.cwnd_validation || self.limited.cwnd_limited {
+            return true;
+        }
+        let cwnd = self.controller.cwnd();
+        self.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.limited.most_out
+    }
+}
+
+impl News {
+    fn see(&mut self, sent: &Sent) {
+        if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
+            let stamp = RateStamp {
+                delivered: sent.delivered,
+                delivered_at: sent.delivered_at,
+                first_sent_at: sent.first_sent_at,
+                app_limited: sent.app_limited,
+            };
+            self.newest = Some(RateStampAt { stamp, sent_at: sent.sent_at });
+        }
+    }
+}
+
+fn grain_of(profile: &Profile) -> Span {
+    match profile.grain {
+        crate::TimerGrain::Exact => Span::ZERO,
+        crate::TimerGrain::Tick(tick) | crate::TimerGrain::Wheel(tick) => tick,
+    }
+}
+
+/// At most four ranges, without an allocation.
+#[derive(Debug, Default)]
+struct Vec4 {
+    items: [(i64, i64); 4],
+    count: usize,
+}
+
+impl Vec4 {
+    fn as_slice(&self) -> &[(i64, i64)] {
+        &self.items[..self.count]
+    }
+}
+
+impl FromIterator<(i64, i64)> for Vec4 {
+    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(iter: I) -> Vec4 {
+        let mut ranges = Vec4::default();
+        for item in iter.into_iter().take(4) {
+            ranges.items[ranges.count] = item;
+            ranges.count += 1;
+        }
+        ranges
+    }
+}

@@ -1,0 +1,81 @@
+//! Every octet arrives once and in order, and both ends close, whatever the network does.
+
+use super::pair::{Faults, Pair};
+use crate::{AckRule, BufferRule, LossDetection, Profile};
+use lopsided_core::{Bytes, Span, Time};
+use proptest::prelude::*;
+
+const LIMIT: Time = Time::from_nanos(3_600_000_000_000 * 4);
+
+fn pattern(len: usize, salt: u32) -> Vec<u8> {
+    (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761).wrapping_add(salt) >> 24) as u8).collect()
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    let base = prop_oneof![Just(Profile::linux_6_1()), Just(Profile::freebsd_7())];
+    let detection = prop_oneof![Just(LossDetection::Rack), Just(LossDetection::Fack), Just(LossDetection::Counting)];
+    (base, any::<[bool; 6]>(), detection, 2_000u64..200_000).prop_map(|(mut profile, on, detection, buffer)| {
+        profile.sack = on[0];
+        profile.timestamps = on[1];
+        profile.window_scaling = on[2];
+        profile.prr = on[3];
+        profile.loss_detection = detection;
+        if on[4] {
+            profile.ack = AckRule::Every;
+        }
+        if on[5] {
+            profile.receive_buffer = BufferRule::Fixed(Bytes::new(buffer));
+            profile.send_buffer = BufferRule::Fixed(Bytes::new(buffer));
+        }
+        profile
+    })
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    (0.0..0.3, 0.0..0.2, 0.0..0.4, 1u64..80).prop_map(|(loss, duplicate, reorder, jitter)| Faults {
+        loss,
+        duplicate,
+        reorder,
+        jitter: Span::from_millis(jitter),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_octets_arrive_once_and_in_order(
+        client in profiles(), server in profiles(), faults in faults(), seed: u64, up in 0usize..120_000, down in 0usize..30_000,
+    ) {
+        let (up, down) = (pattern(up, 1), pattern(down, 2));
+        let mut pair = Pair::new(client, server, faults, seed);
+        let closed = pair.transfer(&up, &down, LIMIT);
+        prop_assert_eq!(pair.received_by_server.len(), up.len(), "client {:?} server {:?}", pair.client.info(), pair.server.info());
+        prop_assert_eq!(pair.received_by_client.len(), down.len());
+        prop_assert!(pair.received_by_server == up && pair.received_by_client == down, "the octets differ");
+        prop_assert!(closed, "client {:?}, server {:?}", pair.client.state(), pair.server.state());
+    }
+}
+
+#[test]
+fn a_clean_network_sees_no_retransmission() {
+    for profile in [Profile::linux_6_1(), Profile::freebsd_7()] {
+        let data = pattern(1_000_000, 3);
+        let mut pair = Pair::new(profile.clone(), profile, Faults::NONE, 1);
+        assert!(pair.transfer(&data, &[], LIMIT));
+        assert!(pair.received_by_server == data);
+        let counters = pair.client.counters();
+        assert_eq!((counters.retransmits, counters.timeouts, counters.tail_probes), (0, 0, 0));
+        assert_eq!(counters.bytes_sent, counters.bytes_acked);
+    }
+}
+
+#[test]
+fn a_receiver_that_reads_late_stops_the_sender_and_a_probe_reopens() {
+    let mut profile = Profile::linux_6_1();
+    profile.receive_buffer = BufferRule::Fixed(Bytes::new(8_000));
+    let mut pair = Pair::new(Profile::linux_6_1(), profile, Faults { loss: 0.3, ..Faults::NONE }, 9);
+    let data = pattern(100_000, 4);
+    assert!(pair.transfer(&data, &[], LIMIT));
+    assert!(pair.received_by_server == data);
+}

@@ -1,0 +1,4 @@
+//! Tests of whole connections: two of them over a bad network, and scripted exchanges.
+
+mod delivery;
+mod pair;

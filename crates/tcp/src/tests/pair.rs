@@ -1,0 +1,174 @@
+//! Two connections and a network between them that a test can make as bad as it likes.
+
+use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, State};
+use lopsided_core::packet::TcpHeader;
+use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Rng, Span, Time};
+
+/// What the network does to segments, each with a probability.
+#[derive(Debug, Clone, Copy)]
+pub struct Faults {
+    pub loss: f64,
+    pub duplicate: f64,
+    pub reorder: f64,
+    /// The longest extra delay of a reordered segment.
+    pub jitter: Span,
+}
+
+impl Faults {
+    pub const NONE: Faults = Faults { loss: 0.0, duplicate: 0.0, reorder: 0.0, jitter: Span::ZERO };
+}
+
+#[derive(Debug)]
+struct InFlight {
+    arrives: Time,
+    order: u64,
+    to_server: bool,
+    header: TcpHeader,
+    payload: Payload,
+}
+
+#[derive(Debug)]
+pub struct Pair {
+    pub now: Time,
+    pub client: Connection,
+    pub server: Connection,
+    flight: Vec<InFlight>,
+    order: u64,
+    delay: Span,
+    faults: Faults,
+    rng: Rng,
+    pub client_events: Vec<ConnEvent>,
+    pub server_events: Vec<ConnEvent>,
+    pub received_by_server: Vec<u8>,
+    pub received_by_client: Vec<u8>,
+}
+
+pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
+    let here = Endpoint { addr: HostAddr(0x0a00_0001), port: 40_000 };
+    let there = Endpoint { addr: HostAddr(0x0a00_0002), port: 5000 };
+    let (local, remote) = if client { (here, there) } else { (there, here) };
+    // Sequence numbers that wrap early.
+    let iss = if client { u32::MAX - 5000 } else { u32::MAX / 2 };
+    ConnConfig::new(local, remote, iss, Bytes::new(1500), profile, "reno").expect("reno is built in")
+}
+
+impl Pair {
+    pub fn new(client: Profile, server: Profile, faults: Faults, seed: u64) -> Pair {
+        Pair {
+            now: Time::ZERO,
+            client: Connection::connect(connection_config(client, true), Time::ZERO),
+            server: Connection::listen(connection_config(server, false)),
+            flight: Vec::new(),
+            order: 0,
+            delay: Span::from_millis(10),
+            faults,
+            rng: Rng::for_role(seed, "test/network"),
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+            received_by_server: Vec::new(),
+            received_by_client: Vec::new(),
+        }
+    }
+
+    /// Lets both applications send their data and close when it is written; true once both ends have closed.
+    pub fn transfer(&mut self, to_server: &[u8], to_client: &[u8], limit: Time) -> bool {
+        let (mut written_up, mut written_down) = (0, 0);
+        loop {
+            written_up += write_some(&mut self.client, to_server, written_up);
+            written_down += write_some(&mut self.server, to_client, written_down);
+            self.send_all();
+            if self.is_closed() {
+                return true;
+            }
+            let Some(next) = self.next_event() else { return false };
+            if next > limit {
+                return false;
+            }
+            self.now = next;
+            self.deliver();
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+            self.received_by_server.extend_from_slice(&read_all(&mut self.server, self.now));
+            self.received_by_client.extend_from_slice(&read_all(&mut self.client, self.now));
+            self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
+            self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        let done = |connection: &Connection| matches!(connection.state(), State::Closed | State::TimeWait);
+        done(&self.client) && done(&self.server)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let flight = self.flight.iter().map(|segment| segment.arrives).min();
+        let timers = [self.client.poll_timeout(), self.server.poll_timeout()];
+        flight.into_iter().chain(timers.into_iter().flatten()).min()
+    }
+
+    fn send_all(&mut self) {
+        while let Some((header, payload)) = self.client.poll_segment(self.now) {
+            self.put_in_flight(true, header, payload);
+        }
+        while let Some((header, payload)) = self.server.poll_segment(self.now) {
+            self.put_in_flight(false, header, payload);
+        }
+    }
+
+    fn put_in_flight(&mut self, to_server: bool, header: TcpHeader, payload: Payload) {
+        let copies = if self.rng.chance(self.faults.duplicate) { 2 } else { 1 };
+        for _ in 0..copies {
+            if self.rng.chance(self.faults.loss) {
+                continue;
+            }
+            let late = if self.rng.chance(self.faults.reorder) {
+                Span::from_nanos(self.rng.below(self.faults.jitter.as_nanos().max(1)))
+            } else {
+                Span::ZERO
+            };
+            self.order += 1;
+            self.flight.push(InFlight {
+                arrives: self.now + self.delay + late,
+                order: self.order,
+                to_server,
+                header: header.clone(),
+                payload: payload.clone(),
+            });
+        }
+    }
+
+    fn deliver(&mut self) {
+        let mut due: Vec<InFlight> = Vec::new();
+        let mut at = 0;
+        while at < self.flight.len() {
+            if self.flight[at].arrives <= self.now { due.push(self.flight.swap_remove(at)) } else { at += 1 }
+        }
+        due.sort_by_key(|segment| (segment.arrives, segment.order));
+        for segment in due {
+            let to = if segment.to_server { &mut self.server } else { &mut self.client };
+            to.handle_segment(self.now, &segment.header, &segment.payload, Ecn::NotCapable);
+        }
+    }
+}
+
+fn write_some(connection: &mut Connection, data: &[u8], from: usize) -> usize {
+    if connection.state() == State::Listen {
+        return 0;
+    }
+    let room = (connection.writable() as usize).min(data.len() - from);
+    if room == 0 {
+        if from == data.len() {
+            connection.close();
+        }
+        return 0;
+    }
+    let written = connection.write(&Payload::real(data[from..from + room].to_vec())) as usize;
+    if from + written == data.len() {
+        connection.close();
+    }
+    written
+}
+
+fn read_all(connection: &mut Connection, now: Time) -> Vec<u8> {
+    connection.read(now, u64::MAX).bytes().map(<[u8]>::to_vec).unwrap_or_default()
+}
