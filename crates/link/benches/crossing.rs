@@ -9,7 +9,6 @@ use lopsided_core::{
 };
 use lopsided_link::{Framing, Link, LinkConfig, ShaperConfig};
 use lopsided_queue::{FifoConfig, Queue, QueueConfig};
-use std::hint::black_box;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -68,7 +67,7 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
         link.handle_timeout(&mut cx);
         while let Some((port, packet)) = link.poll_transmit(&mut cx) {
             crossed += 1;
-            link.handle_packet(port, black_box(packet), &mut cx);
+            link.handle_packet(port, packet, &mut cx);
         }
     }
     let took = began.elapsed();

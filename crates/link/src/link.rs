@@ -168,6 +168,12 @@ impl Link {
     /// Lets go what should have left by now.
     #[inline]
     fn advance(&mut self, cx: &mut Cx<'_>) {
+        if self.next_departure <= cx.now() {
+            self.catch_up(cx);
+        }
+    }
+
+    fn catch_up(&mut self, cx: &mut Cx<'_>) {
         while self.next_departure <= cx.now() {
             let at = self.next_departure;
             self.depart(&mut cx.at(at));
@@ -194,7 +200,7 @@ impl Link {
         let backlog = self.queue.backlog();
         cx.record_queue(|| dequeued(fifo.head_packet().expect("it is still there"), backlog, now, head.since));
         match self.loss.as_mut().and_then(|loss| loss.befalls(now)) {
-            None => fifo.depart(sent + self.delay),
+            None => fifo.depart(head, sent + self.delay),
             Some(why) => {
                 self.lost.add(head.size);
                 let waiting = fifo.dequeue(cx).expect("it is still there");
@@ -293,16 +299,18 @@ impl Node for Link {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let packet = match &mut self.carrier {
+        let (packet, size) = match &mut self.carrier {
             Carrier::Shared(fifo) => fifo.take_arrived(cx.now())?,
             Carrier::Apart { line, .. } => {
                 if line.front()?.arrives > cx.now() {
                     return None;
                 }
-                line.pop_front()?.packet
+                let packet = line.pop_front()?.packet;
+                let size = packet.size();
+                (packet, size)
             }
         };
-        self.delivered.add(packet.size());
+        self.delivered.add(size);
         Some((Port(0), packet))
     }
 

@@ -4,9 +4,9 @@
 //! ring can keep a packet that has left the queue and is on the line: [`Fifo::depart`] only moves a border in the ring, and
 //! [`Fifo::take_arrived`] takes the packet out at the far end. As a [`Qdisc`] it is an ordinary queue.
 
+use crate::ring::{Note, Ring};
 use crate::{Backlog, FifoConfig, Qdisc, QueueError, Room, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
-use std::collections::VecDeque;
 
 /// Which packet gives way when there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -21,22 +21,10 @@ pub enum DropFrom {
 /// A first-in-first-out queue.
 #[derive(Debug)]
 pub struct Fifo {
-    /// The packets on the line, then those that wait.
-    ring: VecDeque<Slot>,
-    /// How many slots at the front have left the queue.
-    gone: usize,
+    ring: Ring,
     room: Room,
     drop: DropFrom,
     backlog: Backlog,
-}
-
-#[derive(Debug)]
-struct Slot {
-    /// `None` where the packet was lost behind others that are on the line; never at the very front.
-    packet: Option<Packet>,
-    /// While it waits: since when. On the line: when it arrives.
-    time: Time,
-    size: u32,
 }
 
 /// The packet at the head of a queue.
@@ -49,8 +37,7 @@ pub struct Head {
 impl Fifo {
     pub fn new(config: &FifoConfig) -> Result<Fifo, QueueError> {
         Ok(Fifo {
-            ring: VecDeque::new(),
-            gone: 0,
+            ring: Ring::new(),
             room: Room::new(config.limit, config.header)?,
             drop: config.drop,
             backlog: Backlog::default(),
@@ -74,7 +61,7 @@ impl Fifo {
         }
         self.room.take(size);
         self.backlog.add(&packet, size, cx);
-        self.ring.push_back(Slot { packet: Some(packet), time: cx.now(), size: size.get() as u32 });
+        self.ring.push(packet, Note { time: cx.now(), size: size.get() as u32 });
         true
     }
 
@@ -94,75 +81,57 @@ impl Fifo {
     /// The packet that leaves next.
     #[inline]
     pub fn head(&self) -> Option<Head> {
-        self.ring.get(self.gone).map(|slot| Head { size: Bytes::new(u64::from(slot.size)), since: slot.time })
+        self.ring.head().map(|note| Head { size: octets(note.size), since: note.time })
     }
 
     /// The packet that leaves next, itself.
     pub fn head_packet(&self) -> Option<&Packet> {
-        self.ring.get(self.gone).and_then(|slot| slot.packet.as_ref())
+        self.ring.head_packet()
     }
 
     /// The head leaves the queue for the line, where it arrives at the given time, and stays in the ring until then. Times of
-    /// arrival must not decrease.
-    ///
-    /// # Panics
-    /// If no packet waits.
+    /// arrival must not decrease, and a packet must wait.
     #[inline]
-    pub fn depart(&mut self, arrives: Time) {
-        let slot = &mut self.ring[self.gone];
-        slot.time = arrives;
-        let size = Bytes::new(u64::from(slot.size));
-        self.gone += 1;
-        self.backlog.remove(size);
-        self.room.give_back(size);
+    pub fn depart(&mut self, head: Head, arrives: Time) {
+        self.ring.depart(arrives);
+        self.leave(head.size);
     }
 
     /// Takes the head out of the queue and of the ring.
     fn take_head(&mut self) -> Option<Waiting> {
-        let slot = self.ring.get_mut(self.gone)?;
-        let size = Bytes::new(u64::from(slot.size));
-        let since = slot.time;
-        let packet = slot.packet.take().expect("a waiting slot holds a packet");
-        if self.gone == 0 {
-            self.ring.pop_front();
-        } else {
-            // Packets on the line stand before it: its empty slot goes when they do.
-            self.gone += 1;
-        }
+        let head = self.head()?;
+        let packet = self.ring.take_head()?;
+        self.leave(head.size);
+        Some(Waiting { packet, since: head.since })
+    }
+
+    #[inline]
+    fn leave(&mut self, size: Bytes) {
         self.backlog.remove(size);
         self.room.give_back(size);
-        Some(Waiting { packet, since })
     }
 
     /// When the first packet on the line arrives.
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
-        if self.gone == 0 { None } else { self.ring.front().map(|slot| slot.time) }
+        self.ring.next_arrival()
     }
 
-    /// Takes the first packet on the line if it has arrived.
+    /// Takes the first packet on the line, and its size, if it has arrived.
     #[inline]
-    pub fn take_arrived(&mut self, now: Time) -> Option<Packet> {
-        if self.gone == 0 || self.ring.front()?.time > now {
-            return None;
-        }
-        self.gone -= 1;
-        let packet = self.ring.pop_front()?.packet;
-        while self.gone > 0 && self.ring.front().is_some_and(|slot| slot.packet.is_none()) {
-            self.ring.pop_front();
-            self.gone -= 1;
-        }
-        packet
+    pub fn take_arrived(&mut self, now: Time) -> Option<(Packet, Bytes)> {
+        self.ring.take_arrived(now).map(|(packet, size)| (packet, octets(size)))
     }
 
     /// The packets on the line, and their octets.
     pub fn on_the_line(&self) -> Backlog {
-        let flying = self.ring.iter().take(self.gone).filter(|slot| slot.packet.is_some());
-        flying.fold(Backlog::default(), |sum, slot| Backlog {
-            packets: sum.packets + 1,
-            bytes: sum.bytes + Bytes::new(u64::from(slot.size)),
-        })
+        let count = |sum: Backlog, size| Backlog { packets: sum.packets + 1, bytes: sum.bytes + octets(size) };
+        self.ring.line_sizes().fold(Backlog::default(), count)
     }
+}
+
+fn octets(size: u32) -> Bytes {
+    Bytes::new(u64::from(size))
 }
 
 impl Qdisc for Fifo {
