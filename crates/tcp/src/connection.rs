@@ -472,7 +472,7 @@ impl Connection {
 
     fn on_old_data(&mut self, start: i64, payload: &Payload) {
         self.send.counters.duplicates_received += 1;
-        self.recv.accept(start, payload, false);
+        self.recv.note_old(start, payload);
         self.acks.demand();
     }
 

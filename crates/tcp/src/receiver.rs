@@ -173,6 +173,14 @@ impl Receiver {
         self.advance(to)
     }
 
+    /// A segment that is not taken in arrived; if all of it was there already, the next ACK says so.
+    pub fn note_old(&mut self, start: i64, payload: &Payload) {
+        let end = start + i64::from(payload.len());
+        if end <= self.next as i64 {
+            self.report_duplicate(start.max(0) as u64, end.max(0) as u64);
+        }
+    }
+
     /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload.
     pub fn read(&mut self, limit: u64) -> Payload {
         let count = self.unread.min(limit);

@@ -527,3 +527,40 @@ pub(crate) struct RateStamp {
     pub first_sent_at: Time,
     pub app_limited: bool,
 }
+
+#[cfg(test)]
+impl Scoreboard {
+    /// Recounts everything from the records and compares.
+    pub fn check(&self) {
+        let sum = |keep: fn(&Sent) -> bool| {
+            let chosen = self.ring.iter().filter(|sent| keep(sent));
+            chosen.fold((0u64, 0u32), |(bytes, count), sent| (bytes + sent.len(), count + 1))
+        };
+        assert_eq!(sum(Sent::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
+        assert_eq!(sum(Sent::is_lost), (self.lost_bytes, self.lost_segments), "lost");
+        assert_eq!(sum(Sent::is_retransmitted), (self.retrans_bytes, self.retrans_segments), "sent again");
+        for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
+            assert_eq!(pair.0.end, pair.1.start, "records tile the stream");
+        }
+        let in_runs: u64 = self.runs.iter().map(|run| run.next - run.first).sum();
+        assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.runs);
+        for run in &self.runs {
+            assert!(run.first < run.next && run.start < run.end);
+            for number in run.first..run.next {
+                assert!(self.get(number).is_sacked());
+            }
+            assert_eq!((self.get(run.first).start, self.get(run.next - 1).end), (run.start, run.end));
+        }
+        for pair in self.runs.windows(2) {
+            assert!(pair[0].end < pair[1].start, "{:?}", self.runs);
+        }
+        for number in self.base..self.next_number() {
+            let sent = self.get(number);
+            if sent.is_lost() && !sent.is_retransmitted() {
+                assert!(number >= self.next_lost, "a lost segment lies before the resend cursor");
+            }
+            let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
+            assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckRule, BufferRule, LossDetection, Profile};
+use crate::{AckRule, BufferRule, ConnEvent, LossDetection, Profile};
 use lopsided_core::{Bytes, Span, Time};
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn faults() -> impl Strategy<Value = Faults> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_octets_arrive_once_and_in_order(
@@ -50,6 +50,11 @@ proptest! {
         let (up, down) = (pattern(up, 1), pattern(down, 2));
         let mut pair = Pair::new(client, server, faults, seed);
         let closed = pair.transfer(&up, &down, LIMIT);
+        // A network this bad may swallow every try of a segment: then the connection says so, and what did arrive is a prefix.
+        if pair.client_events.contains(&ConnEvent::TimedOut) || pair.server_events.contains(&ConnEvent::TimedOut) {
+            prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));
+            return Ok(());
+        }
         prop_assert_eq!(pair.received_by_server.len(), up.len(), "client {:?} server {:?}", pair.client.info(), pair.server.info());
         prop_assert_eq!(pair.received_by_client.len(), down.len());
         prop_assert!(pair.received_by_server == up && pair.received_by_client == down, "the octets differ");

@@ -1,4 +1,5 @@
 //! Tests of whole connections: two of them over a bad network, and scripted exchanges.
 
 mod delivery;
+mod hostile;
 mod pair;

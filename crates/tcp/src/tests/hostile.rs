@@ -1,0 +1,138 @@
+//! Whatever arrives, a connection neither panics nor loses count, and never sends more than its windows allow.
+
+use super::pair::connection_config;
+use crate::{Connection, LossDetection, Profile, State};
+use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{Ecn, Payload, Seq, Span, Time};
+use proptest::prelude::*;
+
+/// A segment as a peer, or somebody who pretends to be it, may make it up: numbers are relative to what would be right.
+#[derive(Debug, Clone)]
+struct Forged {
+    seq: i64,
+    ack: i64,
+    flags: u16,
+    window: u16,
+    len: u32,
+    sack: Vec<(i64, i64)>,
+    timestamps: Option<(i32, i32)>,
+    ecn: bool,
+    wait_ms: u64,
+}
+
+fn near() -> impl Strategy<Value = i64> {
+    prop_oneof![6 => -3000i64..60_000, 2 => Just(0i64), 1 => any::<i32>().prop_map(i64::from)]
+}
+
+fn forged() -> impl Strategy<Value = Forged> {
+    let flags = prop_oneof![8 => Just(0x10u16), 1 => 0u16..0x200];
+    let numbers = (near(), near(), flags, any::<u16>(), prop_oneof![Just(0u32), 0u32..3000]);
+    let sack = prop::collection::vec((near(), 1i64..20_000).prop_map(|(start, len)| (start, start + len)), 0..5);
+    (
+        numbers,
+        sack,
+        prop::option::of((-50i32..50, -50i32..50)),
+        any::<bool>(),
+        prop_oneof![3 => 0u64..20, 1 => 0u64..5000],
+    )
+        .prop_map(|((seq, ack, flags, window, len), sack, timestamps, ecn, wait_ms)| Forged {
+            seq,
+            ack,
+            flags,
+            window,
+            len,
+            sack,
+            timestamps,
+            ecn,
+            wait_ms,
+        })
+}
+
+fn established(profile: Profile) -> (Connection, u32, u32) {
+    let mut connection = Connection::connect(connection_config(profile, true), Time::ZERO);
+    let (syn, _) = connection.poll_segment(Time::ZERO).expect("a SYN");
+    let irs = 77_000u32;
+    let mut answer = TcpHeader {
+        src_port: syn.dst_port,
+        dst_port: syn.src_port,
+        seq: Seq::new(irs),
+        ack: syn.seq + 1,
+        flags: Flags::SYN.with(Flags::ACK),
+        window: 60_000,
+        options: TcpOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..TcpOptions::default() },
+    };
+    answer.options.timestamps = syn.options.timestamps.map(|ours| Timestamps { value: 1000, echo: ours.value });
+    connection.handle_segment(Time::from_nanos(1_000_000), &answer, &Payload::EMPTY, Ecn::NotCapable);
+    assert_eq!(connection.state(), State::Established);
+    (connection, (syn.seq + 1).get(), irs + 1)
+}
+
+fn forge(
+    connection: &Connection,
+    forged: &Forged,
+    snd_origin: u32,
+    rcv_origin: u32,
+    now: Time,
+) -> (TcpHeader, Payload) {
+    let una = connection.send.una as u32;
+    let next = connection.recv.next() as u32;
+    let wrap = |origin: u32, base: u32, delta: i64| Seq::new(origin.wrapping_add(base).wrapping_add(delta as u32));
+    let mut sack = SackBlocks::default();
+    for &(start, end) in &forged.sack {
+        sack.push(SackBlock { start: wrap(snd_origin, una, start), end: wrap(snd_origin, una, end) });
+    }
+    let clock = (now.as_nanos() / 1_000_000) as u32;
+    let timestamps = forged.timestamps.map(|(value, echo)| Timestamps {
+        value: 1000u32.wrapping_add(clock).wrapping_add(value as u32),
+        echo: connection.send.undo.clock(now).wrapping_add(echo as u32),
+    });
+    let header = TcpHeader {
+        src_port: connection.remote().port,
+        dst_port: connection.local().port,
+        seq: wrap(rcv_origin, next, forged.seq),
+        ack: wrap(snd_origin, una, forged.ack),
+        flags: Flags(forged.flags),
+        window: forged.window,
+        options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
+    };
+    (header, Payload::synthetic(forged.len))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_segment_breaks_a_connection(
+        segments in prop::collection::vec(forged(), 1..120),
+        detection in prop_oneof![Just(LossDetection::Rack), Just(LossDetection::Fack), Just(LossDetection::Counting)],
+        freebsd: bool, sack: bool, ecn: bool,
+    ) {
+        let mut profile = if freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };
+        profile.loss_detection = detection;
+        profile.sack = sack;
+        profile.ecn = ecn;
+        let (mut connection, snd_origin, rcv_origin) = established(profile);
+        let mut now = Time::from_nanos(2_000_000);
+        for segment in &segments {
+            now += Span::from_millis(segment.wait_ms);
+            connection.write(&Payload::synthetic(100_000));
+            let (header, payload) = forge(&connection, segment, snd_origin, rcv_origin, now);
+            connection.handle_segment(now, &header, &payload, if segment.ecn { Ecn::Experienced } else { Ecn::NotCapable });
+            connection.handle_timeout(now);
+            connection.read(now, u64::MAX);
+            let mut sent = 0;
+            while connection.poll_segment(now).is_some() {
+                sent += 1;
+                prop_assert!(sent < 20_000, "a burst without end");
+            }
+            let send = &connection.send;
+            send.board.check();
+            prop_assert!(send.una <= send.nxt && send.nxt <= send.stream_end());
+            let due = connection.poll_timeout();
+            prop_assert!(due.is_none_or(|due| due > now), "a timer in the past: {due:?} at {now:?}");
+            if connection.state() == State::Closed {
+                break;
+            }
+        }
+    }
+}
