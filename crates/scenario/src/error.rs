@@ -185,7 +185,8 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
         return None;
     }
     let plain = word.to_lowercase().replace('-', "_");
-    let scored = known.into_iter().map(|name| (strsim::jaro_winkler(&plain, &name.to_lowercase().replace('-', "_")), name));
+    let scored =
+        known.into_iter().map(|name| (strsim::jaro_winkler(&plain, &name.to_lowercase().replace('-', "_")), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (best.0 >= 0.8).then_some(best.1)
 }
@@ -231,7 +232,8 @@ fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) 
 
 /// Characters that would move the cursor or reorder the text of a terminal.
 fn is_hazardous(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn floor_boundary(text: &str, mut at: usize) -> usize {

@@ -5,8 +5,23 @@ use lopsided_core::Bytes;
 
 /// The names, in the order of [`TABLE`].
 pub(crate) const KINDS: &[&str] = &[
-    "none", "ethernet", "ethernet-fcs", "ethernet-wire", "pppoe", "atm", "ipoa-vcmux", "ipoa-llcsnap", "pppoa-vcmux",
-    "pppoa-llc", "bridged-vcmux", "bridged-llcsnap", "pppoe-vcmux", "pppoe-llcsnap", "ptm", "bridged-ptm", "pppoe-ptm",
+    "none",
+    "ethernet",
+    "ethernet-fcs",
+    "ethernet-wire",
+    "pppoe",
+    "atm",
+    "ipoa-vcmux",
+    "ipoa-llcsnap",
+    "pppoa-vcmux",
+    "pppoa-llc",
+    "bridged-vcmux",
+    "bridged-llcsnap",
+    "pppoe-vcmux",
+    "pppoe-llcsnap",
+    "ptm",
+    "bridged-ptm",
+    "pppoe-ptm",
 ];
 
 /// Octets added to an IP packet, and the cells it is cut into.

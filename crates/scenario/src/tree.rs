@@ -2,8 +2,8 @@
 
 use crate::error::{Place, Report};
 use std::borrow::Cow;
-use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 use toml::Spanned;
+use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {

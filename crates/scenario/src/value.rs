@@ -1,10 +1,10 @@
 //! Single values of the tree into types.
 
 use crate::error::{did_you_mean, quote};
+use crate::model::{Buffer, Window};
 use crate::tree::{Node, Value};
 use crate::units::{self, Decimal, LIMIT, NotDecimal, NotWhole, Quantity, QueueLimitText, UnitError};
 use lopsided_core::{BitRate, Bytes, Span};
-use crate::model::{Buffer, Window};
 
 type Read<T> = Result<T, UnitError>;
 
@@ -88,7 +88,9 @@ pub(crate) fn count(node: &Node) -> Read<u64> {
     let malformed = || UnitError::new(format!("{} is not a whole number", quote(text)));
     match Decimal::parse(text).map(|value| value.times_exactly(1)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(NotWhole::TooLarge)) | Err(NotDecimal::TooLong) => Err(UnitError::new(format!("{} is larger than can be held", quote(text)))),
+        Ok(Err(NotWhole::TooLarge)) | Err(NotDecimal::TooLong) => {
+            Err(UnitError::new(format!("{} is larger than can be held", quote(text))))
+        }
         Err(NotDecimal::Negative) => Err(UnitError::new(format!("a count cannot be negative: {}", quote(text)))),
         Ok(Err(NotWhole::Fraction)) | Err(NotDecimal::Malformed) => Err(malformed()),
     }
@@ -111,7 +113,10 @@ pub(crate) fn positive_count(node: &Node) -> Read<u32> {
 pub(crate) fn repeat(node: &Node) -> Read<Option<u32>> {
     match node.text().map(str::trim) {
         Some("forever") => Ok(None),
-        Some(word) => Err(UnitError::new(format!("{} is no number of repeats", quote(word))).help("write a number or \"forever\"")),
+        Some(word) => {
+            Err(UnitError::new(format!("{} is no number of repeats", quote(word)))
+                .help("write a number or \"forever\""))
+        }
         None => positive_count(node).map(Some),
     }
 }
@@ -202,7 +207,8 @@ fn quantity_text(node: &Node, quantity: Quantity) -> Read<&str> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => Ok(text),
         other => {
-            let message = format!("{} such as \"{}\" is wanted, and this is {}", quantity.name, quantity.example, other.kind());
+            let message =
+                format!("{} such as \"{}\" is wanted, and this is {}", quantity.name, quantity.example, other.kind());
             Err(UnitError::new(message))
         }
     }

@@ -37,7 +37,6 @@ struct Common<'a, 't> {
     /// For each direction, which pair of hosts the next flow takes.
     next_pair: [usize; 2],
     names: BTreeSet<String>,
-    /// Stacks of hosts without settings of their own are the same for every host.
     known_paths: BTreeMap<(usize, usize), Option<Vec<Hop>>>,
 }
 
@@ -82,6 +81,13 @@ impl<'t> Common<'_, 't> {
         }
         let times = self.resolve_times(flow, count, report);
         let (senders, receivers) = self.resolve_ends(flow, count, report);
+        if senders.is_empty() || receivers.is_empty() {
+            // Nobody uses them, but what is wrong with them is worth knowing.
+            for key in ["stack", "sender_stack", "receiver_stack"] {
+                let _ = resolve_stack(&flow.below(key), report);
+            }
+            let _ = read(flow, "cc", congestion_control, report);
+        }
         let mut stacks: BTreeMap<(usize, bool), StackSpec> = BTreeMap::new();
         for copy in 0..count {
             let name = if flow.has("count") && count > 1 { format!("{name}.{}", copy + 1) } else { name.to_owned() };
@@ -116,14 +122,23 @@ impl<'t> Common<'_, 't> {
     fn resolve_times(&self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> Times {
         let mut span = |key: &str| read(flow, key, value::span, report);
         let start = span("start").unwrap_or(Span::ZERO);
-        let (jitter, spacing) = (span("start_jitter").unwrap_or(Span::ZERO), span("start_spacing").unwrap_or(Span::ZERO));
+        let (jitter, spacing) =
+            (span("start_jitter").unwrap_or(Span::ZERO), span("start_spacing").unwrap_or(Span::ZERO));
         let stop = span("stop").unwrap_or(self.duration).min(self.duration);
         let last = start + spacing * (count as u64 - 1);
         if last >= self.duration {
             let key = if start >= self.duration { "start" } else { "start_spacing" };
             let message = match key {
-                "start" => format!("the flow starts at {}, and the run ends at {}", format_span(start), format_span(self.duration)),
-                _ => format!("the last copy starts at {}, and the run ends at {}", format_span(last), format_span(self.duration)),
+                "start" => format!(
+                    "the flow starts at {}, and the run ends at {}",
+                    format_span(start),
+                    format_span(self.duration)
+                ),
+                _ => format!(
+                    "the last copy starts at {}, and the run ends at {}",
+                    format_span(last),
+                    format_span(self.duration)
+                ),
             };
             report.problem(flow.place_of(key), &format!("{}.{key}", flow.path()), message, None);
         } else if last >= stop && flow.has("stop") {
@@ -143,12 +158,22 @@ impl<'t> Common<'_, 't> {
         if flow.has("direction") {
             if let Some(key) = ["from", "to"].into_iter().find(|key| flow.has(key)) {
                 let help = "a flow has a direction, or a sender and a receiver".to_owned();
-                report.problem(flow.place_of(key), flow.path(), format!("`{key}` and `direction` exclude each other"), Some(help));
+                report.problem(
+                    flow.place_of(key),
+                    flow.path(),
+                    format!("`{key}` and `direction` exclude each other"),
+                    Some(help),
+                );
                 return nothing;
             }
             let Some((downstream, upstream)) = &self.network.ends else {
                 let help = "write from = \"...\" and to = \"...\"".to_owned();
-                report.problem(flow.place_of("direction"), flow.path(), "only [link] and a dumbbell have directions for flows", Some(help));
+                report.problem(
+                    flow.place_of("direction"),
+                    flow.path(),
+                    "only [link] and a dumbbell have directions for flows",
+                    Some(help),
+                );
                 return nothing;
             };
             let (senders, receivers, side) = match direction {
@@ -176,7 +201,9 @@ impl<'t> Common<'_, 't> {
 
     fn hosts(&self, flow: &Layers<'_>, key: &str, report: &mut Report<'_>) -> Vec<usize> {
         let named = read_list(flow, key, value::text, report);
-        if named.is_empty() && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, Value::List(list) if list.is_empty())) {
+        if named.is_empty()
+            && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, Value::List(list) if list.is_empty()))
+        {
             report.problem(flow.place_of(key), flow.path(), format!("`{key}` names no host"), None);
         }
         let mut hosts = Vec::with_capacity(named.len());
@@ -212,7 +239,9 @@ impl<'t> Common<'_, 't> {
     /// The most specific first: this end of the flow, the flow, the host, all hosts.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackSpec {
         let own_host = match self.file.get("host") {
-            Some((Node { value: Value::Table(hosts), .. }, _)) => hosts.get(&self.network.graph.hosts[host]).and_then(Node::table),
+            Some((Node { value: Value::Table(hosts), .. }, _)) => {
+                hosts.get(&self.network.graph.hosts[host]).and_then(Node::table)
+            }
             _ => None,
         };
         let own_host = own_host.map(|table: &Table| {
@@ -265,7 +294,12 @@ fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Tran
     for key in ["size", "repeat", "pause", "on", "off", "udp"] {
         let harmless = key == "size" && size == Some(None);
         if layers.has(key) && !allowed.contains(&key) && !harmless {
-            report.problem(layers.place_of(key), layers.path(), format!("`{key}` does not go with a transfer by {kind}"), None);
+            report.problem(
+                layers.place_of(key),
+                layers.path(),
+                format!("`{key}` does not go with a transfer by {kind}"),
+                None,
+            );
         }
     }
     match kind {
@@ -301,7 +335,12 @@ fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Tran
                 None => {
                     if let Some(key) = ["repeat", "pause"].into_iter().find(|key| layers.has(key)) {
                         let help = "add size = \"100 kB\"".to_owned();
-                        report.problem(layers.place_of(key), layers.path(), format!("`{key}` needs a size: bulk never ends"), Some(help));
+                        report.problem(
+                            layers.place_of(key),
+                            layers.path(),
+                            format!("`{key}` needs a size: bulk never ends"),
+                            Some(help),
+                        );
                     }
                     Some(Transfer::Bulk)
                 }

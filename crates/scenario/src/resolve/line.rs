@@ -75,13 +75,18 @@ fn resolve_direction(
     report: &mut Report<'_>,
 ) -> DirSpec {
     if !layers.has("rate") {
-        let message = format!("`rate` is missing for direction {} of [{}]", dir.name(), layers.path().trim_end_matches(".down").trim_end_matches(".up"));
+        let message = format!(
+            "`rate` is missing for direction {} of [{}]",
+            dir.name(),
+            layers.path().trim_end_matches(".down").trim_end_matches(".up")
+        );
         let help = format!("add rate = \"2.4 Mbit/s\" to the link or to its `{}`; \"unlimited\" for none", dir.name());
         report.problem(layers.place, layers.path(), message, Some(help));
     }
     let rate = read(layers, "rate", value::rate_or_unlimited, report).flatten();
     // A rate that is wrong was reported; what depends on it is not reported too.
-    let assumed = rate.or(if layers.has("rate") && !is_unlimited(layers) { Some(BitRate::from_bps(1_000_000)) } else { None });
+    let assumed =
+        rate.or(if layers.has("rate") && !is_unlimited(layers) { Some(BitRate::from_bps(1_000_000)) } else { None });
     DirSpec {
         rate,
         delay,
@@ -119,7 +124,10 @@ fn resolve_framing(layers: &Layers<'_>, report: &mut Report<'_>) -> FramingSpec 
 fn overhead(node: &Node) -> Result<Bytes, UnitError> {
     let size = value::size(node)?;
     if size > Bytes::new(10_000) {
-        return Err(UnitError::new(format!("{} of overhead on each packet is more than any line adds", format_size(size))));
+        return Err(UnitError::new(format!(
+            "{} of overhead on each packet is more than any line adds",
+            format_size(size)
+        )));
     }
     Ok(size)
 }
@@ -160,7 +168,12 @@ fn resolve_limit(
         let help = "the size is that of a bin: add bins = 100".to_owned();
         report.problem(layers.place_of("size"), layers.path(), "`size` needs `bins`", Some(help));
     }
-    read(&deciding, "amount", |node| value::limit(node).and_then(|limit: QueueLimitText| limit.on_line(rate, base_rtt)), report)
+    read(
+        &deciding,
+        "amount",
+        |node| value::limit(node).and_then(|limit: QueueLimitText| limit.on_line(rate, base_rtt)),
+        report,
+    )
 }
 
 fn positive_size(node: &Node) -> Result<Bytes, UnitError> {
@@ -187,7 +200,12 @@ fn resolve_shaper(layers: &Layers<'_>, rate: Option<BitRate>, report: &mut Repor
     let line_rate = read(layers, "line_rate", value::rate_or_unlimited, report).flatten();
     if line_rate.is_some_and(|line| line < rate) {
         let help = "it is the physical rate at which a burst leaves, such as \"100 Mbit/s\"".to_owned();
-        report.problem(layers.place_of("line_rate"), layers.path(), "the line_rate is below the shaper's rate", Some(help));
+        report.problem(
+            layers.place_of("line_rate"),
+            layers.path(),
+            "the line_rate is below the shaper's rate",
+            Some(help),
+        );
     }
     let lump = interval.map(|interval| rate.bytes_in(interval));
     if !layers.has("burst") && lump.is_none() {
@@ -197,12 +215,18 @@ fn resolve_shaper(layers: &Layers<'_>, rate: Option<BitRate>, report: &mut Repor
     if let (Some(burst), Some(lump)) = (burst, lump)
         && burst.get().abs_diff(lump.get()) > 1
     {
-        let message = format!("{} each interval is not the rate: that would be {}", format_size(burst), format_size(lump));
+        let message =
+            format!("{} each interval is not the rate: that would be {}", format_size(burst), format_size(lump));
         let help = "leave `burst` out: with an interval it follows from the rate".to_owned();
         report.problem(layers.place_of("burst"), layers.path(), message, Some(help));
     }
     if lump == Some(Bytes::ZERO) {
-        report.problem(layers.place_of("interval"), layers.path(), "the rate gives not even one byte in this interval", None);
+        report.problem(
+            layers.place_of("interval"),
+            layers.path(),
+            "the rate gives not even one byte in this interval",
+            None,
+        );
     }
     Some(ShaperSpec { burst: burst?, interval, line_rate })
 }

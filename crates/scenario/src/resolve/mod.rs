@@ -64,8 +64,9 @@ fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
     }
 }
 
-/// [host.NAME] must name a host.
+/// [host.NAME] must name a host; stacks that no flow uses are read for their errors.
 fn check_hosts(file: &Layers<'_>, network: &Network, report: &mut Report<'_>) {
+    let _ = stack::resolve_stack(&file.below("stack"), report);
     let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return };
     if network.broken {
         return;
@@ -75,12 +76,10 @@ fn check_hosts(file: &Layers<'_>, network: &Network, report: &mut Report<'_>) {
             let (message, help) = network.unknown_host(&entry.key);
             report.problem(entry.key_place, &format!("host.{}", entry.key), message, Some(help));
         } else if let Some(table) = entry.node.table() {
-            // A host without flows has its settings checked too.
             let stack = Layers::one(table, &format!("host.{}", entry.key), entry.key_place).below("stack");
             let _ = stack::resolve_stack(&stack, report);
         }
     }
-    let _ = stack::resolve_stack(&file.below("stack"), report);
 }
 
 fn check_rows(

@@ -31,14 +31,24 @@ pub(super) fn resolve_network(file: &Layers<'_>, report: &mut Report<'_>) -> Net
     match (file.has("link"), file.has("topology")) {
         (true, true) => {
             let help = "a scenario has one network: remove one of them".to_owned();
-            report.problem(file.below("topology").place, "topology", "[link] and [topology] exclude each other", Some(help));
+            report.problem(
+                file.below("topology").place,
+                "topology",
+                "[link] and [topology] exclude each other",
+                Some(help),
+            );
             network.broken = true;
         }
         (true, false) => network.access_line(file, report),
         (false, true) => network.topology(&file.below("topology"), report),
         (false, false) => {
             let help = "add [link] with rtt, and [link.down] and [link.up] with rate".to_owned();
-            report.problem(Place::TOP, "link", "the network is missing: there is neither [link] nor [topology]", Some(help));
+            report.problem(
+                Place::TOP,
+                "link",
+                "the network is missing: there is neither [link] nor [topology]",
+                Some(help),
+            );
             network.broken = true;
         }
     }
@@ -146,7 +156,10 @@ impl Network {
             let name = format!("left{number}-r1");
             self.add_link(LinkSpec { name, from: host, to: r1, down: left_down.clone(), up: left_up.clone() }, &left);
             let name = format!("r2-right{number}");
-            self.add_link(LinkSpec { name, from: r2, to: other, down: right_down.clone(), up: right_up.clone() }, &right);
+            self.add_link(
+                LinkSpec { name, from: r2, to: other, down: right_down.clone(), up: right_up.clone() },
+                &right,
+            );
         }
     }
 
@@ -156,7 +169,12 @@ impl Network {
             if self.nodes.contains_key(&name) {
                 report.problem(node.place, &path, format!("the name {} is taken by another node", quote(&name)), None);
             } else if name.contains('.') {
-                report.problem(node.place, &path, format!("the name {} has a dot: nodes have none", quote(&name)), None);
+                report.problem(
+                    node.place,
+                    &path,
+                    format!("the name {} has a dot: nodes have none", quote(&name)),
+                    None,
+                );
             } else if key == "hosts" {
                 self.add_host(&name);
             } else {

@@ -51,7 +51,9 @@ fn window(node: &Node) -> Result<crate::model::Window, UnitError> {
     use crate::model::Window;
     use lopsided_core::Bytes;
     match value::window(node)? {
-        Window::Segments(0) | Window::Bytes(Bytes::ZERO) => Err(UnitError::new("a window of nothing lets nothing be sent")),
+        Window::Segments(0) | Window::Bytes(Bytes::ZERO) => {
+            Err(UnitError::new("a window of nothing lets nothing be sent"))
+        }
         window => Ok(window),
     }
 }
@@ -65,7 +67,12 @@ fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<D
     if read(&deciding, "mode", value::switch, report) == Some(false) {
         for key in ["segments", "timeout"] {
             if deciding.has(key) {
-                report.problem(deciding.place_of(key), layers.path(), format!("`{key}` means nothing with delayed ACKs off"), None);
+                report.problem(
+                    deciding.place_of(key),
+                    layers.path(),
+                    format!("`{key}` means nothing with delayed ACKs off"),
+                    None,
+                );
             }
         }
         return Some(DelayedAck::Off);

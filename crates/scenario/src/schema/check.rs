@@ -7,12 +7,21 @@ use crate::error::{Place, Report, did_you_mean, nearest, quote};
 use crate::tree::{Entry, Node, Table, Value};
 
 /// Checks a table and everything below it. `path` is its dotted key, empty for the file.
+///
+/// A key that is nearly a known one is reported and then read as that one, so that it is not reported as missing too.
 pub(crate) fn check(table: &mut Table, shape: &'static TableShape, path: &str, report: &mut Report<'_>) {
-    table.entries.retain_mut(|entry| match shape.key(&entry.key) {
-        Some(key) => check_value(entry, key, &join(path, key.name), report),
-        None => {
+    let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
+    table.entries.retain_mut(|entry| {
+        if shape.key(&entry.key).is_none() {
             unknown_key(entry.key_place, &entry.key, shape, path, report);
-            false
+            if let Some(meant) = nearest(&entry.key, shape.names()).filter(|name| !present.contains(name)) {
+                present.push(meant);
+                entry.key = meant.to_owned();
+            }
+        }
+        match shape.key(&entry.key) {
+            Some(key) => check_value(entry, key, &join(path, key.name), report),
+            None => false,
         }
     });
 }
@@ -112,7 +121,7 @@ fn plural(kind: Kind) -> &'static str {
     match kind {
         Kind::Name => "names",
         Kind::Count => "numbers",
-        Kind::Window2 => "pairs of times",
+        Kind::Outage => "pairs of times",
         _ => "values",
     }
 }

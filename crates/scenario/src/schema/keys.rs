@@ -22,14 +22,33 @@ pub(crate) static FILE: TableShape = TableShape {
     shorthand: None,
     keys: &[
         table("scenario", &SCENARIO, "", "What the experiment is called and how long it runs."),
-        table("link", &ACCESS_LINE, "", "An access line between the hosts `server` and `client`: `down` runs from server to client. Use either this or [topology]."),
-        table("lan", &LINE, "", "With [link] only: links between each host and its router (r1 at the server, r2 at the client). Without it the hosts sit at the ends of the line."),
+        table(
+            "link",
+            &ACCESS_LINE,
+            "",
+            "An access line between the hosts `server` and `client`: `down` runs from server to client. Use either this or [topology].",
+        ),
+        table(
+            "lan",
+            &LINE,
+            "",
+            "With [link] only: links between each host and its router (r1 at the server, r2 at the client). Without it the hosts sit at the ends of the line.",
+        ),
         table("topology", &TOPOLOGY, "", "Any network of hosts, routers and links. Use either this or [link]."),
-        table("stack", &STACK, "", "The TCP of every host: a profile and what is changed in it. The more specific setting wins key by key: [stack], [host.NAME.stack], a flow's stack, its sender_stack and receiver_stack."),
+        table(
+            "stack",
+            &STACK,
+            "",
+            "The TCP of every host: a profile and what is changed in it. The more specific setting wins key by key: [stack], [host.NAME.stack], a flow's stack, its sender_stack and receiver_stack.",
+        ),
         other("host", Shape::Map(&HOST), "Settings of single hosts: [host.client.stack]."),
         other("flow", Shape::Tables(&FLOW), "The flows, in the order of the result tables."),
         table("record", &RECORD, "", "What is written down during the run."),
-        other("sweep", Shape::Sweep, "Axes to vary: a dotted key with a list of values or a range such as \"5..50:5 packets\", or a name with a list of tables of overrides. `repeat` runs each point with that many seeds."),
+        other(
+            "sweep",
+            Shape::Sweep,
+            "Axes to vary: a dotted key with a list of values or a range such as \"5..50:5 packets\", or a name with a list of tables of overrides. `repeat` runs each point with that many seeds.",
+        ),
     ],
 };
 
@@ -38,7 +57,12 @@ static SCENARIO: TableShape = TableShape {
     doc: "What the experiment is called and how long it runs.",
     shorthand: None,
     keys: &[
-        value("name", Kind::Name, "", "A short name of letters, digits, - and _. Default: the file's name without .toml."),
+        value(
+            "name",
+            Kind::Name,
+            "",
+            "A short name of letters, digits, - and _. Default: the file's name without .toml.",
+        ),
         value("title", Kind::Text, "", "A line that says what is shown."),
         value("duration", Kind::Span, "", "How long the run lasts, such as \"240 s\" or \"4 min\". Required."),
         value("seed", Kind::Count, "1", "Seed of everything random. Repetition k runs with seed + k."),
@@ -68,7 +92,12 @@ pub(crate) static ACCESS_LINE: TableShape = TableShape {
     doc: "An access line. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
     shorthand: None,
     keys: line_keys!(
-        value("rtt", Kind::Span, "", "Base round-trip time, split evenly over the directions, such as \"20 ms\". This or delays are required."),
+        value(
+            "rtt",
+            Kind::Span,
+            "",
+            "Base round-trip time, split evenly over the directions, such as \"20 ms\". This or delays are required."
+        ),
         table("down", &DIRECTION, "", "From server to client."),
         table("up", &DIRECTION, "", "From client to server."),
     ),
@@ -103,9 +132,19 @@ static FRAMING: TableShape = TableShape {
     doc: "How many octets a packet takes on the wire.",
     shorthand: Some("kind"),
     keys: &[
-        value("kind", Kind::Choice(framing::KINDS), "none", "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab."),
+        value(
+            "kind",
+            Kind::Choice(framing::KINDS),
+            "none",
+            "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
+        ),
         value("overhead", Kind::Size, "0 B", "Octets per packet: beyond the kind's where one is named."),
-        value("cells", Kind::Choice(&["none", "atm", "ptm"]), "none", "In place of a kind: none, atm (53 octets for each begun 48) or ptm (65 for 64)."),
+        value(
+            "cells",
+            Kind::Choice(&["none", "atm", "ptm"]),
+            "none",
+            "In place of a kind: none, atm (53 octets for each begun 48) or ptm (65 for 64).",
+        ),
     ],
 };
 
@@ -115,8 +154,18 @@ static QUEUE: TableShape = TableShape {
     shorthand: Some("limit"),
     keys: &[
         value("kind", Kind::Choice(&["fifo"]), "fifo", "The discipline."),
-        table("limit", &LIMIT, "50 packets", "\"50 packets\", a size such as \"75 kB\" (IP octets), a time at the line's rate such as \"200 ms\", \"1 BDP\" (with [link]), or bins."),
-        value("drop", Kind::Choice(&["tail", "front"]), "tail", "What goes when the queue is full: the newcomer (tail) or the oldest (front)."),
+        table(
+            "limit",
+            &LIMIT,
+            "50 packets",
+            "\"50 packets\", a size such as \"75 kB\" (IP octets), a time at the line's rate such as \"200 ms\", \"1 BDP\" (with [link]), or bins.",
+        ),
+        value(
+            "drop",
+            Kind::Choice(&["tail", "front"]),
+            "tail",
+            "What goes when the queue is full: the newcomer (tail) or the oldest (front).",
+        ),
     ],
 };
 
@@ -126,7 +175,12 @@ static LIMIT: TableShape = TableShape {
     shorthand: Some("amount"),
     keys: &[
         value("amount", Kind::Limit, "50 packets", "Packets, a size, a time at the line's rate, or BDP."),
-        value("bins", Kind::Count, "", "In place of an amount: so many memory cells; a packet takes as many whole ones as it needs."),
+        value(
+            "bins",
+            Kind::Count,
+            "",
+            "In place of an amount: so many memory cells; a packet takes as many whole ones as it needs.",
+        ),
         value("size", Kind::Size, "", "The size of a bin, such as \"512 B\"."),
     ],
 };
@@ -136,8 +190,18 @@ static SHAPER: TableShape = TableShape {
     doc: "A token bucket that fills at the direction's rate.",
     shorthand: Some("burst"),
     keys: &[
-        value("burst", Kind::Size, "", "Bucket depth (Bc), in octets on the wire. With an interval it defaults to rate x interval, and then may be less than a packet."),
-        value("interval", Kind::Span, "", "Credit comes in lumps of `burst` this often (Tc); without it, continuously."),
+        value(
+            "burst",
+            Kind::Size,
+            "",
+            "Bucket depth (Bc), in octets on the wire. With an interval it defaults to rate x interval, and then may be less than a packet.",
+        ),
+        value(
+            "interval",
+            Kind::Span,
+            "",
+            "Credit comes in lumps of `burst` this often (Tc); without it, continuously.",
+        ),
         value("line_rate", Kind::Rate, "unlimited", "The physical rate at which a burst leaves."),
     ],
 };
@@ -150,7 +214,7 @@ static LOSS: TableShape = TableShape {
         value("random", Kind::Probability, "0", "Probability for each packet on its own: 0.01 or \"1 %\"."),
         table("gilbert", &GILBERT, "", "Bursts of loss: the Gilbert-Elliott model, stepped once per packet."),
         other("packets", Shape::List(Kind::Count), "These packets of the direction, counted from 1."),
-        other("outages", Shape::List(Kind::Window2), "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
+        other("outages", Shape::List(Kind::Outage), "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
     ],
 };
 
@@ -174,7 +238,12 @@ static TOPOLOGY: TableShape = TableShape {
         other("hosts", Shape::List(Kind::Name), "Names of the hosts."),
         other("routers", Shape::List(Kind::Name), "Names of the routers."),
         other("link", Shape::Tables(&TOPOLOGY_LINK), "The links."),
-        table("dumbbell", &DUMBBELL, "", "Pairs of hosts left1, left2, ... and right1, right2, ... at routers r1 and r2 joined by the link `bottleneck`. More hosts, routers and links may be added to it."),
+        table(
+            "dumbbell",
+            &DUMBBELL,
+            "",
+            "Pairs of hosts left1, left2, ... and right1, right2, ... at routers r1 and r2 joined by the link `bottleneck`. More hosts, routers and links may be added to it.",
+        ),
     ],
 };
 
@@ -220,7 +289,12 @@ static STACK: TableShape = TableShape {
         value("initial_window", Kind::Window, "", "The first congestion window, such as \"10 segments\"."),
         value("min_rto", Kind::Span, "", "The shortest retransmission timeout, such as \"200 ms\"."),
         value("max_window", Kind::Window, "", "Upper bound of the congestion window, such as \"64 KiB\"."),
-        value("mss", Kind::Size, "", "The MSS option, which is the MTU less 40; TCP options come out of it. This or mtu."),
+        value(
+            "mss",
+            Kind::Size,
+            "",
+            "The MSS option, which is the MTU less 40; TCP options come out of it. This or mtu.",
+        ),
         value("mtu", Kind::Size, "", "Largest IP packet, such as \"1500 B\". This or mss."),
         value("send_buffer", Kind::Buffer, "", "Send buffer: a size, or \"auto\" to let the stack grow it."),
         value("receive_buffer", Kind::Buffer, "", "Receive buffer: a size, or \"auto\" to let the stack grow it."),
@@ -243,9 +317,19 @@ static FLOW: TableShape = TableShape {
     doc: "A flow of data from one host to another, or `count` equal ones.",
     shorthand: None,
     keys: &[
-        value("name", Kind::Name, "", "Unique. Default: flow1, flow2, ... by place. Copies made by `count` are called name.1, name.2, ..."),
+        value(
+            "name",
+            Kind::Name,
+            "",
+            "Unique. Default: flow1, flow2, ... by place. Copies made by `count` are called name.1, name.2, ...",
+        ),
         value("group", Kind::Name, "", "Flows that belong together. Default: the name."),
-        value("direction", Kind::Choice(&["down", "up"]), "", "With [link]: down is server to client. With a dumbbell: down is left to right, each flow of a direction on the next pair. This, or from and to."),
+        value(
+            "direction",
+            Kind::Choice(&["down", "up"]),
+            "",
+            "With [link]: down is server to client. With a dumbbell: down is left to right, each flow of a direction on the next pair. This, or from and to.",
+        ),
         other("from", Shape::OneOrList(Kind::Name), "The sending host; of a list each copy takes the next."),
         other("to", Shape::OneOrList(Kind::Name), "The receiving host; of a list each copy takes the next."),
         value("start", Kind::Span, "0 s", "When the flow begins."),
@@ -266,7 +350,12 @@ static TRANSFER: TableShape = TableShape {
     doc: "What an application sends.",
     shorthand: Some("size"),
     keys: &[
-        value("size", Kind::Amount, "bulk", "\"bulk\" (until the flow stops) or a size; with `udp` the size of the IP packets."),
+        value(
+            "size",
+            Kind::Amount,
+            "bulk",
+            "\"bulk\" (until the flow stops) or a size; with `udp` the size of the IP packets.",
+        ),
         value("repeat", Kind::Repeat, "1", "With a size: how often, each time on a new connection; or \"forever\"."),
         value("pause", Kind::Span, "0 s", "With `repeat`: from the end of a transfer to the start of the next."),
         value("on", Kind::Span, "", "With `off`: send for so long."),

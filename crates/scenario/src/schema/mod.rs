@@ -74,7 +74,7 @@ pub(crate) enum Kind {
     Name,
     Choice(&'static [&'static str]),
     /// A pair of times.
-    Window2,
+    Outage,
     /// A pair of names.
     Pair,
 }

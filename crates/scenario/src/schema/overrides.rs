@@ -14,7 +14,13 @@ type Segment = (String, Place);
 /// Sets the key to the value in the tree; a key that can not be is reported at its place.
 ///
 /// `locate` turns offsets within `key` into places.
-pub(crate) fn apply(root: &mut Table, key: &str, locate: &dyn Fn(usize, usize) -> Place, node: Node, report: &mut Report<'_>) {
+pub(crate) fn apply(
+    root: &mut Table,
+    key: &str,
+    locate: &dyn Fn(usize, usize) -> Place,
+    node: Node,
+    report: &mut Report<'_>,
+) {
     let mut segments = match split_key(key, locate) {
         Ok(segments) => segments,
         Err((place, message)) => {
@@ -91,7 +97,13 @@ fn set_in_list(
     let chosen: Vec<usize> = match names.iter().position(|name| name == wanted) {
         Some(index) => vec![index],
         None if wanted == "*" => (0..items.len()).collect(),
-        None => wanted.parse::<usize>().ok().filter(|number| (1..=items.len()).contains(number)).map(|n| n - 1).into_iter().collect(),
+        None => wanted
+            .parse::<usize>()
+            .ok()
+            .filter(|number| (1..=items.len()).contains(number))
+            .map(|n| n - 1)
+            .into_iter()
+            .collect(),
     };
     if chosen.is_empty() {
         let help = did_you_mean(wanted, names.iter().map(String::as_str));
@@ -149,7 +161,9 @@ fn split_key(key: &str, locate: &dyn Fn(usize, usize) -> Place) -> Result<Vec<Se
         let (part, length) = match quoted {
             Some(mark) => match rest[1..].find(mark) {
                 Some(end) => (&rest[1..=end], end + 2),
-                None => return Err((locate(at, key.len()), format!("the quote in the key {} is not closed", quote(key)))),
+                None => {
+                    return Err((locate(at, key.len()), format!("the quote in the key {} is not closed", quote(key))));
+                }
             },
             None => {
                 let end = rest.find('.').unwrap_or(rest.len());

@@ -15,9 +15,10 @@ pub(crate) enum NotDecimal {
     TooLong,
 }
 
-/// Enough for every quantity here; together they leave room for a unit's factor in 128 bits.
+/// Enough for every quantity here, with room for a unit's factor in 128 bits.
 const MAX_DIGITS: usize = 24;
-const MAX_EXPONENT: i32 = 24;
+/// Enough for all digits of a float down to 1e-12, so that a printed probability reads back.
+const MAX_EXPONENT: i32 = 36;
 
 impl Decimal {
     pub(crate) const ONE: Decimal = Decimal { digits: 1, scale: 0 };

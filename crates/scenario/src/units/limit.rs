@@ -77,7 +77,8 @@ impl QueueLimitText {
             UnitError::new("this queue limit needs a rate, and the line has none").help("write packets or bytes")
         })?;
         let bits_e9 = u128::from(rate.as_bps()) * u128::from(span.as_nanos());
-        let octets = products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());
+        let octets =
+            products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());
         match octets {
             Some(0) => Err(UnitError::new("this queue limit is less than one byte at the line's rate")),
             Some(octets) => Ok(QueueLimit::Bytes(Bytes::new(octets))),

@@ -61,14 +61,34 @@ pub(crate) struct Quantity {
     guess: fn(&str) -> String,
 }
 
-pub(crate) const RATE: Quantity =
-    Quantity { name: "a rate", units: "bit/s, kbit/s, Mbit/s or Gbit/s", example: "2.4 Mbit/s", finest: "bits per second", guess: guess_rate };
-pub(crate) const SPAN: Quantity =
-    Quantity { name: "a time", units: "ns, us, ms, s, min or h", example: "20 ms", finest: "nanoseconds", guess: |number| format!("`{number} ms` or `{number} s`") };
-pub(crate) const SIZE: Quantity =
-    Quantity { name: "a size", units: "B, kB, MB, GB, KiB, MiB or GiB", example: "64 KiB", finest: "bytes", guess: |number| format!("`{number} B` or `{number} kB`") };
-pub(crate) const WINDOW: Quantity =
-    Quantity { name: "a window", units: "segments, or a size in B, kB, KiB, MB", example: "10 segments", finest: "segments", guess: |number| format!("`{number} segments`") };
+pub(crate) const RATE: Quantity = Quantity {
+    name: "a rate",
+    units: "bit/s, kbit/s, Mbit/s or Gbit/s",
+    example: "2.4 Mbit/s",
+    finest: "bits per second",
+    guess: guess_rate,
+};
+pub(crate) const SPAN: Quantity = Quantity {
+    name: "a time",
+    units: "ns, us, ms, s, min or h",
+    example: "20 ms",
+    finest: "nanoseconds",
+    guess: |number| format!("`{number} ms` or `{number} s`"),
+};
+pub(crate) const SIZE: Quantity = Quantity {
+    name: "a size",
+    units: "B, kB, MB, GB, KiB, MiB or GiB",
+    example: "64 KiB",
+    finest: "bytes",
+    guess: |number| format!("`{number} B` or `{number} kB`"),
+};
+pub(crate) const WINDOW: Quantity = Quantity {
+    name: "a window",
+    units: "segments, or a size in B, kB, KiB, MB",
+    example: "10 segments",
+    finest: "segments",
+    guess: |number| format!("`{number} segments`"),
+};
 
 /// A rate in bits per second: `"2.4 Mbit/s"`, `"196 kbit/s"`, `"2.4M"`. Zero is refused.
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
@@ -127,11 +147,15 @@ pub fn parse_buffer(text: &str) -> Result<Buffer, UnitError> {
     match parse_size(text) {
         Ok(size) => Ok(Buffer::Fixed(size)),
         Err(error) if error.message.contains("no number") => {
-            Err(UnitError::new(format!("{} is no buffer size", quote(text))).help("write `auto` or a size such as `64 KiB`"))
+            Err(UnitError::new(format!("{} is no buffer size", quote(text)))
+                .help("write `auto` or a size such as `64 KiB`"))
         }
         Err(error) => Err(error),
     }
 }
+
+/// Runs have far fewer packets than the inverse of this.
+const LEAST_PROBABILITY: f64 = 1e-12;
 
 /// A probability: `"1 %"`, `"0.01"`.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
@@ -141,17 +165,24 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
         None => (trimmed, false),
     };
     let no_probability = || {
-        UnitError::new(format!("{} is no probability", quote(text))).help("write a number from 0 to 1 or a percentage such as `1 %`")
+        UnitError::new(format!("{} is no probability", quote(text)))
+            .help("write a number from 0 to 1 or a percentage such as `1 %`")
     };
     let value = match Decimal::parse(number) {
         Ok(value) => value,
-        Err(NotDecimal::Negative) => return Err(UnitError::new(format!("a probability cannot be negative: {}", quote(text)))),
+        Err(NotDecimal::Negative) => {
+            return Err(UnitError::new(format!("a probability cannot be negative: {}", quote(text))));
+        }
         Err(NotDecimal::TooLong) => return Err(UnitError::new(format!("{} has too many digits", quote(text)))),
         Err(NotDecimal::Malformed) => return Err(no_probability()),
     };
     let value = if percent { value.shifted(-2).ok_or_else(no_probability)? } else { value };
-    if value.at_most(Decimal::ONE) == Some(true) {
-        return Ok(value.to_f64());
+    let float = value.to_f64();
+    if float != 0.0 && float < LEAST_PROBABILITY {
+        return Err(UnitError::new(format!("{} is less than any run could show", quote(text))).help("write 0"));
+    }
+    if float <= 1.0 {
+        return Ok(float);
     }
     let error = UnitError::new(format!("a probability cannot exceed 1: {}", quote(text)));
     Err(if percent { error } else { error.help(format!("did you mean `{number} %`?")) })
@@ -230,7 +261,7 @@ fn split(text: &str, quantity: Quantity) -> Result<(&str, &str), UnitError> {
 }
 
 /// Where the number ends that a text begins with: signs, digits, points, and an exponent only if digits follow it.
-fn number_end(text: &str) -> usize {
+pub(crate) fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
     while end < bytes.len() {
@@ -287,7 +318,8 @@ fn wrong_rate_unit(text: &str, number: &str, unit: &str) -> UnitError {
         && let Ok(bps) = whole(text, number, factor * 8, RATE)
     {
         let rate = format_rate(BitRate::from_bps(bps));
-        return UnitError::new(format!("{} counts bytes; rates are in bits", quote(text))).help(format!("did you mean `{rate}`?"));
+        return UnitError::new(format!("{} counts bytes; rates are in bits", quote(text)))
+            .help(format!("did you mean `{rate}`?"));
     }
     let error = UnitError::new(format!("unknown unit {} of a rate in {}", quote(unit), quote(text)));
     error.help(format!("rates are in {}", RATE.units))
@@ -322,10 +354,14 @@ fn wrong_size_unit(text: &str, number: &str, unit: &str, name: &str, units: &str
     let error = UnitError::new(format!("unknown unit {} of {name} in {}", quote(unit), quote(text)));
     let help = match unit {
         "b" => format!("did you mean `{number} B` (bytes)?"),
-        "kb" | "Kb" => format!("did you mean `{number} kB` (1000 bytes each) or `{number} kbit` (a rate would be kbit/s)?"),
+        "kb" | "Kb" => {
+            format!("did you mean `{number} kB` (1000 bytes each) or `{number} kbit` (a rate would be kbit/s)?")
+        }
         "mb" | "Mb" => format!("did you mean `{number} MB` (a million bytes each)?"),
         "gb" | "Gb" => format!("did you mean `{number} GB` (a thousand million bytes each)?"),
-        "KB" | "K" | "k" => format!("did you mean `{number} kB` (1000 bytes each) or `{number} KiB` (1024 bytes each)?"),
+        "KB" | "K" | "k" => {
+            format!("did you mean `{number} kB` (1000 bytes each) or `{number} KiB` (1024 bytes each)?")
+        }
         "M" => format!("did you mean `{number} MB` or `{number} MiB`?"),
         "bit" | "kbit" | "Mbit" | "Gbit" => "sizes are in bytes: divide by eight".to_owned(),
         _ => format!("write it in {units}"),

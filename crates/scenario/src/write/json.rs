@@ -1,0 +1,282 @@
+//! JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
+
+use crate::graph::{Graph, LinkSpec};
+use crate::model::{
+    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, LossSpec, QueueLimit, QueueSpec, Scenario, StackSpec,
+    Transfer, Window,
+};
+use crate::units::seconds;
+use lopsided_core::{BitRate, Bytes, Span, Time};
+use std::fmt::{self, Write as _};
+
+/// A JSON value; objects keep their order.
+#[derive(Clone, Debug)]
+pub(crate) enum Json {
+    Null,
+    Bool(bool),
+    /// In the digits that are to be written.
+    Number(String),
+    Text(String),
+    List(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    pub(crate) fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
+        Json::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    pub(crate) fn text(text: &str) -> Json {
+        Json::Text(text.to_owned())
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, indent: usize) -> fmt::Result {
+        match self {
+            Json::Null => f.write_str("null"),
+            Json::Bool(value) => write!(f, "{value}"),
+            Json::Number(digits) => f.write_str(digits),
+            Json::Text(text) => write_text(f, text),
+            Json::List(items) if items.is_empty() => f.write_str("[]"),
+            Json::List(items) => write_block(f, indent, ('[', ']'), items, |f, item, indent| item.write(f, indent)),
+            Json::Object(fields) if fields.is_empty() => f.write_str("{}"),
+            Json::Object(fields) => write_block(f, indent, ('{', '}'), fields, |f, (key, value), indent| {
+                write_text(f, key)?;
+                f.write_str(": ")?;
+                value.write(f, indent)
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+fn write_block<T>(
+    f: &mut fmt::Formatter<'_>,
+    indent: usize,
+    (open, close): (char, char),
+    items: &[T],
+    mut write_item: impl FnMut(&mut fmt::Formatter<'_>, &T, usize) -> fmt::Result,
+) -> fmt::Result {
+    f.write_char(open)?;
+    for (index, item) in items.iter().enumerate() {
+        f.write_str(if index == 0 { "\n" } else { ",\n" })?;
+        write!(f, "{:width$}", "", width = indent + 2)?;
+        write_item(f, item, indent + 2)?;
+    }
+    write!(f, "\n{:indent$}{close}", "")
+}
+
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_char('"')?;
+    for character in text.chars() {
+        match character {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            control if control < ' ' || control == '\u{7f}' => write!(f, "\\u{:04x}", control as u32)?,
+            other => f.write_char(other)?,
+        }
+    }
+    f.write_char('"')
+}
+
+/// The whole scenario.
+pub(crate) fn to_json(scenario: &Scenario) -> Json {
+    let graph = &scenario.graph;
+    let names = |names: &[String]| Json::List(names.iter().map(|name| Json::text(name)).collect());
+    Json::object([
+        ("name", Json::text(&scenario.name)),
+        ("title", optional(scenario.title.as_deref(), Json::text)),
+        ("duration_s", span(scenario.duration)),
+        ("seed", number(scenario.seed)),
+        ("hosts", names(&graph.hosts)),
+        ("routers", names(&graph.routers)),
+        ("links", Json::List(graph.links.iter().map(|each| link(graph, each)).collect())),
+        ("flows", Json::List(scenario.flows.iter().map(|each| flow(graph, each)).collect())),
+        (
+            "record",
+            Json::object([
+                ("interval_s", optional(scenario.record.interval, span)),
+                ("on_change", Json::Bool(scenario.record.on_change)),
+                ("events", Json::Bool(scenario.record.events)),
+            ]),
+        ),
+    ])
+}
+
+fn link(graph: &Graph, link: &LinkSpec) -> Json {
+    Json::object([
+        ("name", Json::text(&link.name)),
+        ("from", Json::text(graph.name(link.from))),
+        ("to", Json::text(graph.name(link.to))),
+        ("down", direction(&link.down)),
+        ("up", direction(&link.up)),
+    ])
+}
+
+fn direction(dir: &DirSpec) -> Json {
+    let framing = Json::object([
+        ("overhead_bytes", bytes(dir.framing.overhead)),
+        ("cells", Json::text(dir.framing.cells.name())),
+    ]);
+    let shaper = optional(dir.shaper, |shaper| {
+        Json::object([
+            ("burst_bytes", bytes(shaper.burst)),
+            ("interval_s", optional(shaper.interval, span)),
+            ("line_rate_bps", optional(shaper.line_rate, rate)),
+        ])
+    });
+    Json::object([
+        ("rate_bps", optional(dir.rate, rate)),
+        ("delay_s", span(dir.delay)),
+        ("framing", framing),
+        ("queue", queue(&dir.queue)),
+        ("shaper", shaper),
+        ("loss", loss(&dir.loss)),
+    ])
+}
+
+fn queue(queue: &QueueSpec) -> Json {
+    let QueueSpec::Fifo { limit, drop } = queue;
+    let limit = match limit {
+        QueueLimit::Packets(count) => Json::object([("packets", number(u64::from(*count)))]),
+        QueueLimit::Bytes(size) => Json::object([("bytes", bytes(*size))]),
+        QueueLimit::Bins { count, size } => {
+            Json::object([("bins", number(u64::from(*count))), ("bin_bytes", bytes(*size))])
+        }
+    };
+    Json::object([("kind", Json::text("fifo")), ("limit", limit), ("drop", Json::text(drop_name(*drop)))])
+}
+
+fn loss(loss: &LossSpec) -> Json {
+    let gilbert = |gilbert: Gilbert| {
+        Json::object([
+            ("to_bad", float(gilbert.to_bad)),
+            ("to_good", float(gilbert.to_good)),
+            ("loss_bad", float(gilbert.loss_bad)),
+            ("loss_good", float(gilbert.loss_good)),
+        ])
+    };
+    let outages = loss.outages.iter().map(|(from, to)| Json::List(vec![time(*from), time(*to)]));
+    Json::object([
+        ("random", float(loss.random)),
+        ("gilbert", optional(loss.gilbert, gilbert)),
+        ("packets", Json::List(loss.packets.iter().map(|packet| number(*packet)).collect())),
+        ("outages_s", Json::List(outages.collect())),
+    ])
+}
+
+fn flow(graph: &Graph, flow: &FlowSpec) -> Json {
+    Json::object([
+        ("name", Json::text(&flow.name)),
+        ("group", Json::text(&flow.group)),
+        ("from", Json::text(&graph.hosts[flow.from])),
+        ("to", Json::text(&graph.hosts[flow.to])),
+        ("direction", optional(flow.direction, |dir| Json::text(dir.name()))),
+        ("start_s", time(flow.start)),
+        ("start_jitter_s", span(flow.start_jitter)),
+        ("stop_s", time(flow.stop)),
+        ("transfer", transfer(&flow.transfer)),
+        ("sender_stack", stack(&flow.from_stack)),
+        ("receiver_stack", stack(&flow.to_stack)),
+    ])
+}
+
+fn transfer(transfer: &Transfer) -> Json {
+    match transfer {
+        Transfer::Bulk => Json::object([("kind", Json::text("bulk"))]),
+        Transfer::Bytes { size, repeat, pause } => Json::object([
+            ("kind", Json::text("bytes")),
+            ("size_bytes", bytes(*size)),
+            ("repeat", optional(*repeat, |count| number(u64::from(count)))),
+            ("pause_s", span(*pause)),
+        ]),
+        Transfer::OnOff { on, off } => {
+            Json::object([("kind", Json::text("on_off")), ("on_s", span(*on)), ("off_s", span(*off))])
+        }
+        Transfer::Udp { rate: bps, size } => {
+            Json::object([("kind", Json::text("udp")), ("rate_bps", rate(*bps)), ("size_bytes", bytes(*size))])
+        }
+    }
+}
+
+fn stack(stack: &StackSpec) -> Json {
+    let window = |window: Window| match window {
+        Window::Segments(count) => Json::object([("segments", number(u64::from(count)))]),
+        Window::Bytes(size) => Json::object([("bytes", bytes(size))]),
+    };
+    let buffer = |buffer: Buffer| match buffer {
+        Buffer::Auto => Json::text("auto"),
+        Buffer::Fixed(size) => bytes(size),
+    };
+    let delayed_ack = |delayed: DelayedAck| match delayed {
+        DelayedAck::Off => Json::object([("on", Json::Bool(false))]),
+        DelayedAck::On { segments, timeout } => Json::object([
+            ("on", Json::Bool(true)),
+            ("segments", optional(segments, |count| number(u64::from(count)))),
+            ("timeout_s", optional(timeout, span)),
+        ]),
+    };
+    Json::object([
+        ("profile", Json::text(&stack.profile)),
+        ("cc", Json::text(&stack.cc)),
+        ("sack", optional(stack.sack, Json::Bool)),
+        ("dsack", optional(stack.dsack, Json::Bool)),
+        ("timestamps", optional(stack.timestamps, Json::Bool)),
+        ("window_scaling", optional(stack.window_scaling, Json::Bool)),
+        ("ecn", optional(stack.ecn, Json::Bool)),
+        ("rack", optional(stack.rack, Json::Bool)),
+        ("tlp", optional(stack.tlp, Json::Bool)),
+        ("prr", optional(stack.prr, Json::Bool)),
+        ("frto", optional(stack.frto, Json::Bool)),
+        ("limited_transmit", optional(stack.limited_transmit, Json::Bool)),
+        ("abc", optional(stack.abc, |limit| number(u64::from(limit)))),
+        ("delayed_ack", optional(stack.delayed_ack, delayed_ack)),
+        ("initial_window", optional(stack.initial_window, window)),
+        ("min_rto_s", optional(stack.min_rto, span)),
+        ("max_window", optional(stack.max_window, window)),
+        ("mss_bytes", optional(stack.mss, |mss| number(u64::from(mss)))),
+        ("send_buffer_bytes", optional(stack.send_buffer, buffer)),
+        ("receive_buffer_bytes", optional(stack.receive_buffer, buffer)),
+    ])
+}
+
+pub(super) fn drop_name(drop: DropEnd) -> &'static str {
+    match drop {
+        DropEnd::Tail => "tail",
+        DropEnd::Front => "front",
+    }
+}
+
+fn optional<T>(value: Option<T>, write: impl Fn(T) -> Json) -> Json {
+    value.map_or(Json::Null, write)
+}
+
+fn number(value: u64) -> Json {
+    Json::Number(value.to_string())
+}
+
+/// Probabilities only: never infinite, never not a number.
+fn float(value: f64) -> Json {
+    Json::Number(value.to_string())
+}
+
+fn rate(rate: BitRate) -> Json {
+    number(rate.as_bps())
+}
+
+fn bytes(size: Bytes) -> Json {
+    number(size.get())
+}
+
+fn span(span: Span) -> Json {
+    Json::Number(seconds(span.as_nanos()))
+}
+
+fn time(time: Time) -> Json {
+    Json::Number(seconds(time.as_nanos()))
+}

@@ -1,0 +1,233 @@
+//! TOML in the general form: a topology with every link, each flow on its own, every default written out.
+
+use super::json::drop_name;
+use crate::graph::{Graph, LinkSpec};
+use crate::model::{
+    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, QueueLimit, QueueSpec, Scenario, ShaperSpec, StackSpec, Transfer,
+    Window,
+};
+use crate::units::{format_rate, format_size, format_span};
+use lopsided_core::{BitRate, Bytes, Span, Time};
+use std::fmt::Write as _;
+
+/// The whole scenario; it reads back to an equal one.
+pub(crate) fn to_toml(scenario: &Scenario) -> String {
+    let mut out = String::from("# A resolved lopsided scenario: every default is written out.\n\n[scenario]\n");
+    let head = Inline::default()
+        .text("name", &scenario.name)
+        .maybe("title", scenario.title.as_deref().map(quoted))
+        .span("duration", scenario.duration)
+        .put("seed", scenario.seed);
+    out += &head.lines();
+    out += "\n[topology]\n";
+    let names = |names: &[String]| list(names.iter().map(|name| quoted(name)));
+    let graph = &scenario.graph;
+    out += &Inline::default().put("hosts", names(&graph.hosts)).put("routers", names(&graph.routers)).lines();
+    for each in &graph.links {
+        out += "\n[[topology.link]]\n";
+        out += &link(graph, each).lines();
+    }
+    for each in &scenario.flows {
+        out += "\n[[flow]]\n";
+        out += &flow(graph, each).lines();
+    }
+    out += "\n[record]\n";
+    let record = &scenario.record;
+    let interval = record.interval.map_or("false".to_owned(), |interval| quoted(&format_span(interval)));
+    out += &Inline::default()
+        .put("interval", interval)
+        .put("on_change", record.on_change)
+        .put("events", record.events)
+        .lines();
+    out
+}
+
+/// The keys of one table, with their values as TOML.
+#[derive(Default)]
+struct Inline(Vec<(&'static str, String)>);
+
+impl Inline {
+    fn put(mut self, key: &'static str, value: impl ToString) -> Inline {
+        self.0.push((key, value.to_string()));
+        self
+    }
+
+    fn maybe(self, key: &'static str, value: Option<impl ToString>) -> Inline {
+        match value {
+            Some(value) => self.put(key, value),
+            None => self,
+        }
+    }
+
+    fn text(self, key: &'static str, text: &str) -> Inline {
+        self.put(key, quoted(text))
+    }
+
+    fn span(self, key: &'static str, span: Span) -> Inline {
+        self.text(key, &format_span(span))
+    }
+
+    /// One key on each line.
+    fn lines(&self) -> String {
+        self.0.iter().fold(String::new(), |mut out, (key, value)| {
+            let _ = writeln!(out, "{key} = {value}");
+            out
+        })
+    }
+
+    /// All on one line, in braces.
+    fn braces(&self) -> String {
+        let keys: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        format!("{{ {} }}", keys.join(", "))
+    }
+}
+
+fn link(graph: &Graph, link: &LinkSpec) -> Inline {
+    let ends = [link.from, link.to].map(|node| quoted(graph.name(node)));
+    Inline::default()
+        .text("name", &link.name)
+        .put("between", list(ends))
+        .put("down", direction(&link.down).braces())
+        .put("up", direction(&link.up).braces())
+}
+
+fn direction(dir: &DirSpec) -> Inline {
+    let framing =
+        Inline::default().put("overhead", size(dir.framing.overhead)).text("cells", dir.framing.cells.name()).braces();
+    Inline::default()
+        .put("rate", rate(dir.rate))
+        .span("delay", dir.delay)
+        .put("framing", framing)
+        .put("queue", queue(&dir.queue).braces())
+        .maybe("shaper", dir.shaper.map(|spec| shaper(&spec).braces()))
+        .maybe("loss", (!dir.loss.is_none()).then(|| loss(&dir.loss).braces()))
+}
+
+fn queue(queue: &QueueSpec) -> Inline {
+    let QueueSpec::Fifo { limit, drop } = queue;
+    let limit = match limit {
+        QueueLimit::Packets(1) => quoted("1 packet"),
+        QueueLimit::Packets(count) => quoted(&format!("{count} packets")),
+        QueueLimit::Bytes(bytes) => size(*bytes),
+        QueueLimit::Bins { count, size: bin } => Inline::default().put("bins", count).put("size", size(*bin)).braces(),
+    };
+    Inline::default().text("kind", "fifo").put("limit", limit).text("drop", drop_name(*drop))
+}
+
+fn shaper(shaper: &ShaperSpec) -> Inline {
+    Inline::default()
+        .put("burst", size(shaper.burst))
+        .maybe("interval", shaper.interval.map(|interval| quoted(&format_span(interval))))
+        .put("line_rate", rate(shaper.line_rate))
+}
+
+fn loss(loss: &LossSpec) -> Inline {
+    let outage = |(from, to): &(Time, Time)| list([*from, *to].map(|end| quoted(&format_span(end - Time::ZERO))));
+    let gilbert = loss.gilbert.map(|gilbert| {
+        let fields = Inline::default()
+            .put("to_bad", gilbert.to_bad)
+            .put("to_good", gilbert.to_good)
+            .put("loss_bad", gilbert.loss_bad)
+            .put("loss_good", gilbert.loss_good);
+        fields.braces()
+    });
+    Inline::default()
+        .put("random", loss.random)
+        .maybe("gilbert", gilbert)
+        .maybe("packets", (!loss.packets.is_empty()).then(|| list(loss.packets.iter().map(u64::to_string))))
+        .maybe("outages", (!loss.outages.is_empty()).then(|| list(loss.outages.iter().map(outage))))
+}
+
+fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
+    let transfer = match flow.transfer {
+        Transfer::Bulk => quoted("bulk"),
+        Transfer::Bytes { size: bytes, repeat, pause } => {
+            let repeat = repeat.map_or(quoted("forever"), |count| count.to_string());
+            Inline::default().put("size", size(bytes)).put("repeat", repeat).span("pause", pause).braces()
+        }
+        Transfer::OnOff { on, off } => Inline::default().span("on", on).span("off", off).braces(),
+        Transfer::Udp { rate: bps, size: bytes } => {
+            Inline::default().put("udp", rate(Some(bps))).put("size", size(bytes)).braces()
+        }
+    };
+    Inline::default()
+        .text("name", &flow.name)
+        .text("group", &flow.group)
+        .text("from", &graph.hosts[flow.from])
+        .text("to", &graph.hosts[flow.to])
+        .span("start", flow.start - Time::ZERO)
+        .span("start_jitter", flow.start_jitter)
+        .span("stop", flow.stop - Time::ZERO)
+        .put("transfer", transfer)
+        .put("sender_stack", stack(&flow.from_stack).braces())
+        .put("receiver_stack", stack(&flow.to_stack).braces())
+}
+
+fn stack(stack: &StackSpec) -> Inline {
+    let window = |window: Window| match window {
+        Window::Segments(count) => quoted(&format!("{count} segments")),
+        Window::Bytes(bytes) => size(bytes),
+    };
+    let buffer = |buffer: Buffer| match buffer {
+        Buffer::Auto => quoted("auto"),
+        Buffer::Fixed(bytes) => size(bytes),
+    };
+    let delayed_ack = |delayed: DelayedAck| match delayed {
+        DelayedAck::Off => quoted("off"),
+        DelayedAck::On { segments, timeout } => Inline::default()
+            .text("mode", "on")
+            .maybe("segments", segments)
+            .maybe("timeout", timeout.map(|timeout| quoted(&format_span(timeout))))
+            .braces(),
+    };
+    Inline::default()
+        .text("profile", &stack.profile)
+        .text("cc", &stack.cc)
+        .maybe("sack", stack.sack)
+        .maybe("dsack", stack.dsack)
+        .maybe("timestamps", stack.timestamps)
+        .maybe("window_scaling", stack.window_scaling)
+        .maybe("ecn", stack.ecn)
+        .maybe("rack", stack.rack)
+        .maybe("tlp", stack.tlp)
+        .maybe("prr", stack.prr)
+        .maybe("frto", stack.frto)
+        .maybe("limited_transmit", stack.limited_transmit)
+        .maybe("abc", stack.abc)
+        .maybe("delayed_ack", stack.delayed_ack.map(delayed_ack))
+        .maybe("initial_window", stack.initial_window.map(window))
+        .maybe("min_rto", stack.min_rto.map(|min| quoted(&format_span(min))))
+        .maybe("max_window", stack.max_window.map(window))
+        .maybe("mss", stack.mss.map(|mss| quoted(&format!("{mss} B"))))
+        .maybe("send_buffer", stack.send_buffer.map(buffer))
+        .maybe("receive_buffer", stack.receive_buffer.map(buffer))
+}
+
+fn rate(rate: Option<BitRate>) -> String {
+    quoted(&rate.map_or("unlimited".to_owned(), format_rate))
+}
+
+fn size(size: Bytes) -> String {
+    quoted(&format_size(size))
+}
+
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// A TOML basic string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            control if control < ' ' || control == '\u{7f}' => {
+                let _ = write!(out, "\\u{:04X}", control as u32);
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
