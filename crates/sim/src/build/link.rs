@@ -1,0 +1,71 @@
+//! One direction of a scenario's link, made into a link.
+
+use super::BuildError;
+use lopsided_core::Dir;
+use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
+use lopsided_scenario::{Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, QueueLimit, QueueSpec};
+use lopsided_core::Bytes;
+
+pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result<Link, BuildError> {
+    let config = config(spec.dir(dir), audit);
+    config.build(seed, &format!("{}/{}", spec.name, dir.name())).map_err(|error| BuildError::Link {
+        link: format!("{}.{}", spec.name, dir.name()),
+        what: format!("{}: {error}", error.key()),
+    })
+}
+
+fn config(spec: &DirSpec, audit: bool) -> LinkConfig {
+    LinkConfig {
+        rate: spec.rate,
+        shaper: spec.shaper.map(|shaper| ShaperConfig {
+            burst: shaper.burst,
+            interval: shaper.interval,
+            line_rate: shaper.line_rate,
+        }),
+        framing: framing(spec.framing),
+        delay: spec.delay,
+        loss: loss(&spec.loss),
+        queue: queue(&spec.queue),
+        audit,
+    }
+}
+
+fn framing(spec: FramingSpec) -> Framing {
+    let carrying = match spec.cells {
+        Cells::None => Carrying::Plain,
+        Cells::Atm => Carrying::AtmCells,
+        Cells::Ptm => Carrying::Ptm,
+    };
+    Framing { overhead: u32::try_from(spec.overhead.get()).unwrap_or(u32::MAX), minimum: 0, carrying }
+}
+
+fn loss(spec: &LossSpec) -> LossConfig {
+    LossConfig {
+        random: spec.random,
+        gilbert: spec.gilbert.map(|gilbert| GilbertConfig {
+            to_bad: gilbert.to_bad,
+            to_good: gilbert.to_good,
+            loss_bad: gilbert.loss_bad,
+            loss_good: gilbert.loss_good,
+        }),
+        packets: spec.packets.clone(),
+        outages: spec.outages.clone(),
+    }
+}
+
+fn queue(spec: &QueueSpec) -> QueueConfig {
+    let QueueSpec::Fifo { limit, drop } = spec;
+    QueueConfig::Fifo(FifoConfig {
+        limit: match *limit {
+            QueueLimit::Packets(packets) => Limit::Packets(packets),
+            QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
+            QueueLimit::Bins { count, size } => Limit::Bins { count, size },
+        },
+        drop: match drop {
+            DropEnd::Tail => DropFrom::Tail,
+            DropEnd::Front => DropFrom::Front,
+        },
+        header: Bytes::ZERO,
+    })
+}

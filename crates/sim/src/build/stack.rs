@@ -1,0 +1,103 @@
+//! A scenario's words about a stack, made into a profile.
+
+use super::BuildError;
+use lopsided_core::{Bytes, Span};
+use lopsided_scenario::{Buffer, DelayedAck, FlowSpec, StackSpec, Window};
+use lopsided_tcp::{AckRule, BufferRule, ByteCounting, CONTROLLERS, LossDetection, Profile};
+
+/// Ethernet's, where the scenario gives no MSS.
+const MTU: u64 = 1500;
+/// The MSS option counts IPv4 and TCP headers without options (RFC 6691).
+const HEADERS: u64 = 40;
+/// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
+const USUAL_DELAY: (u32, Span) = (2, Span::from_millis(100));
+
+/// One end's stack, ready for any number of connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Stack {
+    pub profile: Profile,
+    pub cc: String,
+    pub mtu: Bytes,
+}
+
+impl Stack {
+    pub fn new(flow: &FlowSpec, spec: &StackSpec) -> Result<Stack, BuildError> {
+        let Some(base) = Profile::named(&spec.profile) else {
+            return Err(BuildError::UnknownProfile { flow: flow.name.clone(), profile: spec.profile.clone() });
+        };
+        if !CONTROLLERS.contains(&spec.cc.as_str()) {
+            return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: spec.cc.clone() });
+        }
+        let mtu = spec.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS);
+        Ok(Stack { profile: adjust(base, spec), cc: spec.cc.clone(), mtu: Bytes::new(mtu) })
+    }
+}
+
+fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
+    let switches = [
+        (&mut profile.sack, spec.sack),
+        (&mut profile.dsack, spec.dsack),
+        (&mut profile.timestamps, spec.timestamps),
+        (&mut profile.window_scaling, spec.window_scaling),
+        (&mut profile.ecn, spec.ecn),
+        (&mut profile.tlp, spec.tlp),
+        (&mut profile.prr, spec.prr),
+        (&mut profile.undo.frto, spec.frto),
+        (&mut profile.limited_transmit, spec.limited_transmit),
+    ];
+    for (field, wanted) in switches {
+        *field = wanted.unwrap_or(*field);
+    }
+    profile.loss_detection = match (spec.rack, profile.loss_detection) {
+        (Some(true), _) => LossDetection::Rack,
+        (Some(false), LossDetection::Rack) => LossDetection::Counting,
+        (_, as_it_is) => as_it_is,
+    };
+    profile.byte_counting = match spec.abc {
+        Some(0) => ByteCounting::Acks,
+        Some(segments) => ByteCounting::Limited { segments },
+        None => profile.byte_counting,
+    };
+    profile.ack = spec.delayed_ack.map_or(profile.ack, |wanted| ack_rule(profile.ack, wanted));
+    match spec.initial_window {
+        Some(Window::Segments(segments)) => {
+            profile.initial_window_segments = segments;
+            profile.initial_window_cap = None;
+        }
+        Some(Window::Bytes(bytes)) => {
+            profile.initial_window_segments = u32::MAX;
+            profile.initial_window_cap = Some(bytes);
+        }
+        None => {}
+    }
+    profile.rto = spec.min_rto.map_or(profile.rto, |min| profile.rto.with_min(min));
+    profile.send_buffer = buffer(profile.send_buffer, spec.send_buffer);
+    profile.receive_buffer = buffer(profile.receive_buffer, spec.receive_buffer);
+    profile
+}
+
+fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
+    let DelayedAck::On { segments, timeout } = wanted else { return AckRule::Every };
+    match base {
+        AckRule::Every => AckRule::Delayed {
+            segments: segments.unwrap_or(USUAL_DELAY.0),
+            timeout: timeout.unwrap_or(USUAL_DELAY.1),
+        },
+        AckRule::Delayed { segments: old_segments, timeout: old_timeout } => AckRule::Delayed {
+            segments: segments.unwrap_or(old_segments),
+            timeout: timeout.unwrap_or(old_timeout),
+        },
+        AckRule::Quick { min, max, quick_acks, compress } => match (segments, timeout) {
+            (Some(segments), timeout) => AckRule::Delayed { segments, timeout: timeout.unwrap_or(min) },
+            (None, Some(timeout)) => AckRule::Quick { min: timeout, max: timeout, quick_acks, compress },
+            (None, None) => AckRule::Quick { min, max, quick_acks, compress },
+        },
+    }
+}
+
+fn buffer(base: BufferRule, wanted: Option<Buffer>) -> BufferRule {
+    match wanted {
+        Some(Buffer::Fixed(size)) => BufferRule::Fixed(size),
+        Some(Buffer::Auto) | None => base,
+    }
+}

@@ -1,0 +1,251 @@
+//! What is written down while a world runs, and the tables at its end.
+//!
+//! An observation is not an event of the world: it happens between events, after all of its instant, and changes nothing.
+
+use crate::build::{FlowSite, Simulation};
+use crate::flow_row;
+use crate::host::App;
+use crate::meter::Moments;
+use crate::results::{Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable};
+use crate::world::World;
+use lopsided_core::{Dir, DropReason, NodeId, Span, Time};
+use lopsided_link::Link;
+use lopsided_scenario::{Scenario, Transfer};
+
+/// Everything that is gathered of one run.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    interval: Option<Span>,
+    next: Option<Time>,
+    on_change: bool,
+    samples: SampleTable,
+    queues: QueueTable,
+    transfers: TransferTable,
+    /// The transfers of each flow, by its number.
+    tallies: Vec<Tally>,
+    /// The state at each flow's last sample, where changes are watched.
+    last: Vec<Option<flow_row::Watched>>,
+}
+
+/// The transfers of one flow.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    pub running_since: Option<Time>,
+    /// Completion times.
+    pub done: Moments,
+}
+
+impl Observer {
+    pub fn new(scenario: &Scenario, simulation: &mut Simulation) -> Observer {
+        let record = scenario.record;
+        let interval = record.interval.filter(|interval| !interval.is_zero());
+        if record.on_change {
+            simulation.world.note_touched();
+        }
+        Observer {
+            interval,
+            next: interval.map(|interval| Time::ZERO + interval),
+            on_change: record.on_change,
+            samples: SampleTable::default(),
+            queues: QueueTable::default(),
+            transfers: TransferTable::default(),
+            tallies: vec![Tally::default(); scenario.flows.len()],
+            last: vec![None; scenario.flows.len()],
+        }
+    }
+
+    /// The next instant at which the world must stand still.
+    pub fn next(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// How many events may pass between two calls of [`Observer::gather`].
+    pub fn patience(&self, usual: u64) -> u64 {
+        if self.on_change { 1 } else { usual }
+    }
+
+    /// Takes what the hosts have laid aside, and a sample of each flow that changed.
+    pub fn gather(&mut self, scenario: &Scenario, simulation: &mut Simulation) {
+        for (flow, (spec, site)) in scenario.flows.iter().zip(&simulation.flows).enumerate() {
+            if let Transfer::Bytes { size, .. } = spec.transfer {
+                let (begun, done) = take_transfers(&mut simulation.world, site);
+                self.tally(flow, size.get(), begun, done);
+            }
+        }
+        if self.on_change {
+            self.sample_changes(simulation);
+        }
+    }
+
+    /// Matches the starts of a flow's transfers with their ends. One runs at a time; one that was given up has no end.
+    fn tally(&mut self, flow: usize, size: u64, begun: Vec<Time>, done: Vec<Time>) {
+        let mut begun = begun.into_iter().peekable();
+        let tally = &mut self.tallies[flow];
+        for end in done {
+            while let Some(start) = begun.next_if(|start| *start <= end) {
+                tally.running_since = Some(start);
+            }
+            let Some(start) = tally.running_since.take() else { continue };
+            let completion = (end - start).as_secs_f64();
+            tally.done.add(completion);
+            if self.interval.is_some() {
+                let (flow, start_s) = (flow as u32, start.as_secs_f64());
+                self.transfers.push(TransferRow { flow, start_s, completion_s: completion, size_bytes: size });
+            }
+        }
+        if let Some(start) = begun.last() {
+            tally.running_since = Some(start);
+        }
+    }
+
+    /// Takes the samples of this instant, if it is one of those that were asked for.
+    pub fn observe(&mut self, now: Time, simulation: &mut Simulation) {
+        let Some(interval) = self.interval.filter(|_| self.next == Some(now)) else { return };
+        self.next = Some(now + interval);
+        for (flow, site) in simulation.flows.iter().enumerate() {
+            let rtt = take_delays(&mut simulation.world, site);
+            let row = flow_row::sample(flow, site, &simulation.world, Some(rtt));
+            self.last[flow] = Some(flow_row::Watched::from(&row));
+            self.samples.push(row);
+        }
+        for link in 0..simulation.links {
+            let sample = simulation.world.with_link(simulation.link_node(link), |link, cx| link.sample(cx));
+            self.queues.push(QueueRow {
+                time_s: now.as_secs_f64(),
+                link: link as u32,
+                backlog_packets: sample.backlog.packets,
+                backlog_bytes: sample.backlog.bytes.get(),
+                offered_packets: sample.offered_packets,
+                dropped_packets: sample.dropped_packets,
+                sent_packets: sample.sent_packets,
+                sent_bytes: sample.sent_bytes.get(),
+                sojourn_mean_ms: millis(sample.sojourn_mean),
+                sojourn_max_ms: millis(sample.sojourn_max),
+            });
+        }
+    }
+
+    fn sample_changes(&mut self, simulation: &mut Simulation) {
+        let touched = simulation.world.take_touched();
+        for (flow, site) in simulation.flows.iter().enumerate() {
+            if !touched.contains(&NodeId(site.source.host as u32)) {
+                continue;
+            }
+            let row = flow_row::sample(flow, site, &simulation.world, None);
+            let watched = flow_row::Watched::from(&row);
+            if self.last[flow] != Some(watched) {
+                self.last[flow] = Some(watched);
+                self.samples.push(row);
+            }
+        }
+    }
+
+    /// The tables of the run.
+    pub fn finish(mut self, scenario: &Scenario, seed: u64, mut simulation: Simulation) -> RunResult {
+        self.gather(scenario, &mut simulation);
+        let mut links = LinkTable::default();
+        for link in 0..simulation.links {
+            links.push(link_row(link, scenario, &mut simulation));
+        }
+        for site in &simulation.flows {
+            take_delays(&mut simulation.world, site);
+        }
+        let flows = flow_row::table(scenario, &simulation, &self.tallies);
+        RunResult {
+            seed,
+            duration_s: scenario.duration.as_secs_f64(),
+            digest: digest(&simulation.world, &flows.delivered_bytes),
+            events: simulation.world.events(),
+            audit: audit(&mut simulation),
+            flows,
+            samples: self.samples,
+            queues: self.queues,
+            links,
+            transfers: self.transfers,
+        }
+    }
+}
+
+/// When the flow's transfers began and ended, as far as nobody asked before.
+fn take_transfers(world: &mut World, site: &FlowSite) -> (Vec<Time>, Vec<Time>) {
+    let begun = match world.host_mut(site.source.host).app_mut(site.source.app) {
+        App::TcpSource(source) => source.take_begun(),
+        _ => Vec::new(),
+    };
+    let done = match world.host_mut(site.sink.host).app_mut(site.sink.app) {
+        App::TcpSink(sink) => sink.take_done(),
+        _ => Vec::new(),
+    };
+    (begun, done)
+}
+
+/// The flow's round trips, or one-way times, of the interval that ends now.
+fn take_delays(world: &mut World, site: &FlowSite) -> Moments {
+    let at_source = world.host_mut(site.source.host).take_delays(site.source.app);
+    if at_source.count > 0 { at_source } else { world.host_mut(site.sink.host).take_delays(site.sink.app) }
+}
+
+fn millis(span: Option<Span>) -> f64 {
+    span.map_or(f64::NAN, Span::as_millis_f64)
+}
+
+fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
+    let (spec, dir) = (&scenario.graph.links[link / 2], Dir::BOTH[link % 2]);
+    let node = simulation.link_node(link);
+    simulation.world.with_link(node, Link::observe);
+    let books = simulation.world.books().node(node).clone();
+    let now = simulation.world.now();
+    let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
+    simulation.world.with_link(node, |place, _| {
+        let stats = place.queue_stats();
+        LinkRow {
+            link: link as u32,
+            name: spec.name.clone(),
+            direction: dir.name(),
+            rate_bps: rate,
+            utilisation: place.wire_bytes().bits() as f64 / (rate * now.as_secs_f64()),
+            mean_backlog_packets: stats.mean_packets(now),
+            max_backlog_packets: stats.max_backlog().packets,
+            mean_backlog_bytes: stats.mean_bytes(now),
+            max_backlog_bytes: stats.max_backlog().bytes.get(),
+            offered_packets: stats.offered_packets(),
+            sent_packets: stats.sent_packets(),
+            sent_bytes: stats.sent_bytes().get(),
+            dropped_packets: stats.dropped_packets(),
+            dropped_queue_full: books.lost(DropReason::QueueFull),
+            dropped_head: books.lost(DropReason::HeadDrop),
+            dropped_early: books.lost(DropReason::Early),
+            dropped_policed: books.lost(DropReason::Policed),
+            lost_random: books.lost(DropReason::RandomLoss),
+            lost_pattern: books.lost(DropReason::PatternLoss),
+            sojourn_mean_ms: millis(stats.mean_sojourn()),
+            sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
+            sojourn_p95_ms: millis(stats.sojourns().quantile(0.95)),
+            sojourn_max_ms: stats.max_sojourn().as_millis_f64(),
+        }
+    })
+}
+
+/// The digest of the packets' fates, and of what the applications got.
+fn digest(world: &World, delivered: &[u64]) -> u64 {
+    let mut digest = lopsided_core::Digest::default();
+    digest.mix(world.books().digest());
+    delivered.iter().for_each(|bytes| digest.mix(*bytes));
+    digest.value()
+}
+
+fn audit(simulation: &mut Simulation) -> Audit {
+    let mut audit = Audit::default();
+    for link in 0..simulation.links {
+        let ledger = simulation.world.with_link(simulation.link_node(link), |link, _| link.ledger());
+        for part in [ledger.waiting, ledger.on_the_line] {
+            audit.waiting += Count { packets: part.packets, bytes: part.bytes.get() };
+        }
+    }
+    for books in simulation.world.books().nodes() {
+        audit.created += Count { packets: books.created_packets, bytes: books.created_bytes.get() };
+        audit.consumed += Count { packets: books.consumed_packets, bytes: books.consumed_bytes.get() };
+        audit.lost += Count { packets: books.lost_total(), bytes: books.lost_bytes.get() };
+    }
+    audit
+}

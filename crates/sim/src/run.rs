@@ -1,0 +1,181 @@
+//! Runs scenarios: one, or many on several threads.
+
+use crate::build::{BuildError, Simulation, build};
+use crate::observe::Observer;
+use crate::results::{Audit, RunResult};
+use crate::world::Progress;
+use lopsided_core::{Sink, Span, Time};
+use lopsided_scenario::Scenario;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Events between two looks at the monitor: some milliseconds of work.
+const SLICE: u64 = 1 << 16;
+/// So many events without time moving on mean that it never will.
+const STUCK: u64 = 1 << 22;
+
+/// How to run, beside what the scenario says.
+#[derive(Default)]
+pub struct RunOptions {
+    /// Watchers of the packets; [`crate::node_labels`] tells them which node is which.
+    pub sinks: Vec<Box<dyn Sink>>,
+    /// Check every operation of every queue (slow). Always so in builds with debug assertions.
+    pub audit_queues: bool,
+}
+
+impl fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions").field("sinks", &self.sinks.len()).field("audit_queues", &self.audit_queues).finish()
+    }
+}
+
+/// Seen from other threads: how far the work is; and the way to end it early.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    cancelled: AtomicBool,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Monitor {
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// The share of the simulated time that is done, from 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        let total = self.total.load(Ordering::Relaxed);
+        if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
+    }
+
+    fn expect(&self, span: Span) {
+        self.total.fetch_add(span.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn advance(&self, span: Span) {
+        self.done.fetch_add(span.as_nanos(), Ordering::Relaxed);
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunError {
+    Build(BuildError),
+    Cancelled,
+    /// Events without end at one instant: a loop of links that take no time.
+    Stuck { at: Time },
+    /// The books do not balance: an error in lopsided itself.
+    Unbalanced { audit: Audit },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Build(error) => error.fmt(f),
+            RunError::Cancelled => write!(f, "cancelled"),
+            RunError::Stuck { at } => write!(
+                f,
+                "the clock stands still at {at:?}: packets go round a path that takes no time; give a link on it a rate or a delay"
+            ),
+            RunError::Unbalanced { audit } => write!(f, "packets appeared or vanished: {audit}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<BuildError> for RunError {
+    fn from(error: BuildError) -> RunError {
+        RunError::Build(error)
+    }
+}
+
+/// Runs the scenario once.
+pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
+    monitor.expect(scenario.duration);
+    run_expected(scenario, seed, options, monitor)
+}
+
+fn run_expected(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
+    let mut simulation = build(scenario, seed, options)?;
+    let mut observer = Observer::new(scenario, &mut simulation);
+    let end = Time::ZERO + scenario.duration;
+    loop {
+        let next = observer.next().map_or(end, |next| next.min(end));
+        run_until(next, scenario, &mut simulation, &mut observer, monitor)?;
+        observer.observe(next, &mut simulation);
+        if next == end {
+            break;
+        }
+    }
+    let result = observer.finish(scenario, seed, simulation);
+    if result.audit.holds() { Ok(result) } else { Err(RunError::Unbalanced { audit: result.audit }) }
+}
+
+/// Lets the world go on to `until`, a slice at a time.
+fn run_until(
+    until: Time,
+    scenario: &Scenario,
+    simulation: &mut Simulation,
+    observer: &mut Observer,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
+    let mut stuck = 0;
+    loop {
+        let before = simulation.world.now();
+        let budget = observer.patience(SLICE);
+        let progress = simulation.world.run(until, budget);
+        let now = simulation.world.now();
+        observer.gather(scenario, simulation);
+        monitor.advance(now - before);
+        if monitor.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        if progress == Progress::Reached {
+            return Ok(());
+        }
+        stuck = if now == before { stuck + budget } else { 0 };
+        if stuck >= STUCK {
+            return Err(RunError::Stuck { at: now });
+        }
+    }
+}
+
+/// One run of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    pub scenario: &'a Scenario,
+    pub seed: u64,
+}
+
+/// Runs the jobs on `workers` threads; the results come in the order of the jobs and do not depend on the number of workers.
+pub fn run_many(jobs: &[Job<'_>], workers: usize, monitor: &Monitor) -> Vec<Result<RunResult, RunError>> {
+    for job in jobs {
+        monitor.expect(job.scenario.duration);
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(jobs.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..workers.clamp(1, jobs.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((place, job)) = take(jobs, &next) {
+                    let result = run_expected(job.scenario, job.seed, RunOptions::default(), monitor);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn take<'a, 'j>(jobs: &'a [Job<'j>], next: &AtomicUsize) -> Option<(usize, &'a Job<'j>)> {
+    let place = next.fetch_add(1, Ordering::Relaxed);
+    jobs.get(place).map(|job| (place, job))
+}
