@@ -98,11 +98,6 @@ impl Bucket {
         }
     }
 
-    /// When the last bit would have left, if the packet began at `start`.
-    pub(crate) fn end_if_sent(&self, start: Time, wire: Bytes) -> Time {
-        self.line.as_ref().map_or(start, |line| line.end_if_sent(start, wire))
-    }
-
     /// How long after `counted` the credit suffices.
     #[inline]
     fn wait(&mut self, wire: Bytes) -> Span {

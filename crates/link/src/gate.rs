@@ -48,15 +48,6 @@ impl Gate {
         }
     }
 
-    /// When its last bit would have left.
-    pub(crate) fn end_if_sent(&self, start: Time, wire: Bytes) -> Time {
-        match self {
-            Gate::Open => start,
-            Gate::Serializer(line) => line.end_if_sent(start, wire),
-            Gate::Bucket(bucket) => bucket.end_if_sent(start, wire),
-        }
-    }
-
     /// The rate that is never exceeded for long.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         match self {
@@ -66,11 +57,25 @@ impl Gate {
         }
     }
 
-    /// Until when the line is busy with what has left the queue.
-    pub(crate) fn busy_until(&self) -> Time {
-        match self {
-            Gate::Serializer(line) => line.free_at(),
-            Gate::Open | Gate::Bucket(_) => Time::ZERO,
-        }
+    /// What one packet's time on the line is: known of a serializer, none of the others.
+    pub(crate) fn is_serializer(&self) -> bool {
+        matches!(self, Gate::Serializer(_))
+    }
+
+    /// The course of a packet that enters a first-in-first-out queue now, behind all that was promised before: when it leaves
+    /// the queue, and when its last bit has left the line.
+    #[inline]
+    pub(crate) fn promise(&mut self, now: Time, behind_others: bool, wire: Bytes) -> (Time, Time) {
+        let start = match self {
+            Gate::Open => return (now, now),
+            Gate::Serializer(line) => line.free_at().max(now),
+            Gate::Bucket(bucket) => {
+                if !behind_others {
+                    bucket.rest_until(now);
+                }
+                bucket.ready(wire).max(now)
+            }
+        };
+        (start, self.send(start, wire))
     }
 }

@@ -1,42 +1,43 @@
 //! One direction of a line.
 
 use crate::Framing;
+use crate::apart::{Apart, Flying};
+use crate::conveyor::{Conveyor, Note};
 use crate::gate::Gate;
 use crate::loss::Loss;
-use lopsided_core::{Bytes, Cx, Event, Node, Packet, Port, Span, Time};
-use lopsided_queue::{Backlog, Fifo, Qdisc, Queue, QueueSample, QueueStats, Waiting};
-use std::collections::VecDeque;
+use lopsided_core::{Bytes, Cx, DropReason, Event, Node, Packet, Port, Span, Time};
+use lopsided_queue::{Backlog, DropFrom, Qdisc, Queue, QueueSample, QueueStats, Waiting};
 
 /// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`.
 #[derive(Debug)]
 pub struct Link {
     carrier: Carrier,
-    gate: Gate,
-    framing: Framing,
-    delay: Span,
+    line: Line,
     loss: Option<Box<Loss>>,
-    /// When the next packet leaves the queue, if nothing happens before; `Time::MAX` if none waits.
-    next_departure: Time,
     queue: QueueStats,
     received: Count,
     delivered: Count,
     lost: Count,
     wire_bytes: Bytes,
+    /// When the line has sent what left the queue last.
+    sending_until: Time,
 }
 
-/// Where the packets are.
+/// Where the packets are. Which one it is never shows in a result.
 #[derive(Debug)]
 enum Carrier {
-    /// A plain FIFO, whose ring also holds the packets on the line: a packet is moved in once and out once.
-    Shared(Fifo),
-    /// Any other queue, and the packets on the line in the order of their arrival.
-    Apart { queue: Queue, line: VecDeque<Flying> },
+    /// A drop-tail FIFO in front of a line without loss.
+    Conveyor(Conveyor),
+    /// Everything else.
+    Apart(Apart),
 }
 
+/// The line itself.
 #[derive(Debug)]
-struct Flying {
-    arrives: Time,
-    packet: Packet,
+struct Line {
+    gate: Gate,
+    framing: Framing,
+    delay: Span,
 }
 
 /// A number of packets and their octets (of IP).
@@ -47,6 +48,12 @@ pub struct Count {
 }
 
 impl Count {
+    fn of(sizes: impl Iterator<Item = Bytes>) -> Count {
+        let mut count = Count::default();
+        sizes.for_each(|size| count.add(size));
+        count
+    }
+
     #[inline]
     fn add(&mut self, size: Bytes) {
         self.packets += 1;
@@ -86,27 +93,27 @@ impl LinkLedger {
 impl Link {
     pub(crate) fn assemble(queue: Queue, gate: Gate, framing: Framing, delay: Span, loss: Option<Loss>) -> Link {
         let carrier = match queue {
-            Queue::Fifo(fifo) => Carrier::Shared(fifo),
-            queue => Carrier::Apart { queue, line: VecDeque::new() },
+            Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && loss.is_none() => {
+                Carrier::Conveyor(Conveyor::new(fifo.room().clone()))
+            }
+            queue => Carrier::Apart(Apart::new(queue)),
         };
         Link {
             carrier,
-            gate,
-            framing,
-            delay,
+            line: Line { gate, framing, delay },
             loss: loss.map(Box::new),
-            next_departure: Time::MAX,
             queue: QueueStats::default(),
             received: Count::default(),
             delivered: Count::default(),
             lost: Count::default(),
             wire_bytes: Bytes::ZERO,
+            sending_until: Time::ZERO,
         }
     }
 
     /// Accounts for the departures owed up to now, so that what is read next is of now. Changes no result.
     pub fn observe(&mut self, cx: &mut Cx<'_>) {
-        self.advance(cx);
+        self.catch_up(cx);
     }
 
     /// The queue now, and the waits of the packets that left it since the sample before.
@@ -120,20 +127,7 @@ impl Link {
         &self.queue
     }
 
-    /// The queue itself, if it is not a plain FIFO.
-    pub fn queue(&self) -> Option<&Queue> {
-        match &self.carrier {
-            Carrier::Shared(_) => None,
-            Carrier::Apart { queue, .. } => Some(queue),
-        }
-    }
-
-    /// Packets that left the queue, lost on the line or not.
-    pub fn sent_packets(&self) -> u64 {
-        self.queue.sent_packets()
-    }
-
-    /// Octets that left the queue for the line, with framing.
+    /// Octets that left the queue for the line, with framing; of now only after [`Link::observe`].
     pub fn wire_bytes(&self) -> Bytes {
         self.wire_bytes
     }
@@ -141,18 +135,18 @@ impl Link {
     /// How long the line was busy up to now: sending, with a serializer; with a token bucket, the credit used in time at its
     /// rate. `None` if the rate has no limit. Of now only after [`Link::observe`].
     pub fn busy(&self, now: Time) -> Option<Span> {
-        let (used, _) = self.gate.rate()?.time_to_send(self.wire_bytes, 0);
-        Some(used.saturating_sub(self.gate.busy_until().saturating_since(now)))
+        let (used, _) = self.line.gate.rate()?.time_to_send(self.wire_bytes, 0);
+        let unsent = if self.line.gate.is_serializer() { self.sending_until.saturating_since(now) } else { Span::ZERO };
+        Some(used.saturating_sub(unsent))
     }
 
     /// What became of every packet; of now only after [`Link::observe`].
     pub fn ledger(&self) -> LinkLedger {
         let (waiting, on_the_line) = match &self.carrier {
-            Carrier::Shared(fifo) => (fifo.backlog(), fifo.on_the_line().into()),
-            Carrier::Apart { queue, line } => {
-                let mut flying = Count::default();
-                line.iter().for_each(|flight| flying.add(flight.packet.size()));
-                (queue.backlog(), flying)
+            Carrier::Conveyor(conveyor) => (Count::of(conveyor.waiting()), Count::of(conveyor.on_the_line())),
+            Carrier::Apart(apart) => {
+                let flying = apart.line.iter().map(|flying| flying.packet.size());
+                (apart.queue.backlog().into(), Count::of(flying))
             }
         };
         LinkLedger {
@@ -160,185 +154,163 @@ impl Link {
             delivered: self.delivered,
             dropped: Count { packets: self.queue.dropped_packets(), bytes: self.queue.dropped_bytes() },
             lost: self.lost,
-            waiting: waiting.into(),
+            waiting,
             on_the_line,
         }
     }
 
     /// Lets go what should have left by now.
     #[inline]
-    fn advance(&mut self, cx: &mut Cx<'_>) {
-        if self.next_departure <= cx.now() {
+    fn catch_up(&mut self, cx: &mut Cx<'_>) {
+        match &mut self.carrier {
+            Carrier::Conveyor(conveyor) => {
+                while let Some(note) = conveyor.depart(cx.now()) {
+                    self.queue.left(note.departs, note.entered, note.size());
+                    self.wire_bytes += note.wire();
+                    self.sending_until = note.arrives - self.line.delay;
+                    let (backlog, conveyor) = (self.queue.backlog(), &*conveyor);
+                    cx.at(note.departs).record_queue(|| {
+                        let packet = conveyor.last_departed().expect("it has not arrived before it departed");
+                        dequeued(packet, backlog, note.departs, note.entered)
+                    });
+                }
+            }
+            Carrier::Apart(_) => {
+                while let Some(departs) = self.departure_due(cx.now()) {
+                    self.depart(&mut cx.at(departs));
+                }
+            }
+        }
+    }
+}
+
+/// The way of a packet over a conveyor.
+impl Link {
+    #[inline]
+    fn convey(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
+        let Carrier::Conveyor(conveyor) = &mut self.carrier else { unreachable!("asked of a conveyor only") };
+        let now = cx.now();
+        if !conveyor.admits(size) {
+            self.queue.offered(now, size, self.queue.backlog());
+            cx.discard(packet, DropReason::QueueFull);
+            return;
+        }
+        let wire = self.line.framing.wire_size(size);
+        let (departs, sent) = self.line.gate.promise(now, conveyor.is_waiting(), wire);
+        let arrives = sent + self.line.delay;
+        self.queue.entered(now, size);
+        let Backlog { packets, bytes } = self.queue.backlog();
+        cx.record_queue(|| Event::Enqueued { packet: &packet, backlog_packets: packets, backlog_bytes: bytes });
+        let (size, wire) = (size.get() as u32, wire.get() as u32);
+        conveyor.push(packet, Note { entered: now, departs, arrives, size, wire });
+        if departs <= now {
             self.catch_up(cx);
         }
     }
+}
 
-    fn catch_up(&mut self, cx: &mut Cx<'_>) {
-        while self.next_departure <= cx.now() {
-            let at = self.next_departure;
-            self.depart(&mut cx.at(at));
+/// The way of a packet through a queue of any kind.
+impl Link {
+    fn enqueue(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
+        let Carrier::Apart(apart) = &mut self.carrier else { unreachable!("asked of a queue apart only") };
+        let now = cx.now();
+        match apart.queue.head_size() {
+            None => self.line.gate.rest_until(now),
+            Some(head) => self.line.gate.wait_until(now, self.line.framing.wire_size(head)),
         }
+        apart.queue.enqueue(packet, cx);
+        self.queue.offered(now, size, apart.queue.backlog());
+        apart.next_departure = self.line.next_departure(&apart.queue, now);
+        self.catch_up(cx);
     }
 
-    /// The head of the queue leaves it now.
-    #[inline]
+    fn departure_due(&self, now: Time) -> Option<Time> {
+        let Carrier::Apart(apart) = &self.carrier else { unreachable!("asked of a queue apart only") };
+        (apart.next_departure <= now).then_some(apart.next_departure)
+    }
+
+    /// A departure is due now.
     fn depart(&mut self, cx: &mut Cx<'_>) {
-        match &mut self.carrier {
-            Carrier::Shared(_) => self.depart_shared(cx),
-            Carrier::Apart { .. } => self.depart_apart(cx),
-        }
-    }
-
-    fn depart_shared(&mut self, cx: &mut Cx<'_>) {
-        let Carrier::Shared(fifo) = &mut self.carrier else { unreachable!("asked of a shared ring") };
+        let Carrier::Apart(apart) = &mut self.carrier else { unreachable!("asked of a queue apart only") };
         let now = cx.now();
-        let head = fifo.head().expect("a departure is due, so a packet waits");
-        let wire = self.framing.wire_size(head.size);
-        let sent = self.gate.send(now, wire);
-        self.wire_bytes += wire;
-        self.queue.left(now, head.since, head.size);
-        let backlog = self.queue.backlog();
-        cx.record_queue(|| dequeued(fifo.head_packet().expect("it is still there"), backlog, now, head.since));
-        match self.loss.as_mut().and_then(|loss| loss.befalls(now)) {
-            None => fifo.depart(head, sent + self.delay),
-            Some(why) => {
-                self.lost.add(head.size);
-                let waiting = fifo.dequeue(cx).expect("it is still there");
-                cx.discard(waiting.packet, why);
-            }
-        }
-        self.next_departure = match fifo.head() {
-            Some(next) => self.gate.ready(self.framing.wire_size(next.size)).max(now),
-            None => Time::MAX,
-        };
-    }
-
-    fn depart_apart(&mut self, cx: &mut Cx<'_>) {
-        let Carrier::Apart { queue, line } = &mut self.carrier else { unreachable!("asked of a queue apart") };
-        let now = cx.now();
-        let given = queue.dequeue(cx);
+        let given = apart.queue.dequeue(cx);
+        let backlog = apart.queue.backlog();
         if let Some(Waiting { packet, since }) = given {
             let size = packet.size();
-            let wire = self.framing.wire_size(size);
-            let sent = self.gate.send(now, wire);
-            self.wire_bytes += wire;
+            let wire = self.line.framing.wire_size(size);
+            let sent = self.line.gate.send(now, wire);
             self.queue.left(now, since, size);
-            self.queue.settle(now, queue.backlog());
-            cx.record_queue(|| dequeued(&packet, queue.backlog(), now, since));
+            self.wire_bytes += wire;
+            self.sending_until = sent;
+            cx.record_queue(|| dequeued(&packet, backlog, now, since));
             match self.loss.as_mut().and_then(|loss| loss.befalls(now)) {
-                None => line.push_back(Flying { arrives: sent + self.delay, packet }),
+                None => apart.line.push_back(Flying { arrives: sent + self.line.delay, packet }),
                 Some(why) => {
                     self.lost.add(size);
                     cx.discard(packet, why);
                 }
             }
         } else {
-            self.queue.settle(now, queue.backlog());
-            let stuck = queue.ready_at(now) == Some(now);
-            assert!(!stuck, "the discipline says that it is ready and gives no packet: {queue:?}");
+            let stuck = apart.queue.ready_at(now) == Some(now);
+            assert!(!stuck, "the discipline says that it is ready and gives no packet: {:?}", apart.queue);
         }
-        self.schedule(now);
+        self.queue.settle(now, backlog);
+        apart.next_departure = self.line.next_departure(&apart.queue, now);
     }
+}
 
-    /// Works out when the next packet of a queue apart leaves, not before `now`.
-    fn schedule(&mut self, now: Time) {
-        let Carrier::Apart { queue, .. } = &self.carrier else { unreachable!("asked of a queue apart") };
-        self.next_departure = match queue.head_size() {
-            None => Time::MAX,
-            Some(size) => {
-                let free = self.gate.ready(self.framing.wire_size(size)).max(now);
-                queue.ready_at(free).map_or(Time::MAX, |ready| ready.max(free))
-            }
-        };
-    }
-
-    fn accept_shared(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
-        let Carrier::Shared(fifo) = &mut self.carrier else { unreachable!("asked of a shared ring") };
-        let now = cx.now();
-        match fifo.head() {
-            None => self.gate.rest_until(now),
-            Some(head) if fifo.drops_from_front() => self.gate.wait_until(now, self.framing.wire_size(head.size)),
-            Some(_) => {}
-        }
-        fifo.offer(packet, size, cx);
-        self.queue.offered(now, size, fifo.backlog());
-        let may_be_new = fifo.drops_from_front() || fifo.backlog().packets == 1;
-        if may_be_new && let Some(head) = fifo.head() {
-            self.next_departure = self.gate.ready(self.framing.wire_size(head.size)).max(now);
-            self.advance(cx);
-        }
-    }
-
-    fn accept_apart(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
-        let Carrier::Apart { queue, .. } = &mut self.carrier else { unreachable!("asked of a queue apart") };
-        let now = cx.now();
-        match queue.head_size() {
-            None => self.gate.rest_until(now),
-            Some(head) => self.gate.wait_until(now, self.framing.wire_size(head)),
-        }
-        queue.enqueue(packet, cx);
-        self.queue.offered(now, size, queue.backlog());
-        self.schedule(now);
-        self.advance(cx);
+impl Line {
+    /// When the next packet of this queue leaves it, not before `now`; `Time::MAX` if none waits.
+    fn next_departure(&mut self, queue: &Queue, now: Time) -> Time {
+        let Some(head) = queue.head_size() else { return Time::MAX };
+        let free = self.gate.ready(self.framing.wire_size(head)).max(now);
+        queue.ready_at(free).map_or(Time::MAX, |ready| ready.max(free))
     }
 }
 
 impl Node for Link {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        self.advance(cx);
+        self.catch_up(cx);
         let size = packet.size();
         self.received.add(size);
         match &self.carrier {
-            Carrier::Shared(_) => self.accept_shared(packet, size, cx),
-            Carrier::Apart { .. } => self.accept_apart(packet, size, cx),
+            Carrier::Conveyor(_) => self.convey(packet, size, cx),
+            Carrier::Apart(_) => self.enqueue(packet, size, cx),
         }
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        self.advance(cx);
+        self.catch_up(cx);
     }
 
+    #[inline]
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let (packet, size) = match &mut self.carrier {
-            Carrier::Shared(fifo) => fifo.take_arrived(cx.now())?,
-            Carrier::Apart { line, .. } => {
-                if line.front()?.arrives > cx.now() {
-                    return None;
-                }
-                let packet = line.pop_front()?.packet;
-                let size = packet.size();
-                (packet, size)
+        let packet = match &mut self.carrier {
+            Carrier::Conveyor(conveyor) => {
+                let (packet, size) = conveyor.take_arrived(cx.now())?;
+                self.delivered.add(size);
+                packet
+            }
+            Carrier::Apart(apart) => {
+                let packet = apart.take_arrived(cx.now())?;
+                self.delivered.add(packet.size());
+                packet
             }
         };
-        self.delivered.add(size);
         Some((Port(0), packet))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        let arrival = match &self.carrier {
-            Carrier::Shared(fifo) => fifo.next_arrival(),
-            Carrier::Apart { line, .. } => line.front().map(|flight| flight.arrives),
-        };
-        arrival.or_else(|| self.first_possible_arrival())
-    }
-}
-
-impl Link {
-    /// With nothing on the line, when the next packet arrives at the earliest: that it leaves the queue before need not be an
-    /// event of its own.
-    fn first_possible_arrival(&self) -> Option<Time> {
-        if self.next_departure == Time::MAX {
-            return None;
+        match &self.carrier {
+            Carrier::Conveyor(conveyor) => conveyor.next_arrival(),
+            Carrier::Apart(apart) => match apart.line.front() {
+                Some(flying) => Some(flying.arrives),
+                None if apart.next_departure == Time::MAX => None,
+                // That a packet leaves the queue need not be an event of its own: it cannot arrive before this.
+                None => Some(apart.next_departure + self.line.delay),
+            },
         }
-        let sent = match &self.carrier {
-            Carrier::Shared(fifo) => {
-                let head = fifo.head().expect("a departure is due, so a packet waits");
-                self.gate.end_if_sent(self.next_departure, self.framing.wire_size(head.size))
-            }
-            // Another packet than the head may come, or none.
-            Carrier::Apart { .. } => self.next_departure,
-        };
-        Some(sent + self.delay)
     }
 }
 

@@ -42,12 +42,6 @@ impl Serializer {
         self.free_at = Time::from_nanos(start.as_nanos() + nanos + whole);
         self.free_at
     }
-
-    /// When the last bit would have left, if the packet began at `start`.
-    pub(crate) fn end_if_sent(&self, start: Time, wire: Bytes) -> Time {
-        let carry = if start == self.free_at { self.carry } else { 0 };
-        start + BitRate::from_bps(self.work.rate).time_to_send(wire, carry).0
-    }
 }
 
 /// Bits to send, as nanoseconds at a rate: whole ones and a rest in units of 1 / rate nanoseconds.

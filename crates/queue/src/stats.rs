@@ -46,14 +46,17 @@ pub struct QueueSample {
 
 impl QueueStats {
     /// A packet was offered to the queue at `now`, and this is the backlog since: it, or others, may have been dropped.
-    #[inline]
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
-        if self.backlog != backlog {
-            self.settle(now, backlog);
-        }
-        self.max_packets = self.max_packets.max(backlog.packets);
-        self.max_bytes = self.max_bytes.max(backlog.bytes.get());
+        self.settle(now, backlog);
+        self.notice_largest();
+    }
+
+    /// A packet was taken in at `now`, and no other dropped.
+    #[inline]
+    pub fn entered(&mut self, now: Time, size: Bytes) {
+        self.came(now, size);
+        self.notice_largest();
     }
 
     /// A packet left for the line at `now`, having waited since `since`.
@@ -78,6 +81,12 @@ impl QueueStats {
             self.dropped_packets += u64::from(packets);
             self.dropped_bytes += bytes.get();
         }
+    }
+
+    #[inline]
+    fn notice_largest(&mut self) {
+        self.max_packets = self.max_packets.max(self.backlog.packets);
+        self.max_bytes = self.max_bytes.max(self.backlog.bytes.get());
     }
 
     #[inline]
