@@ -66,7 +66,8 @@ pub struct Counters {
     pub ecn_reductions: u64,
 }
 
-/// Round-trip times of segments: from the sending of data to the cumulative ACK that covers it, segments sent once only (Karn's rule).
+/// Round-trip times of segments: from the sending of data to the cumulative ACK that covers it, without those of an ACK that also covers a
+/// retransmission (Karn's rule: what it answers is not known).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     pub count: u64,

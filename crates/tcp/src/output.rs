@@ -1,6 +1,7 @@
 //! What a connection sends next: SYNs, what was lost, new data within the windows, probes and acknowledgements.
 
 use crate::recovery::Phase;
+use crate::timer::LossTimer;
 use crate::{Connection, State};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
@@ -141,8 +142,8 @@ impl Connection {
         send.undo.on_retransmit(now);
         send.count_sent_in_reduction(sent.len());
         send.counters.retransmits += 1;
-        if number == send.board.first_number() && !send.deadline.is(crate::timer::LossTimer::Reorder) {
-            send.arm(now, crate::timer::LossTimer::Rto, send.rtt.rto());
+        if number == send.board.first_number() && !send.deadline.is(LossTimer::Reorder) {
+            send.arm(now, LossTimer::Rto, send.rtt.rto());
         }
         let fin = send.fin_offset().is_some_and(|fin| sent.end > fin);
         let len = (sent.len() - u64::from(fin)) as u32;
@@ -159,7 +160,8 @@ impl Connection {
             let fin = self.send.closed && len == left;
             let segment = self.send_new(now, Piece { start: self.send.nxt, len: len as u32, fin });
             self.send.probe = Some((self.send.nxt, false));
-            self.send.arm_rto_since_first(now);
+            // The probe has a whole timeout for its answer.
+            self.send.arm(now, LossTimer::Rto, self.send.rtt.rto());
             return Some(segment);
         }
         let last = self.send.board.last_number()?;
@@ -168,7 +170,7 @@ impl Connection {
         }
         let segment = self.resend(now, last);
         self.send.probe = Some((self.send.nxt, true));
-        self.send.arm_rto_since_first(now);
+        self.send.arm(now, LossTimer::Rto, self.send.rtt.rto());
         Some(segment)
     }
 

@@ -144,7 +144,8 @@ impl RttEstimator {
         let Some(srtt) = self.srtt else { return };
         let rto = match self.rule {
             RtoRule::Rfc6298 { min, slop, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min) + slop,
-            RtoRule::Linux { .. } => srtt + self.held,
+            // Kept in ticks.
+            RtoRule::Linux { .. } => (srtt + self.held).ceil_to(self.grain),
         };
         self.rto = rto.min(self.rule.max());
     }
@@ -175,7 +176,7 @@ mod tests {
             rtt.sample(MS(1500), n * 10, n * 10 + 5);
         }
         let rto = rtt.rto().as_millis_f64();
-        assert!((1700.0..1701.0).contains(&rto), "{rto} ms");
+        assert!((1700.0..=1704.0).contains(&rto), "{rto} ms");
     }
 
     #[test]
@@ -199,6 +200,6 @@ mod tests {
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(1000));
         rtt.sample(MS(50), 1, 2);
-        assert_eq!(rtt.rto(), MS(250));
+        assert_eq!(rtt.rto(), MS(252), "50 + 200, in whole ticks");
     }
 }

@@ -351,6 +351,7 @@ impl Sender {
         news.cumulative = ack - self.una;
         let highest_sacked = self.board.highest_sacked();
         let mut retransmission_acked = false;
+        let rtt_stats = self.rtt_stats;
         while let Some(sent) = self.board.pop_acked(ack) {
             if !sent.is_sacked() {
                 news.delivered += sent.len();
@@ -374,6 +375,7 @@ impl Sender {
             // Karn's rule: an ACK that covers a retransmission gives no sample of its own.
             news.first_rtt = None;
             news.newest_rtt = None;
+            self.rtt_stats = rtt_stats;
         }
         if let Some(first) = self.board.first()
             && first.start < ack

@@ -76,8 +76,10 @@ impl Sender {
         if !self.board.is_empty() && self.probe.is_none() {
             self.probe_due = true;
             self.counters.tail_probes += 1;
+            self.arm(now, LossTimer::Rto, self.rtt.rto());
+        } else {
+            self.arm_rto_since_first(now);
         }
-        self.arm_rto_since_first(now);
     }
 
     fn on_reorder_timeout(&mut self, now: Time) {
