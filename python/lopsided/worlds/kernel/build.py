@@ -1,0 +1,191 @@
+"""Builds the time-travel kernel: user-mode Linux from the distribution's own source package, in virtual time.
+
+What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a tick of 250 Hz, as distribution
+kernels have it (the `um` architecture would take 100, and TCP's timers count in ticks). The kernel is kept in the user's cache
+directory under a name made of its version and configuration, so a changed configuration is another kernel.
+
+Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be given).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import KernelUnavailable
+
+HZ = 250
+CONFIG = Path(__file__).with_name("time-travel.config")
+PACKAGES = ("linux-source-6.1", "flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
+TOOLS = ("flex", "bison", "bc", "make", "gcc", "xz", "tar")
+
+# Roughly how many lines each stage prints; only the progress bar depends on them.
+EXTRACTED_FILES = 84_000
+COMPILED_OBJECTS = 1_000
+
+Progress = Callable[[str, float], None]
+"""Called with the name of the stage and the fraction of it that is done."""
+
+
+@dataclass(frozen=True)
+class TimeTravelKernel:
+    """A built kernel and where it came from."""
+
+    path: Path
+    version: str
+    source: str
+    config_sha256: str
+
+
+def cache_directory() -> Path:
+    """Where built kernels are kept: outside any repository, by the XDG base directory rules."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "lopsided" / "kernels"
+
+
+def find_built() -> TimeTravelKernel | None:
+    """The newest built kernel that has the present configuration, or none."""
+    found = []
+    for manifest in cache_directory().glob("*/kernel.json"):
+        kernel = _read_manifest(manifest)
+        if kernel is not None and kernel.config_sha256 == _config_sha256():
+            found.append((manifest.stat().st_mtime, kernel))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def build(progress: Progress, source: Path | None = None, jobs: int | None = None) -> TimeTravelKernel:
+    """Builds the kernel and puts it into the cache; a few minutes on two cores, at low priority."""
+    _require_tools()
+    tarball = source or find_source()
+    cache = cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as scratch:
+        tree = _unpack(tarball, Path(scratch), progress)
+        _configure(tree, progress)
+        _compile(tree, jobs or os.cpu_count() or 1, progress)
+        return _keep(tree, tarball, cache)
+
+
+def find_source() -> Path:
+    """The newest kernel source package installed, or fetched from the distribution without installing it."""
+    installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
+    if installed:
+        return installed[-1]
+    raise KernelUnavailable(f"no kernel source in /usr/src: run `apt-get install {' '.join(PACKAGES)}`")
+
+
+def missing_tools() -> list[str]:
+    """What of the build's tools is not on this machine."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if not Path("/usr/include/libelf.h").exists():
+        missing.append("libelf-dev")
+    return missing
+
+
+def _require_tools() -> None:
+    missing = missing_tools()
+    if missing:
+        raise KernelUnavailable(f"missing {', '.join(missing)}: run `apt-get install {' '.join(PACKAGES)}`")
+
+
+def _unpack(source: Path, scratch: Path, progress: Progress) -> Path:
+    if source.is_dir():
+        raise KernelUnavailable(f"{source}: give the source package's tar file, which is left as it is")
+    lines = _run(["tar", "-xJvf", str(source), "-C", str(scratch)], cwd=scratch)
+    for count, _ in enumerate(lines):
+        if count % 500 == 0:
+            progress("unpacking", min(1.0, count / EXTRACTED_FILES))
+    progress("unpacking", 1.0)
+    return next(path for path in scratch.iterdir() if path.is_dir())
+
+
+def _configure(tree: Path, progress: Progress) -> None:
+    progress("configuring", 0.0)
+    kconfig = tree / "arch/um/Kconfig"
+    text, changed = re.subn(r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", kconfig.read_text())
+    if changed != 1:
+        raise KernelUnavailable(f"{kconfig}: the tick's default is not where it was in Linux 6.1")
+    kconfig.write_text(text)
+    environment = {**os.environ, "KCONFIG_ALLCONFIG": str(CONFIG)}
+    for _ in _run(["make", "ARCH=um", "allnoconfig"], cwd=tree, environment=environment):
+        pass
+    _check_configuration((tree / ".config").read_text())
+    progress("configuring", 1.0)
+
+
+def _check_configuration(resolved: str) -> None:
+    """Kconfig drops an option silently when something it depends on is missing; that must not make another kernel."""
+    wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
+    lost = [line for line in wanted if line not in resolved.splitlines()]
+    if lost or f"CONFIG_HZ={HZ}" not in resolved.splitlines():
+        raise KernelUnavailable(f"the kernel's configuration lost {', '.join(lost) or f'CONFIG_HZ={HZ}'}")
+
+
+def _compile(tree: Path, jobs: int, progress: Progress) -> None:
+    compiled = 0
+    for line in _run(["nice", "-n", "15", "make", "ARCH=um", f"-j{jobs}", "linux"], cwd=tree):
+        compiled += line.lstrip().startswith(("CC ", "AS "))
+        progress("compiling", min(0.99, compiled / COMPILED_OBJECTS))
+    progress("compiling", 1.0)
+
+
+def _keep(tree: Path, source: Path, cache: Path) -> TimeTravelKernel:
+    built = tree / "linux"
+    version = subprocess.run([built, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    digest = _config_sha256()
+    folder = cache / f"{version}-{digest[:12]}"
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["strip", "-o", str(folder / "linux.new"), str(built)], check=True)
+    os.replace(folder / "linux.new", folder / "linux")
+    shutil.copy(tree / ".config", folder / "config")
+    manifest = {"version": version, "source": _provenance(source), "config_sha256": digest, "hz": HZ}
+    (folder / "kernel.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    return TimeTravelKernel(folder / "linux", version, manifest["source"], digest)  # type: ignore[arg-type]
+
+
+def _provenance(source: Path) -> str:
+    query = ["dpkg-query", "-W", "-f", "${Package} ${Version}", source.name.removesuffix(".tar.xz")]
+    try:
+        package = subprocess.run(query, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return source.name
+    return package.stdout.strip() if package.returncode == 0 else source.name
+
+
+def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
+    try:
+        data = json.loads(manifest.read_text())
+        kernel = TimeTravelKernel(manifest.with_name("linux"), data["version"], data["source"], data["config_sha256"])
+    except (OSError, ValueError, KeyError):
+        return None
+    return kernel if os.access(kernel.path, os.X_OK) else None
+
+
+def _config_sha256() -> str:
+    return hashlib.sha256(CONFIG.read_bytes() + f"HZ={HZ}".encode()).hexdigest()
+
+
+def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:
+    """Yields the command's output by lines and raises with its tail when it fails."""
+    tail: list[str] = []
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                tail = [*tail[-19:], line]
+                yield line
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        raise KernelUnavailable(f"`{' '.join(command)}` failed:\n{''.join(tail)}")

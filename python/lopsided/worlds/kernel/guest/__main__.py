@@ -1,0 +1,60 @@
+"""`python -m guest FOLDER`: runs the job in FOLDER. Inside user-mode Linux this process is the first, and its end is the machine's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+POWER_OFF = 0x4321FEDC
+MS_NOSUID = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(folder: Path) -> None:
+    from .agent import Agent
+    from .job import Job
+
+    Agent(Job.load(folder / "job.json"), folder).run()
+
+
+def _mount(kind: str, target: str, data: str = "") -> None:
+    if _libc.mount(kind.encode(), target.encode(), kind.encode(), MS_NOSUID, data.encode()) != 0:
+        raise OSError(ctypes.get_errno(), f"mount {kind} on {target}")
+
+
+def _run(folder: Path) -> None:
+    try:
+        main(folder)
+    except BaseException:
+        (folder / "error.txt").write_text(traceback.format_exc())
+
+
+def _run_as_first_process(folder: Path) -> None:
+    """The root is the machine's own file system, read only; only the job's folder can be written."""
+    _mount("proc", "/proc")
+    _mount("sysfs", "/sys")
+    _mount("hostfs", str(folder), str(folder))
+    # The work is done in a child: the first process ignores signals that have no handler, and must outlive everything.
+    child = os.fork()
+    if child == 0:
+        _run(folder)
+        os._exit(0)
+    while os.wait()[0] != child:
+        pass
+    os.sync()
+    _libc.reboot(POWER_OFF)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    job_folder = Path(sys.argv[1])
+    if os.getpid() == 1:
+        _run_as_first_process(job_folder)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        _run(job_folder)

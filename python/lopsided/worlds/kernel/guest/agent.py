@@ -1,0 +1,165 @@
+"""The agent's course: build, check, measure, write down.
+
+Everything is left in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count), `queues.csv`, and one
+pcap per tap. `result.json` is written last, so its presence says that the run came to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from . import check as checks
+from . import flows, modules, tcp_info
+from .capture import Capture
+from .job import Job
+from .loop import Loop
+from .namespace import tighten_timers
+from .topology import Network, QueueCount
+
+LEAD_NS = 100_000_000
+"""Between the end of the preparations and the run's time zero."""
+
+NETSTAT = ("TcpExt", "Tcp")
+
+
+class Agent:
+    def __init__(self, job: Job, folder: Path) -> None:
+        self.job, self.folder = job, folder
+        self.addresses = {node.name: node.address for node in job.nodes}
+        self.result: dict[str, Any] = {"kernel": platform.release(), "failed_checks": [], "checks": []}
+
+    def run(self) -> None:
+        tighten_timers()
+        modules.load(self.job.modules)
+        self.network = Network(self.job)
+        if self._checks_hold():
+            self._measure()
+        (self.folder / "result.json.new").write_text(json.dumps(self.result, indent=1))
+        os.replace(self.folder / "result.json.new", self.folder / "result.json")
+
+    def _checks_hold(self) -> bool:
+        for check in self.job.checks:
+            for outcome in checks.hold(check, self.network, self.addresses, self.job.virtual_time):
+                self.result["checks"].append({**asdict(outcome), "holds": outcome.holds})
+                if not outcome.holds:
+                    self.result["failed_checks"].append(asdict(outcome))
+        return not self.result["failed_checks"]
+
+    def _measure(self) -> None:
+        capture = Capture(self.network, self.job.taps, self.folder, self.job.snap_length)
+        self.loop = Loop()
+        self._queues_before = self._queue_counts()
+        netstat_before = self._netstat()
+        self.origin = self.loop.now() + LEAD_NS
+        self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
+        self.flows = [
+            flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows
+        ]
+        cpu_before = resource.getrusage(resource.RUSAGE_SELF)
+        with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
+            tcp.write(",".join(["time_ns", "flow", "delivered", "written", *tcp_info.FIELDS]) + "\n")
+            queues.write("time_ns,queue,sent_bytes,sent_packets,dropped,backlog_bytes,backlog_packets\n")
+            self._schedule_sample(0, tcp, queues)
+            self.loop.at(self.origin + self.job.duration_ns, self._end)
+            self.loop.run()
+        self.result["capture_lost"] = capture.finish()
+        self.result["netstat"] = _difference(self._netstat(), netstat_before)
+        self._describe_load(cpu_before)
+        self.result["flows"] = [self._summary(flow) for flow in self.flows]
+        self.result["queues"] = [asdict(count) for count in self._queue_counts_since_start()]
+
+    def _end(self) -> None:
+        self.final_infos = [flow.info() for flow in self.flows]
+        self.loop.stop()
+
+    def _schedule_sample(self, number: int, tcp: Any, queues: Any) -> None:
+        def sample() -> None:
+            now = self.loop.now() - self.origin
+            for index, flow in enumerate(self.flows):
+                info = flow.info()
+                if info is not None:
+                    values = [str(info.get(name, "")) for name in tcp_info.FIELDS]
+                    tcp.write(f"{now},{index},{flow.delivered},{flow.written},{','.join(values)}\n")
+                elif self.job.flows[index].datagram_rate:
+                    tcp.write(f"{now},{index},{flow.delivered},{flow.written}{',' * len(tcp_info.FIELDS)}\n")
+            for index, count in enumerate(self._queue_counts_since_start()):
+                queues.write(
+                    f"{now},{index},{count.sent_bytes},{count.sent_packets},{count.dropped},"
+                    f"{count.backlog_bytes},{count.backlog_packets}\n"
+                )
+            self._schedule_sample(number + 1, tcp, queues)
+
+        self.loop.at(self.origin + number * self.job.sample_ns, sample)
+
+    def _queue_counts(self) -> list[QueueCount]:
+        return [
+            self.network.queue_count(watched.node, watched.interface, watched.handle) for watched in self.job.watched
+        ]
+
+    def _queue_counts_since_start(self) -> list[QueueCount]:
+        return [
+            QueueCount(
+                now.sent_bytes - before.sent_bytes,
+                now.sent_packets - before.sent_packets,
+                now.dropped - before.dropped,
+                now.backlog_bytes,
+                now.backlog_packets,
+            )
+            for now, before in zip(self._queue_counts(), self._queues_before, strict=True)
+        ]
+
+    def _netstat(self) -> dict[str, dict[str, int]]:
+        return {
+            node.name: _parse_netstat(
+                self.network.nodes[node.name].read("/proc/net/netstat")
+                + self.network.nodes[node.name].read("/proc/net/snmp")
+            )
+            for node in self.job.nodes
+            if node.is_host
+        }
+
+    def _describe_load(self, before: resource.struct_rusage) -> None:
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.result["load"] = {
+            "timer_late_max_ms": self.loop.latest_ns / 1e6,
+            "timer_late_mean_ms": self.loop.late_sum_ns / max(1, self.loop.late_count) / 1e6,
+            "agent_cpu_share": cpu / (self.job.duration_ns / 1e9),
+        }
+
+    def _summary(self, flow: Any) -> dict[str, Any]:
+        return {
+            "name": flow.flow.name,
+            "delivered": flow.delivered,
+            "written": flow.written,
+            "first_byte_ns": flow.first_byte_ns,
+            "last_byte_ns": flow.last_byte_ns,
+            "transfers": [[transfer.started_ns, transfer.finished_ns] for transfer in flow.transfers],
+            "closed_infos": flow.closed_infos,
+            "final_info": self.final_infos[self.flows.index(flow)],
+        }
+
+
+def _parse_netstat(text: str) -> dict[str, int]:
+    """The kernel prints each group as a line of names and a line of values."""
+    counters: dict[str, int] = {}
+    lines = text.splitlines()
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        group, *keys = names.split()
+        if group.rstrip(":") in NETSTAT:
+            counters |= dict(zip(keys, map(int, values.split()[1:]), strict=True))
+    return counters
+
+
+def _difference(after: dict[str, dict[str, int]], before: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    return {
+        node: {key: value - before[node][key] for key, value in counters.items() if value != before[node][key]}
+        for node, counters in after.items()
+    }

@@ -1,0 +1,129 @@
+"""Holds the path against what the scenario says, before anything is measured on it.
+
+Datagrams from every sender to its receiver: a lone small one shows the base delay; a train at four times the bottleneck's rate fills its
+queue, the spacing of what arrives shows the rate, and the longest delay shows the queue's size, to half a packet. A path that
+fails gives no numbers at all.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+from .capture import SO_RCVBUFFORCE, SO_TIMESTAMPNS
+from .job import Check
+from .topology import Network
+
+SMALL, LARGE = 36, 1472
+"""UDP payloads: 64 and 1500 octets of IP."""
+PORT = 9
+TRAIN_SPEEDUP = 4
+QUIET_NS = 400_000_000
+
+
+@dataclass
+class Outcome:
+    """One expectation held against what was seen; times in milliseconds, rates in kbit/s."""
+
+    path: str
+    what: str
+    expected: float
+    measured: float
+    tolerance: float
+
+    @property
+    def holds(self) -> bool:
+        return abs(self.measured - self.expected) <= self.tolerance
+
+
+def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
+    """Runs one path's checks; the queues on it are empty again afterwards."""
+    path = f"{check.sender}->{check.receiver}"
+    slip_ms = 0.05 if virtual_time else 1.0
+    with _Probe(check, network, addresses) as probe:
+        outcomes = []
+        base = min(probe.lone_delay_ns() for _ in range(3)) / 1e6
+        expected = check.base_one_way_ns / 1e6
+        outcomes.append(Outcome(path, "idle one-way delay, ms", expected, base, slip_ms + 0.002 * expected))
+        if check.bottleneck_bps:
+            outcomes += _hold_bottleneck(check, probe, path, slip_ms)
+        return outcomes
+
+
+def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> list[Outcome]:
+    packet_ns = check.datagram_octets * 8 * 1_000_000_000 / check.bottleneck_bps
+    if check.full_queue_one_way_ns:
+        waiting = (check.full_queue_one_way_ns - check.base_one_way_ns) / packet_ns
+        count = math.ceil(waiting * TRAIN_SPEEDUP / (TRAIN_SPEEDUP - 1)) + 12
+    else:
+        count = 24
+    arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
+    # The first packets may pass on the shaper's credit, so the rate shows from the third on.
+    spaced = arrivals[2:]
+    rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, spaced[-1][0] - spaced[0][0])
+    expected_rate = check.bottleneck_bps / 1e3
+    outcomes = [Outcome(path, "shaped rate, kbit/s", expected_rate, rate, 0.005 * expected_rate)]
+    if check.full_queue_one_way_ns:
+        longest = max(delay for _, delay in arrivals) / 1e6
+        expected = check.full_queue_one_way_ns / 1e6
+        outcomes.append(
+            Outcome(path, "one-way delay, full queue, ms", expected, longest, slip_ms + 0.75 * packet_ns / 1e6)
+        )
+    return outcomes
+
+
+class _Probe:
+    def __init__(self, check: Check, network: Network, addresses: dict[str, str]) -> None:
+        with network.nodes[check.receiver].entered():
+            self._receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._receiver.bind((addresses[check.receiver], PORT))
+        self._receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        self._receiver.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self._receiver.setblocking(False)
+        with network.nodes[check.sender].entered():
+            self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sender.connect((addresses[check.receiver], PORT))
+        self._longest_wait_ns = QUIET_NS + 2 * max(check.base_one_way_ns, check.full_queue_one_way_ns)
+
+    def __enter__(self) -> _Probe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sender.close()
+        self._receiver.close()
+
+    def lone_delay_ns(self) -> int:
+        sent = time.time_ns()
+        self._sender.send(bytes(SMALL))
+        arrivals = self._arrivals(1)
+        if not arrivals:
+            raise TimeoutError(f"no datagram arrived within {self._longest_wait_ns / 1e9:.1f} s")
+        return arrivals[0][0] - sent
+
+    def train(self, count: int, spacing_ns: float) -> list[tuple[int, int]]:
+        """Sends datagrams evenly; returns when each that arrived did, and how long it took."""
+        began = time.monotonic_ns()
+        arrivals: list[tuple[int, int]] = []
+        for index in range(count):
+            ahead = began + round(index * spacing_ns) - time.monotonic_ns()
+            if ahead > 0:
+                time.sleep(ahead / 1e9)
+            self._sender.send(struct.pack("q", time.time_ns()).ljust(LARGE, b"\0"))
+        arrivals += self._arrivals(count)
+        return arrivals
+
+    def _arrivals(self, count: int) -> list[tuple[int, int]]:
+        """Reads until `count` datagrams are there, or none has come for longer than the path can hold one."""
+        arrivals: list[tuple[int, int]] = []
+        poll = select.poll()
+        poll.register(self._receiver, select.POLLIN)
+        while len(arrivals) < count and poll.poll(self._longest_wait_ns / 1e6):
+            data, control, _, _ = self._receiver.recvmsg(2048, 64)
+            seconds, nanoseconds = struct.unpack("qq", control[0][2])
+            at = seconds * 1_000_000_000 + nanoseconds
+            arrivals.append((at, at - struct.unpack_from("q", data)[0]))
+        return arrivals

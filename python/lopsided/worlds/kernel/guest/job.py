@@ -1,0 +1,151 @@
+"""What the agent is told to do: plain data, written as JSON by the plan and read in the guest.
+
+Times are nanoseconds, sizes octets, rates bits per second. Queue disciplines come with their options already in the kernel's encoding.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Node:
+    """One network namespace with one address, which all its interfaces share."""
+
+    name: str
+    address: str
+    is_host: bool
+    sysctls: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Interface:
+    node: str
+    name: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class Veth:
+    """A pair of interfaces: what goes into one comes out of the other at once."""
+
+    ends: tuple[Interface, Interface]
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in hexadecimal."""
+
+    node: str
+    interface: str
+    kind: str
+    handle: int
+    parent: int
+    options: str
+    size_table: str = ""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A host route, or a default one, over a neighbour whose hardware address is given beforehand."""
+
+    node: str
+    destination: str
+    via: str
+    interface: str
+    metrics: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A queue whose statistics are sampled: the discipline with this handle is the bottleneck of a link's direction."""
+
+    link: str
+    direction: str
+    node: str
+    interface: str
+    handle: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow. `repeat` transfers of `size` octets with `pause_ns` between them, or without end when `size` is 0."""
+
+    name: str
+    sender: str
+    receiver: str
+    port: int
+    start_ns: int
+    stop_ns: int
+    cc: str = "cubic"
+    size: int = 0
+    repeat: int = 1
+    pause_ns: int = 0
+    on_ns: int = 0
+    off_ns: int = 0
+    datagram_size: int = 0
+    datagram_rate: int = 0
+    max_segment: int = 0
+    send_buffer: int = 0
+    receive_buffer: int = 0
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A packet capture on a host's interface: headers only."""
+
+    node: str
+    interface: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the way from one host to another must do before anything is measured on it; a value of 0 is not checked."""
+
+    sender: str
+    receiver: str
+    base_one_way_ns: int
+    """What a small datagram needs on the idle path."""
+    bottleneck_bps: int
+    datagram_octets: int
+    """What a datagram of 1500 octets counts as at the bottleneck, framing included."""
+    full_queue_one_way_ns: int
+    """What the last datagram that finds room in the full bottleneck queue needs."""
+
+
+@dataclass(frozen=True)
+class Job:
+    virtual_time: bool
+    duration_ns: int
+    sample_ns: int
+    modules: list[str]
+    nodes: list[Node]
+    veths: list[Veth]
+    qdiscs: list[Qdisc]
+    routes: list[Route]
+    watched: list[Watched]
+    flows: list[Flow]
+    taps: list[Tap]
+    checks: list[Check]
+    settle_ns: int = 0
+    snap_length: int = 128
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def load(path: Path) -> Job:
+        data: dict[str, Any] = json.loads(path.read_text())
+        data["nodes"] = [Node(**node) for node in data["nodes"]]
+        data["veths"] = [Veth(tuple(Interface(**end) for end in veth["ends"])) for veth in data["veths"]]  # type: ignore[arg-type]
+        data["qdiscs"] = [Qdisc(**qdisc) for qdisc in data["qdiscs"]]
+        data["routes"] = [Route(**route) for route in data["routes"]]
+        data["watched"] = [Watched(**watched) for watched in data["watched"]]
+        data["flows"] = [Flow(**flow) for flow in data["flows"]]
+        data["taps"] = [Tap(**tap) for tap in data["taps"]]
+        data["checks"] = [Check(**check) for check in data["checks"]]
+        return Job(**data)

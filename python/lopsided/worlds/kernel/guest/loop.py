@@ -1,0 +1,100 @@
+"""An event loop in nanoseconds: timers at absolute times of CLOCK_MONOTONIC, and sockets.
+
+It sleeps in the kernel and never spins: in time-travel mode the clock only moves while every process sleeps. Python's own waits round to
+milliseconds, so a timerfd wakes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import heapq
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+TFD_TIMER_ABSTIME = 1
+CLOCK_MONOTONIC = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Loop:
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._timer = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._timer < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        self._epoll.register(self._timer, select.EPOLLIN)
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = 0
+        self._ready: dict[int, Callable[[int], None]] = {}
+        self._running = False
+        self._armed_for = 0
+        self.latest_ns = 0
+        """The longest by which a timer came late."""
+        self.late_sum_ns = 0
+        self.late_count = 0
+
+    @staticmethod
+    def now() -> int:
+        return time.monotonic_ns()
+
+    def at(self, when_ns: int, action: Callable[[], None]) -> None:
+        """Calls `action` at a time of CLOCK_MONOTONIC; equal times in the order they were asked for."""
+        self._sequence += 1
+        heapq.heappush(self._due, (when_ns, self._sequence, action))
+
+    def watch(self, sock: socket.socket, mask: int, action: Callable[[int], None]) -> None:
+        """Calls `action(events)` while the socket is ready for `mask`."""
+        if sock.fileno() in self._ready:
+            self._epoll.modify(sock, mask)
+        else:
+            self._epoll.register(sock, mask)
+        self._ready[sock.fileno()] = action
+
+    def forget(self, sock: socket.socket) -> None:
+        if self._ready.pop(sock.fileno(), None) is not None:
+            self._epoll.unregister(sock)
+
+    def stop(self) -> None:
+        self._running = False
+
+    def run(self) -> None:
+        """Runs until `stop` is called."""
+        self._running = True
+        while self._running:
+            if self._armed_for == 0:
+                self._run_due()
+            if not self._running:
+                break
+            self._arm()
+            for fd, events in self._epoll.poll():
+                if fd == self._timer:
+                    os.read(self._timer, 8)
+                    self._armed_for = 0
+                elif (action := self._ready.get(fd)) is not None:
+                    action(events)
+
+    def _run_due(self) -> None:
+        while self._due and self._running:
+            when, _, action = self._due[0]
+            late = self.now() - when
+            if late < 0:
+                return
+            self.latest_ns = max(self.latest_ns, late)
+            self.late_sum_ns += late
+            self.late_count += 1
+            heapq.heappop(self._due)
+            action()
+
+    def _arm(self) -> None:
+        when = self._due[0][0] if self._due else 0
+        if when == self._armed_for:
+            return
+        self._armed_for = when
+        spec = struct.pack("=qqqq", 0, 0, when // 1_000_000_000, when % 1_000_000_000)
+        if _libc.timerfd_settime(self._timer, TFD_TIMER_ABSTIME, spec, None) != 0:
+            raise OSError(ctypes.get_errno(), "timerfd_settime")

@@ -1,0 +1,42 @@
+"""Loads kernel modules in a guest that has no module tools of its own.
+
+User-mode Linux keeps its modules at a place of its own; the kernel's request for one goes unheard there, so what the job needs is loaded
+beforehand, with what it depends on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import lzma
+import os
+import platform
+from pathlib import Path
+
+ROOTS = ("/usr/lib/uml/modules", "/lib/modules", "/usr/lib/modules")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def load(names: list[str]) -> None:
+    """Loads modules by name; one that is built in, loaded already or unknown is passed over: its first use will tell."""
+    folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
+    if folder is None:
+        return
+    paths = {}
+    for line in (folder / "modules.dep").read_text().splitlines():
+        path, _, needs = line.partition(":")
+        paths[_module_name(path)] = [*reversed(needs.split()), path]
+    for name in names:
+        for path in paths.get(name.replace("-", "_"), []):
+            _load(folder / path)
+
+
+def _module_name(path: str) -> str:
+    return Path(path).name.split(".")[0].replace("-", "_")
+
+
+def _load(path: Path) -> None:
+    image = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    if _libc.init_module(image, ctypes.c_ulong(len(image)), b"") != 0 and ctypes.get_errno() != errno.EEXIST:
+        raise OSError(ctypes.get_errno(), f"{path}: {os.strerror(ctypes.get_errno())}")

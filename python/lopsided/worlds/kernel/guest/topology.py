@@ -1,0 +1,171 @@
+"""Builds the job's nodes, wires, routes and queues over netlink.
+
+Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface (a software veth then
+has nothing to merge either: GRO only acts where NAPI does). Addresses of the link layer are given, not asked for, so no ARP packet takes a
+place in a queue.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from pyroute2 import IPRoute
+from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
+from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, TC_H_ROOT
+
+from .job import Interface, Job, Node, Qdisc, Route, Veth
+from .namespace import Namespace
+
+NUD_PERMANENT = 0x80
+SCOPE_LINK = 253
+ONLINK = 4
+TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
+
+EVERY_NODE = {
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.rp_filter": "0",
+    "net.ipv4.conf.all.accept_redirects": "0",
+    "net.ipv4.conf.all.send_redirects": "0",
+    "net.ipv4.conf.default.send_redirects": "0",
+}
+
+
+class _QdiscMessage(nlmsg):
+    """`struct tcmsg` with options as octets: pyroute2 has no encoder for some disciplines and rounds times to microseconds in others."""
+
+    prefix = "TCA_"
+    fields = (
+        ("family", "B"),
+        ("pad1", "B"),
+        ("pad2", "H"),
+        ("index", "i"),
+        ("handle", "I"),
+        ("parent", "I"),
+        ("info", "I"),
+    )
+    nla_map = (
+        ("TCA_UNSPEC", "none"),
+        ("TCA_KIND", "asciiz"),
+        ("TCA_OPTIONS", "cdata"),
+        ("TCA_STATS", "cdata"),
+        ("TCA_XSTATS", "cdata"),
+        ("TCA_RATE", "cdata"),
+        ("TCA_FCNT", "cdata"),
+        ("TCA_STATS2", "cdata"),
+        ("TCA_STAB", "cdata"),
+    )
+
+
+@dataclass
+class QueueCount:
+    """A discipline's statistics as the kernel keeps them."""
+
+    sent_bytes: int
+    sent_packets: int
+    dropped: int
+    backlog_bytes: int
+    backlog_packets: int
+
+
+class Network:
+    """The nodes of a job, built; they last as long as this object's descriptors."""
+
+    def __init__(self, job: Job) -> None:
+        self.nodes = {node.name: Namespace(node.name) for node in job.nodes}
+        self._netlink: dict[str, Any] = {}
+        self._statistics: dict[str, socket.socket] = {}
+        self._index: dict[tuple[str, str], int] = {}
+        for node in job.nodes:
+            self._prepare(node)
+        for veth in job.veths:
+            self._join(veth, {node.name: node.address for node in job.nodes})
+        for route in job.routes:
+            self._route(route)
+        for qdisc in job.qdiscs:
+            self._queue(qdisc)
+
+    def _prepare(self, node: Node) -> None:
+        namespace = self.nodes[node.name]
+        with namespace.entered():
+            self._netlink[node.name] = netlink = IPRoute()
+        netlink.asyncore.status["nlm_generator"] = False  # answer requests with a tuple
+        netlink.link("set", index=netlink.link_lookup(ifname="lo")[0], state="up")
+        for name, value in {**EVERY_NODE, "net.ipv4.ip_forward": "0" if node.is_host else "1", **node.sysctls}.items():
+            namespace.set_sysctl(name, value)
+
+    def _join(self, veth: Veth, addresses: dict[str, str]) -> None:
+        near, far = veth.ends
+        self._netlink[near.node].link(
+            "add",
+            ifname=near.name,
+            kind="veth",
+            peer={"ifname": far.name, "net_ns_fd": self.nodes[far.node].fd},
+        )
+        for end in veth.ends:
+            self._set_up(end, addresses[end.node])
+        for end, other in ((near, far), (far, near)):
+            self._introduce(end, other, addresses[other.node])
+
+    def _set_up(self, end: Interface, address: str) -> None:
+        netlink = self._netlink[end.node]
+        index = netlink.link_lookup(ifname=end.name)[0]
+        self._index[end.node, end.name] = index
+        netlink.link("set", index=index, address=end.mac, gso_max_segs=1)
+        netlink.addr("add", index=index, address=address, prefixlen=32)
+        netlink.link("set", index=index, state="up")
+
+    def _introduce(self, end: Interface, other: Interface, address: str) -> None:
+        netlink, index = self._netlink[end.node], self._index[end.node, end.name]
+        netlink.neigh("add", dst=address, lladdr=other.mac, ifindex=index, state=NUD_PERMANENT)
+
+    def _route(self, route: Route) -> None:
+        index = self._index[route.node, route.interface]
+        metrics = {"metrics": route.metrics} if route.metrics else {}
+        self._netlink[route.node].route(
+            "add", dst=route.destination, gateway=route.via, oif=index, flags=ONLINK, **metrics
+        )
+
+    def _queue(self, qdisc: Qdisc) -> None:
+        message = _QdiscMessage()
+        message["index"] = self._index[qdisc.node, qdisc.interface]
+        message["handle"] = qdisc.handle
+        message["parent"] = qdisc.parent or TC_H_ROOT
+        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(qdisc.options))]
+        if qdisc.size_table:
+            message["attrs"].append(("TCA_STAB", bytes.fromhex(qdisc.size_table)))
+        flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
+        self._netlink[qdisc.node].nlm_request(message, msg_type=RTM_NEWQDISC, msg_flags=flags)
+
+    def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
+        """The statistics of one discipline.
+
+        Asked for thousands of times in a run, and so over a bare socket: a request through the library costs a hundred times as much.
+        """
+        if node not in self._statistics:
+            with self.nodes[node].entered():
+                self._statistics[node] = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+            self._statistics[node].settimeout(5)
+        channel = self._statistics[node]
+        channel.send(
+            struct.pack("=IHHIIBxxxiIII", 36, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_ECHO, 0, 0, 0, self._index[node, interface], handle, 0, 0)
+        )
+        reply = channel.recv(8192)
+        if struct.unpack_from("=H", reply, 4)[0] != RTM_NEWQDISC:
+            raise KeyError(f"{node}/{interface}: no queue discipline {handle:#x}")
+        groups = _attributes(_attributes(reply[36:])[TCA_STATS2])
+        sent_bytes, sent_packets = struct.unpack_from("=QI", groups[TCA_STATS_BASIC])
+        backlog_packets, backlog_bytes, dropped = struct.unpack_from("=III", groups[TCA_STATS_QUEUE])
+        return QueueCount(sent_bytes, sent_packets, dropped, backlog_bytes, backlog_packets)
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    """Netlink attributes by type."""
+    found, at = {}, 0
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, at)
+        found[kind] = data[at + 4 : at + length]
+        at += (length + 3) & ~3
+    return found

@@ -1,0 +1,266 @@
+"""From lines and flows to a job for the agent: namespaces, wires, routes, queues, checks.
+
+Every link becomes two nodes of its own between its ends, so that shaper and delay sit where they disturb nothing:
+
+    x --- x.near ===> far.y --- y        tbf and queue at near's way out, delay at far's way out to y; the other direction mirrored
+
+The shaper is never on a sending host, where TCP small queues would see it, and the delay always comes after the bottleneck. A shaper is a
+`tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of the same rate behind it: the two together
+are exactly a line that a packet occupies for size/rate, with one packet in service beyond those waiting.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from . import qdisc
+from .guest.check import SMALL
+from .guest.job import Check, Flow, Interface, Job, Node, Qdisc, Route, Tap, Veth, Watched
+
+ETHERNET_HEADER = 14
+LARGEST_PACKET = 1500
+UDP_HEADERS = 28
+
+ROOT, CHILD = 0x10000, 0x100000
+"""Handles 1: and 10: of the shaper and of the queue below it."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a link as Linux can build it. `overhead` is what a packet counts beyond its Ethernet frame."""
+
+    rate_bps: int = 0
+    burst: int = 0
+    """Octets of the shaper's bucket; 0 means a plain serializer."""
+    overhead: int = 0
+    atm: bool = False
+    queue_kind: str = "pfifo"
+    queue_options: str = ""
+    queue_packets: int = 0
+    """For the self-check: how many packets of 1500 octets the queue holds; 0 when that is not fixed."""
+    delay_ns: int = 0
+    loss: float = 0.0
+    gilbert: tuple[float, float, float, float] | None = None
+    size_overhead: int = 0
+    """Change of every packet's size below the root, for limits in octets of IP."""
+
+    @property
+    def ideal(self) -> bool:
+        return not self.rate_bps and not self.delay_ns and not self.loss and self.gilbert is None
+
+    @property
+    def lossy(self) -> bool:
+        return self.loss > 0 or self.gilbert is not None
+
+    def octets(self, ip_length: int) -> int:
+        """What a packet counts at the shaper or serializer."""
+        length = ip_length + ETHERNET_HEADER + self.overhead
+        return -(-length // 48) * 53 if self.atm else length
+
+    def send_ns(self, ip_length: int) -> int:
+        return self.octets(ip_length) * 8 * 1_000_000_000 // self.rate_bps if self.rate_bps else 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A link between two nodes: `down` runs from the first to the second."""
+
+    name: str
+    ends: tuple[str, str]
+    down: Direction
+    up: Direction
+
+
+@dataclass
+class Layout:
+    """Everything but the flows' and stacks' details: hosts, routers, lines."""
+
+    hosts: list[str]
+    routers: list[str]
+    lines: list[Line]
+    sysctls: dict[str, dict[str, str]] = field(default_factory=dict)
+    route_metrics: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+def make_job(
+    layout: Layout, flows: list[Flow], *, duration_ns: int, sample_ns: int, virtual_time: bool, modules: list[str]
+) -> Job:
+    return _Planner(layout).job(flows, duration_ns, sample_ns, virtual_time, modules)
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A way out of a node: over which interface to whom, and what happens on it."""
+
+    interface: str
+    to: str
+
+
+class _Planner:
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.names: list[str] = [*layout.hosts, *layout.routers]
+        self.veths: list[Veth] = []
+        self.qdiscs: list[Qdisc] = []
+        self.watched: list[Watched] = []
+        self.hops: dict[str, list[_Hop]] = {name: [] for name in self.names}
+        for line in layout.lines:
+            self._lay(line)
+
+    def job(
+        self, flows: list[Flow], duration_ns: int, sample_ns: int, virtual_time: bool, modules: list[str]
+    ) -> Job:
+        hosts = set(self.layout.hosts)
+        return Job(
+            virtual_time=virtual_time,
+            duration_ns=duration_ns,
+            sample_ns=sample_ns,
+            modules=modules,
+            nodes=[
+                Node(name, self._address(name), name in hosts, self.layout.sysctls.get(name, {})) for name in self.names
+            ],
+            veths=self.veths,
+            qdiscs=self.qdiscs,
+            routes=[route for host in self.layout.hosts for route in self._routes_to(host)],
+            watched=self.watched,
+            flows=flows,
+            taps=[
+                Tap(host, hop.interface, f"{host}.pcap" if not number else f"{host}.{number}.pcap")
+                for host in self.layout.hosts
+                for number, hop in enumerate(self.hops[host])
+            ],
+            checks=self._checks(flows),
+        )
+
+    def _address(self, name: str) -> str:
+        number = self.names.index(name) + 1
+        return f"10.77.{number >> 8}.{number & 255}"
+
+    def _lay(self, line: Line) -> None:
+        first, second = line.ends
+        if line.down.ideal and line.up.ideal:
+            self._join(first, second)
+            return
+        near, far = f"{line.name}.near", f"{line.name}.far"
+        for name in (near, far):
+            self.names.append(name)
+            self.hops[name] = []
+        self._join(first, near)
+        self._join(near, far)
+        self._join(far, second)
+        self._shape(near, far, line.down, line.name, "down")
+        self._shape(far, near, line.up, line.name, "up")
+        self._delay(far, second, line.down)
+        self._delay(near, first, line.up)
+
+    def _join(self, one: str, other: str) -> None:
+        ends = []
+        for name, peer in ((one, other), (other, one)):
+            number = len(self.veths) * 2 + len(ends) + 1
+            interface = Interface(name, f"e{len(self.hops[name])}", f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}")
+            self.hops[name].append(_Hop(interface.name, peer))
+            ends.append(interface)
+        self.veths.append(Veth((ends[0], ends[1])))
+
+    def _interface(self, node: str, to: str) -> str:
+        return next(hop.interface for hop in self.hops[node] if hop.to == to)
+
+    def _shape(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
+        if not direction.rate_bps:
+            return
+        interface = self._interface(node, to)
+        overhead = direction.overhead - direction.size_overhead
+        burst = direction.burst or direction.octets(LARGEST_PACKET)
+        shaper = qdisc.token_bucket(direction.rate_bps, burst, overhead, direction.atm)
+        table = qdisc.size_table(direction.size_overhead) if direction.size_overhead else ""
+        self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, table))
+        self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
+        self.watched.append(Watched(link, name, node, interface, CHILD))
+
+    def _delay(self, node: str, to: str, direction: Direction) -> None:
+        serializes = direction.rate_bps and not direction.burst
+        if not direction.delay_ns and not direction.lossy and not serializes:
+            return
+        options = qdisc.delay_line(
+            direction.delay_ns,
+            direction.rate_bps if serializes else 0,
+            direction.overhead,
+            direction.atm,
+            direction.loss,
+            direction.gilbert,
+        )
+        self.qdiscs.append(Qdisc(node, self._interface(node, to), "netem", ROOT, 0, options))
+
+    def _routes_to(self, host: str) -> list[Route]:
+        """The fewest hops to a host from everywhere, found from the host outwards."""
+        routes = []
+        toward: dict[str, str] = {host: host}
+        waiting = deque([host])
+        while waiting:
+            here = waiting.popleft()
+            for hop in self.hops[here]:
+                # A host passes nothing on, so no way leads through one.
+                if hop.to in toward or (here != host and here in self.layout.hosts):
+                    continue
+                toward[hop.to] = here
+                waiting.append(hop.to)
+                metrics = self.layout.route_metrics.get(hop.to, {})
+                routes.append(
+                    Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
+                )
+        return routes
+
+    def _checks(self, flows: list[Flow]) -> list[Check]:
+        """One for each way that a flow's data or its acknowledgements take, but each bottleneck only once."""
+        ways = dict.fromkeys(way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender)))
+        seen: set[tuple[str, str]] = set()
+        checks = []
+        for sender, receiver in ways:
+            directions = self._directions(sender, receiver)
+            check, bottleneck = self._check(sender, receiver, directions)
+            if bottleneck not in seen:
+                seen.add(bottleneck)
+                checks.append(check)
+        return checks
+
+    def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
+        """The directions of lines on the way between two hosts."""
+        routes = {route.node: route for route in self._routes_to(receiver)}
+        by_step = {}
+        for line in self.layout.lines:
+            by_step[f"{line.name}.near", f"{line.name}.far"] = ((line.name, "down"), line.down)
+            by_step[f"{line.name}.far", f"{line.name}.near"] = ((line.name, "up"), line.up)
+        found, here = [], sender
+        while here != receiver:
+            if here not in routes:
+                raise ValueError(f"no way from {sender} to {receiver}")
+            there = next(name for name in self.names if self._address(name) == routes[here].via)
+            if (here, there) in by_step:
+                found.append(by_step[here, there])
+            here = there
+        return found
+
+    def _check(
+        self, sender: str, receiver: str, directions: list[tuple[tuple[str, str], Direction]]
+    ) -> tuple[Check, tuple[str, str]]:
+        def idle_ns(ip_length: int) -> int:
+            """A shaper with credit lets a lone packet pass at once; a serializer never does."""
+            return sum(
+                direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length)) for _, direction in directions
+            )
+
+        small = idle_ns(SMALL + UDP_HEADERS)
+        limited = [(name, direction) for name, direction in directions if direction.rate_bps]
+        if not limited or any(direction.lossy for _, direction in directions):
+            name = limited[0][0] if limited else (sender, receiver)
+            return Check(sender, receiver, small, 0, 0, 0), name
+        name, narrowest = min(limited, key=lambda pair: pair[1].rate_bps)
+        packet_ns = narrowest.send_ns(LARGEST_PACKET)
+        full = idle_ns(LARGEST_PACKET) + narrowest.queue_packets * packet_ns if narrowest.queue_packets else 0
+        if narrowest.burst and full:
+            # The queue's first packet waits for less than its size when credit is left over from the one before.
+            left_over = (narrowest.burst - narrowest.octets(LARGEST_PACKET)) % narrowest.octets(LARGEST_PACKET)
+            full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
+        octets = narrowest.octets(LARGEST_PACKET)
+        return Check(sender, receiver, small, narrowest.rate_bps, octets, full), name

@@ -1,0 +1,73 @@
+"""Linux' queue disciplines in the kernel's own encoding (linux/pkt_sched.h): the payloads of TCA_OPTIONS and TCA_STAB.
+
+pyroute2 carries the messages; it has no encoder for several disciplines and rounds delays and bursts to microseconds, so the options are
+encoded here, where nothing is rounded but what the kernel rounds.
+"""
+
+from __future__ import annotations
+
+import struct
+
+LINK_LAYER_ETHERNET = 1
+LINK_LAYER_ATM = 2
+
+TBF_PARMS, TBF_BURST = 1, 6
+NETEM_LOSS, NETEM_RATE, NETEM_LATENCY = 5, 6, 10
+NETEM_LOSS_GILBERT_ELLIOTT = 2
+STAB_BASE = 1
+
+NETEM_ROOM = 100_000
+"""Packets that a delay line may hold: never the limit of anything."""
+
+
+def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, atm: bool = False) -> str:
+    """tbf: `rate` bits per second, `burst` octets; each packet counts `overhead` octets more, in ATM cells if told so.
+
+    Its own queue is a formality: a child takes its place at once.
+    """
+    layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
+    if bits_per_second % 8 or bits_per_second >> 35:
+        raise ValueError(f"{bits_per_second} bit/s: the kernel's shaper counts whole octets per second below 2^32")
+    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, 0, bits_per_second // 8)
+    parameters = rate + bytes(12) + struct.pack("=III", 1 << 20, 0, 0)
+    return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst))).hex()
+
+
+def fifo(limit: int) -> str:
+    """pfifo, bfifo and pfifo_head_drop: the limit in packets or octets, as the kind says."""
+    return struct.pack("=I", limit).hex()
+
+
+def delay_line(
+    delay_ns: int,
+    bits_per_second: int = 0,
+    overhead: int = 0,
+    atm: bool = False,
+    loss: float = 0.0,
+    gilbert: tuple[float, float, float, float] | None = None,
+) -> str:
+    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts by Gilbert and Elliott (p, r, 1-h, 1-k)."""
+    options = struct.pack("=IIIIII", 0, NETEM_ROOM, _probability(loss), 0, 0, 0)
+    options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
+    if bits_per_second:
+        cell, cell_overhead = (48, 5) if atm else (0, 0)
+        options += _attribute(NETEM_RATE, struct.pack("=IiIi", bits_per_second // 8, overhead, cell, cell_overhead))
+    if gilbert is not None:
+        model = struct.pack("=IIII", *map(_probability, gilbert))
+        options += _attribute(NETEM_LOSS | 0x8000, _attribute(NETEM_LOSS_GILBERT_ELLIOTT, model))
+    return options.hex()
+
+
+def size_table(overhead: int) -> str:
+    """TCA_STAB: every packet's size changed by `overhead` octets for all of the tree below."""
+    specification = struct.pack("=BBHiIIII", 0, 0, 0, overhead, LINK_LAYER_ETHERNET, 0, 0, 0)
+    return _attribute(STAB_BASE, specification).hex()
+
+
+def _probability(value: float) -> int:
+    return round(value * 0xFFFFFFFF)
+
+
+def _attribute(kind: int, payload: bytes) -> bytes:
+    length = 4 + len(payload)
+    return struct.pack("=HH", length, kind) + payload + bytes(-length % 4)
