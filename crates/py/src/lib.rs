@@ -1,1 +1,30 @@
 //! The seam between the Rust crates and Python: conversions only, no logic.
+//!
+//! What Python people meet is the package around this module; here are plain values. Simulations run on threads of their own
+//! and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as octets in the
+//! machine's order: the package makes frames of them without copying.
+
+mod batch;
+mod captures;
+mod error;
+mod scenario;
+mod tables;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::scenario::{Scenario, axis, schema};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("PROFILES", lopsided_scenario::PROFILES.to_vec())?;
+        module.add("CONGESTION_CONTROLS", lopsided_scenario::CONGESTION_CONTROLS.to_vec())
+    }
+}

@@ -1,0 +1,112 @@
+//! Runs on threads of their own, which Python waits for a moment at a time.
+
+use crate::captures::{Captures, Points};
+use crate::error::Failure;
+use crate::scenario::Scenario;
+use crate::tables;
+use lopsided_sim::{Monitor, RunOptions, RunResult};
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Runs being made. Results come in the order in which they are done; dropping the batch stops what is still running.
+#[pyclass(frozen, module = "lopsided._native")]
+pub(crate) struct Batch {
+    work: Arc<Work>,
+    /// Bounded, so that finished runs do not pile up before Python takes them.
+    done: Mutex<Receiver<(usize, Outcome)>>,
+}
+
+struct Work {
+    jobs: Vec<Job>,
+    next: AtomicUsize,
+    monitors: Vec<Monitor>,
+}
+
+struct Job {
+    scenario: Arc<lopsided_scenario::Scenario>,
+    seed: u64,
+    capture: Option<Points>,
+}
+
+type Outcome = Result<RunResult, Failure>;
+
+#[pymethods]
+impl Batch {
+    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for all.
+    #[new]
+    #[pyo3(signature = (jobs, workers, capture = None))]
+    fn new(jobs: Vec<(Py<Scenario>, u64)>, workers: usize, capture: Option<(PathBuf, bool, bool)>) -> Batch {
+        let capture = capture.map(|(folder, hosts, links)| Points { folder, hosts, links });
+        let jobs: Vec<Job> = jobs
+            .into_iter()
+            .map(|(scenario, seed)| Job { scenario: Arc::clone(&scenario.get().resolved), seed, capture: capture.clone() })
+            .collect();
+        let workers = workers.clamp(1, jobs.len().max(1));
+        let monitors = jobs.iter().map(|_| Monitor::default()).collect();
+        let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors });
+        let (sender, receiver) = sync_channel(workers);
+        for _ in 0..workers {
+            let (work, sender) = (Arc::clone(&work), sender.clone());
+            std::thread::spawn(move || work.carry_out(&sender));
+        }
+        Batch { work, done: Mutex::new(receiver) }
+    }
+
+    /// The next finished run as `(number of the job, its results)`, or `None` if there is none after so many seconds.
+    fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
+        let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        let received =
+            py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
+        match received {
+            Ok((number, Ok(result))) => Ok(Some((number, tables::to_python(py, &result)?.into_any()))),
+            Ok((_, Err(failure))) => Err(failure.into()),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Failure::Bug("no run is left to wait for".to_owned()).into()),
+        }
+    }
+
+    /// The share of all work that is done, from 0 to 1.
+    fn fraction(&self) -> f64 {
+        let jobs = self.work.jobs.len().max(1) as f64;
+        self.work.monitors.iter().map(Monitor::fraction).sum::<f64>() / jobs
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
+        self.work.monitors.iter().for_each(Monitor::cancel);
+    }
+}
+
+impl Work {
+    fn carry_out(&self, done: &SyncSender<(usize, Outcome)>) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = self.jobs.get(number) else { return };
+            let outcome = catch_unwind(AssertUnwindSafe(|| run(job, &self.monitors[number])))
+                .unwrap_or_else(|panic| Err(Failure::Bug(panic_message(&*panic))));
+            if done.send((number, outcome)).is_err() {
+                return; // The batch was dropped.
+            }
+        }
+    }
+}
+
+fn run(job: &Job, monitor: &Monitor) -> Outcome {
+    let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
+    let options = RunOptions { sinks: captures.as_ref().map(Captures::sinks).unwrap_or_default(), ..RunOptions::default() };
+    let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor).map_err(Failure::Run)?;
+    captures.as_ref().map_or(Ok(()), Captures::finish)?;
+    Ok(result)
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}

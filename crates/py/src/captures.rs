@@ -1,0 +1,66 @@
+//! Capture files of a run: one for each host, one for each link with both its directions.
+
+use crate::error::Failure;
+use lopsided_core::{Dir, Sink, Span};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{NodeKind, NodeLabel, node_labels};
+use lopsided_trace::{Capture, Tap};
+use std::fs::{File, create_dir_all};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// Where to capture, and the folder for the files.
+#[derive(Clone, Debug)]
+pub(crate) struct Points {
+    pub(crate) folder: PathBuf,
+    pub(crate) hosts: bool,
+    pub(crate) links: bool,
+}
+
+/// The files being written.
+pub(crate) struct Captures(Vec<(PathBuf, Capture)>);
+
+impl Captures {
+    pub(crate) fn open(scenario: &Scenario, points: &Points) -> Result<Captures, Failure> {
+        create_dir_all(&points.folder).map_err(|error| failed(&points.folder, error))?;
+        let mut files = Vec::new();
+        let labels = node_labels(scenario);
+        if points.hosts {
+            for host in labels.iter().filter(|label| label.kind == NodeKind::Host) {
+                let tap = Tap::host(host.name.clone(), host.node);
+                files.push(create(&points.folder, "host", &host.name, vec![tap], Span::ZERO)?);
+            }
+        }
+        if points.links {
+            let directions: Vec<&NodeLabel> =
+                labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
+            for (link, nodes) in scenario.graph.links.iter().zip(directions.chunks(Dir::BOTH.len())) {
+                let taps = Dir::BOTH.iter().zip(nodes).map(|(dir, label)| {
+                    Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate)
+                });
+                // A link reports a departure when it is next touched: at the latest when the packet arrives.
+                let lateness = link.down.delay.max(link.up.delay);
+                files.push(create(&points.folder, "link", &link.name, taps.collect(), lateness)?);
+            }
+        }
+        Ok(Captures(files))
+    }
+
+    pub(crate) fn sinks(&self) -> Vec<Box<dyn Sink>> {
+        self.0.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Sink>).collect()
+    }
+
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        self.0.iter().try_for_each(|(path, capture)| capture.finish().map(|_| ()).map_err(|error| failed(path, error)))
+    }
+}
+
+fn create(folder: &Path, kind: &str, name: &str, taps: Vec<Tap>, lateness: Span) -> Result<(PathBuf, Capture), Failure> {
+    let path = folder.join(format!("{kind}-{name}.pcapng"));
+    let file = File::create(&path).map_err(|error| failed(&path, error))?;
+    Ok((path, Capture::new(BufWriter::new(file), taps, lateness)))
+}
+
+fn failed(path: &Path, error: std::io::Error) -> Failure {
+    Failure::Capture { file: path.display().to_string(), error }
+}

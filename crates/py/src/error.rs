@@ -1,0 +1,50 @@
+//! The one place where Rust's errors become Python's. The exceptions are classes of `lopsided.errors`.
+
+use lopsided_scenario::Errors;
+use lopsided_sim::RunError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::io;
+
+/// What can go wrong below Python.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Scenario { file: String, errors: Errors },
+    /// A text that is not what was asked for.
+    Usage(String),
+    Run(RunError),
+    Capture { file: String, error: io::Error },
+    /// A broken invariant, with the panic's message.
+    Bug(String),
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        Python::attach(|py| to_exception(py, failure).unwrap_or_else(|error| error))
+    }
+}
+
+fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
+    let module = py.import("lopsided.errors")?;
+    let (class, message) = match failure {
+        Failure::Scenario { file, errors } => {
+            let rendered = errors.to_string();
+            let problem_class = module.getattr("Problem")?;
+            let problems = errors
+                .problems
+                .into_iter()
+                .map(|problem| {
+                    let help = problem.help.unwrap_or_default();
+                    problem_class.call1((problem.message, problem.line, problem.column, problem.excerpt, help, problem.key))
+                })
+                .collect::<PyResult<Vec<_>>>()?;
+            let problems = PyTuple::new(py, problems)?;
+            return Ok(PyErr::from_value(module.getattr("ScenarioError")?.call1((rendered, file, problems))?));
+        }
+        Failure::Usage(message) => ("UsageError", message),
+        Failure::Run(error) => ("RunError", error.to_string()),
+        Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
+        Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),
+    };
+    Ok(PyErr::from_value(module.getattr(class)?.call1((message,))?))
+}

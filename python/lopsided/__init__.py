@@ -1,0 +1,66 @@
+"""lopsided: a laboratory for TCP over asymmetric links.
+
+    import lopsided as lop
+
+    run = lop.Scenario.load("adsl.toml").with_(**{"link.up.queue.limit": "15 packets"}).run()
+    run.flows                # one row per flow; any dataframe library reads it
+    run.plot("goodput")      # a matplotlib figure
+    lop.sweep(run.scenario, {"link.up.queue.limit": "5..50:5 packets"})
+
+Names are imported when first used: `import lopsided` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lopsided._native import __version__
+    from lopsided.errors import FolderError, LopsidedError, RunError, ScenarioError, UsageError
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.sizing import size
+    from lopsided.sweeps import sweep
+    from lopsided.table import Table
+
+__all__ = [
+    "FolderError",
+    "LopsidedError",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "UsageError",
+    "__version__",
+    "size",
+    "sweep",
+]
+
+_HOMES = {
+    "__version__": "lopsided._native",
+    "FolderError": "lopsided.errors",
+    "LopsidedError": "lopsided.errors",
+    "RunError": "lopsided.errors",
+    "ScenarioError": "lopsided.errors",
+    "UsageError": "lopsided.errors",
+    "Run": "lopsided.run",
+    "Scenario": "lopsided.scenario",
+    "Table": "lopsided.table",
+    "size": "lopsided.sizing",
+    "sweep": "lopsided.sweeps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,80 @@
+"""The command line. Commands are loaded when used, so `lopsided --help` stays quick.
+
+Exit codes: 0 done; 1 could not be done (or, for `reproduce --claims`, a claim fails unexpectedly); 2 asked wrongly,
+or a bad scenario; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import cyclopts
+
+from lopsided.cli.commands import COMMANDS
+from lopsided.cli.terminal import errors, say_error
+
+_EPILOGUE = """\
+Examples:
+
+    lopsided run scenario.toml
+    lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --repeat 5
+    lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets"
+    lopsided size --down 2.4M --up 196k --rtt 200ms
+    lopsided reproduce merritt2010
+"""
+
+
+def _version() -> str:
+    from lopsided import __version__
+
+    return f"lopsided {__version__}"
+
+
+def build() -> cyclopts.App:
+    """The application with all its commands."""
+    app = cyclopts.App(
+        name="lopsided",
+        help="A laboratory for TCP over lopsided links.",
+        help_epilogue=_EPILOGUE,
+        help_format="markdown",
+        version=_version,
+        version_flags=["--version"],
+        error_console=errors(),
+    )
+    for place, (name, home, line) in enumerate(COMMANDS):
+        app.command(home, name=name, help=line, sort_key=place)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: runs the command and exits."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
+    from lopsided.errors import LopsidedError, ScenarioError, UsageError
+
+    try:
+        result = build()(arguments, exit_on_error=False, print_error=True, result_action="return_value")
+    except cyclopts.CycloptsError:
+        return 2
+    except ScenarioError as error:
+        say_error(error.rendered, prefix=False)
+        return 2
+    except UsageError as error:
+        say_error(str(error))
+        return 2
+    except LopsidedError as error:
+        say_error(str(error))
+        return 1
+    except KeyboardInterrupt:
+        say_error("interrupted", prefix=False)
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`| head`): point stdout elsewhere, or the interpreter's last flush complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

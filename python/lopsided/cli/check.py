@@ -1,0 +1,27 @@
+"""`lopsided check`."""
+
+from __future__ import annotations
+
+from lopsided.cli.options import Quiet, Settings, load
+from lopsided.cli.terminal import say
+
+
+def check(file: str, /, *, settings: Settings = (), quiet: Quiet = False) -> None:
+    """Check a scenario file without running it.
+
+    Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
+
+    Examples:
+
+        lopsided check scenario.toml
+        lopsided check scenario.toml --set "link.up.rate=1 Mbit/s"
+
+    Parameters
+    ----------
+    file
+        The scenario file, or `-` for standard input.
+    """
+    scenario = load(file, settings)
+    if not quiet:
+        flows = len(scenario.flow_names)
+        say(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")

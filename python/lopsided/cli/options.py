@@ -1,0 +1,52 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+Settings = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        negative=(),
+        show_default=False,
+        help="Change a setting, as `key=value`; may be given several times.",
+    ),
+]
+Seed = Annotated[
+    int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
+]
+World = Annotated[str, Parameter(help="Where to run it: `sim` (virtual time) or `kernel` (Linux itself).")]
+Quiet = Annotated[bool, Parameter(negative=(), show_default=False, help="Print no progress and no tables.")]
+Json = Annotated[
+    bool, Parameter(name="--json", negative=(), show_default=False, help="Print the result as JSON, and nothing else.")
+]
+Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
+
+
+def load(file: str, settings: Sequence[str] = ()) -> Scenario:
+    """The scenario in `file` (`-` is standard input) with settings changed."""
+    from lopsided.scenario import Scenario
+
+    overrides = dict(split(setting) for setting in settings)
+    if file == "-":
+        return Scenario.from_text(sys.stdin.read(), name="stdin").with_(**overrides)
+    return Scenario.load(Path(file), **overrides)
+
+
+def split(setting: str) -> tuple[str, str]:
+    """The key and value of `key=value`."""
+    key, equals, value = setting.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
+    return key.strip(), value.strip()

@@ -1,0 +1,58 @@
+"""`lopsided plot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.terminal import link, say
+from lopsided.errors import FolderError, UsageError
+
+
+def plot(
+    folder: Path,
+    kind: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    flow: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
+    window: Annotated[str | None, Parameter(show_default=False)] = None,
+) -> None:
+    """Draw a figure from a run folder.
+
+    Examples:
+
+        lopsided plot runs/adsl goodput
+        lopsided plot runs/adsl goodput --window 500ms --out goodput.svg
+
+    Parameters
+    ----------
+    folder
+        A run folder.
+    kind
+        goodput, cwnd, rtt, queue or drops.
+    out
+        The picture to write: .png, .svg or .pdf; default: KIND.png in the run folder.
+    flow
+        Only this flow; may be given several times.
+    window
+        The averaging window of goodput and drops, such as 500ms.
+    """
+    from lopsided.plot import style
+    from lopsided.run import Run
+    from lopsided.units import parse_time
+
+    target = out or folder / f"{kind}.png"
+    if target.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{target.name}: a picture is written as .png, .svg or .pdf")
+    options: dict[str, object] = {"flows": flow} if flow else {}
+    if window:
+        options["window_s"] = parse_time(window)
+    figure = Run.load(folder).plot(kind, **options)
+    try:
+        style.save(figure, target)
+    except OSError as error:
+        raise FolderError(f"cannot write {target}: {error.strerror or error}") from error
+    say(link(target))

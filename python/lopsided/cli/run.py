@@ -1,0 +1,168 @@
+"""`lopsided run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Quiet, Seed, Settings, Workers, World, load
+from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.table import Table
+
+Pcap = Annotated[
+    list[Literal["hosts", "links"]] | None,
+    Parameter(
+        name="--pcap",
+        consume_multiple=(0, 2),
+        negative=(),
+        show_default=False,
+        help="Write pcapng captures into the run folder: at `hosts`, on `links`; both if nothing follows.",
+    ),
+]
+
+
+def run(
+    file: str,
+    /,
+    *,
+    seed: Seed = None,
+    repeat: Annotated[int, Parameter(help="Run with this many seeds and show median and spread.")] = 1,
+    settings: Settings = (),
+    out_folder: Annotated[
+        Path | None, Parameter(name="--out", show_default=False, help="The run folder to write.")
+    ] = None,
+    overwrite: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Replace an earlier run in --out.")
+    ] = False,
+    pcap: Pcap = None,
+    world: World = "sim",
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario; print its flows and write a run folder with a report.
+
+    The folder holds the scenario as it ran, the tables as Parquet, and report.html; by default it is made under
+    `runs/`.
+
+    Examples:
+
+        lopsided run scenario.toml
+        lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --out runs/fifteen
+        lopsided run scenario.toml --repeat 10
+        lopsided run scenario.toml --pcap hosts
+
+    Parameters
+    ----------
+    file
+        The scenario file, or `-` for standard input.
+    """
+    from lopsided import folder as folders
+
+    if repeat < 1:
+        raise UsageError(f"--repeat {repeat}: a run is made at least once")
+    scenario = load(file, settings)
+    # The folder is made before the work, so that an impossible one costs nothing.
+    folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)
+    capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}
+    try:
+        with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as report:
+            runs = _runs(scenario, seed, repeat, world, workers, capture, report)
+    except BaseException:
+        folders.abandon(folder)
+        raise
+    first = runs[0]
+    if repeat > 1:
+        _rows(runs).write(folder / "repeats.parquet")
+    first.write(folder)
+    if as_json:
+        say_json(_as_json(runs, folder))
+    elif not quiet:
+        _show(runs)
+        say(f"\n[dim]report[/]  {link(folder / 'report.html')}")
+
+
+def _runs(
+    scenario: Scenario,
+    seed: int | None,
+    repeat: int,
+    world: str,
+    workers: int | None,
+    pcap: dict[str, Any],
+    report: Any,
+) -> list[Run]:
+    """The run of the first seed, which alone is captured, and those of the seeds that follow."""
+    from lopsided import sweeps
+
+    def part(number: int, of: float) -> Callable[[float], object] | None:
+        return report and (lambda share: report((number + share * of) / repeat))
+
+    first = scenario.run(seed=seed, world=world, progress=part(0, 1), **pcap)
+    if repeat == 1:
+        return [first]
+    others = sweeps.repeat(
+        scenario, repeat - 1, seed=first.seed + 1, world=world, workers=workers, progress=part(1, repeat - 1)
+    )
+    return [first, *others]
+
+
+def _default_folder(scenario: Scenario) -> Path:
+    from lopsided.folder import free_name
+
+    return free_name(Path("runs"), f"{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+def _rows(runs: list[Run]) -> Table:
+    """The flows of all runs, one below the other."""
+    import polars as pl
+
+    from lopsided.table import Table
+
+    frames = [
+        run.flows.to_polars().select(
+            pl.lit(number).alias("repetition"),
+            pl.lit(run.seed).alias("seed"),
+            pl.lit(run.digest).alias("digest"),
+            pl.all(),
+        )
+        for number, run in enumerate(runs)
+    ]
+    return Table(pl.concat(frames))
+
+
+def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
+    first = {
+        **runs[0].manifest(),
+        "folder": folder,
+        "flows": list(runs[0].flows.rows()),
+        "links": list(runs[0].links.rows()),
+    }
+    if len(runs) == 1:
+        return first
+    from lopsided.sweeps import summary
+
+    return {**first, "repeats": list(_rows(runs).rows()), "summary": list(summary(_rows(runs)).rows())}
+
+
+def _show(runs: list[Run]) -> None:
+    from lopsided.cli import tables
+
+    first = runs[0]
+    seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"
+    digest = f"digest {first.digest}" if len(runs) == 1 else f"digest of the first {first.digest}"
+    say(
+        f"[bold]{first.scenario.title or first.scenario.name}[/]\n"
+        f"[dim]{first.world} · {first.scenario.duration_s:g} s · {seeds} · {digest}[/]"
+    )
+    out().print(tables.flows(first) if len(runs) == 1 else tables.repeated_flows(runs))
+    if len(first.links):
+        out().print(tables.links(first))

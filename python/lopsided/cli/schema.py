@@ -1,0 +1,17 @@
+"""`lopsided schema`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors.
+
+    Examples:
+
+        lopsided schema > lopsided.schema.json
+    """
+    from lopsided import _native
+
+    sys.stdout.write(_native.schema().rstrip() + "\n")

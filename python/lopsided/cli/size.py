@@ -1,0 +1,156 @@
+"""`lopsided size`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Quiet, Workers
+from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.errors import FolderError, UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from lopsided.sizing import Sizing
+
+
+def size(
+    *,
+    down: str,
+    up: str,
+    rtt: str,
+    queue_down: Annotated[str | None, Parameter(show_default=False)] = None,
+    cc: str = "reno",
+    stack: str = "linux-6.1",
+    sizes: Annotated[str | None, Parameter(show_default=False)] = None,
+    repeat: int = 5,
+    seed: int = 1,
+    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """How large should the uplink buffer be? A number, the curve behind it, and how to set it.
+
+    Two answers side by side: Merritt's model (2010, inequality 6.6, its inputs obtained by the field procedure of his
+    section 6.4 in the simulator), and a sweep that measures how much a download and an upload get out of the line
+    together.
+
+    Examples:
+
+        lopsided size --down 2.4M --up 196k --rtt 200ms
+        lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg
+
+    Parameters
+    ----------
+    down
+        Downlink rate, such as 2.4M (bit/s).
+    up
+        Uplink rate, such as 196k.
+    rtt
+        Propagation round-trip time of the path, without queueing, such as 200ms.
+    queue_down
+        The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50 packets.
+    cc
+        Congestion control of both flows.
+    stack
+        Stack profile of both hosts.
+    sizes
+        Uplink buffers to try, in packets: `5..50:5` or `5,10,20`; default: chosen for the line.
+    repeat
+        Seeds per size.
+    seed
+        The first seed.
+    plot
+        Write the curve to this picture (.png, .svg or .pdf); default: size.png here.
+    """
+    from lopsided import sizing as sizings
+
+    target = plot or Path("size.png")
+    if target.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{target.name}: a picture is written as .png, .svg or .pdf")
+    with progress(f"{down} down, {up} up", quiet=quiet or as_json) as report:
+        found = sizings.size(
+            down,
+            up,
+            rtt,
+            queue_down=queue_down,
+            cc=cc,
+            profile=stack,
+            sizes=_sizes(sizes) if sizes else None,
+            repeat=repeat,
+            seed=seed,
+            workers=workers,
+            progress=report,
+        )
+    if plot or not (as_json or quiet):
+        from lopsided.plot import style
+
+        try:
+            style.save(found.plot(), target)
+        except OSError as error:
+            raise FolderError(f"cannot write {target}: {error.strerror or error}") from error
+    if as_json:
+        say_json(found.to_dict())
+    elif quiet:
+        say(str(found.measured.knee_packets))
+    else:
+        _show(found)
+        say(f"[dim]curve[/]  {link(target)}")
+
+
+def _sizes(text: str) -> list[int]:
+    """`5..50:5`, `5..9` or `5,10,20`."""
+    try:
+        if ".." not in text:
+            return [int(part) for part in text.split(",")]
+        span, _, step = text.partition(":")
+        first, last = (int(part) for part in span.split(".."))
+        return list(range(first, last + 1, int(step or 1)))
+    except ValueError:
+        raise UsageError(f"--sizes {text!r}: write 5..50:5 or 5,10,20") from None
+
+
+def _show(found: Sizing) -> None:
+    measured = found.measured
+    say(f"\nSet the uplink buffer to [bold]{measured.knee_packets} packets[/].\n")
+    out().print(_answers(found))
+    say(found.why + "\n")
+    for config in found.configs:
+        say(f"[bold]{config.device}[/]  [dim]{config.note}[/]")
+        for row in config.lines.splitlines():
+            out().print(f"    {row}", markup=False, soft_wrap=True)
+        say("")
+
+
+def _answers(found: Sizing) -> RichTable:
+    from lopsided import units
+    from lopsided.cli.tables import plain_table
+    from lopsided.sizing import PACKET_BYTES
+
+    measured, model = found.measured, found.model
+    table = plain_table("", "packets", "bytes", "when full", "performance", left=1)
+
+    def row(name: str, packets: float | None, performance: float | None = None, otherwise: str = "none") -> None:
+        if packets is None:
+            table.add_row(name, otherwise, "–", "–", "–")
+            return
+        shown = f"{packets}" if isinstance(packets, int) else f"{packets:.1f}"
+        wait = units.millis(found.drain_s(packets) * 1e3)
+        table.add_row(name, shown, units.size(packets * PACKET_BYTES), wait, units.percent(performance))
+
+    falls = "largest before performance falls" if measured.falls else "largest tried; performance never falls"
+    row(f"measured: {falls}", measured.knee_packets, measured.knee_performance)
+    row("measured: best performance", measured.best_packets, measured.best_performance)
+    row(
+        "model: Merritt's inequality 6.6",
+        model.packets,
+        found.performance_at(model.packets),
+        {"above": "all tried", "below": "none tried"}.get(model.side, "none"),
+    )
+    row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
+    row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
+    return table

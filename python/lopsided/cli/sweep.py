@@ -1,0 +1,100 @@
+"""`lopsided sweep`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Quiet, Workers, World, load, split
+from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.errors import FolderError, UsageError
+
+
+def sweep(
+    file: str,
+    /,
+    *,
+    axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    world: World = "sim",
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario for every combination of some settings, on all cores, into one tidy table.
+
+    The axes are those of the file's `[sweep]`, or those given here; a `--set` with a single value only changes the
+    scenario.
+
+    Examples:
+
+        lopsided sweep scenario.toml
+        lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" --repeat 4
+        lopsided sweep scenario.toml --set "stack.profile=linux-6.1,freebsd-7" --out stacks.csv
+
+    Parameters
+    ----------
+    file
+        The scenario file, or `-` for standard input.
+    axes
+        A setting and its values: `key=5..50:5 packets` or `key=a,b,c`; may be given several times.
+    repeat
+        Seeds for each combination; default: the file's `[sweep]`, or 1.
+    out_file
+        The table to write: .parquet or .csv; default: a Parquet file under `runs/`.
+    plot
+        The picture to write; default: beside the table. Drawn for one or two axes.
+    """
+    from lopsided import sweeps
+
+    scenario = load(file)
+    given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
+    scenario = scenario.with_(
+        **{key: value for arms in given.values() if len(arms) == 1 for key, value in arms[0].settings.items()}
+    )
+    swept: sweeps.Axes | None = {
+        key: [dict(arm.settings, label=arm.label) for arm in arms] for key, arms in given.items() if len(arms) > 1
+    }
+    count = len(swept) or len(sweeps.axes_of(scenario)[0])
+    table_path = _target(out_file, scenario.name)
+    try:
+        with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
+            table = sweeps.sweep(scenario, swept or None, repeat=repeat, world=world, workers=workers, progress=report)
+        table.write(table_path)
+        if plot or (count <= 2 and not as_json):
+            from lopsided.plot import style, sweep_curves
+
+            picture = plot or table_path.with_suffix(".png")
+            style.save(sweep_curves.draw(table, scenario), picture)
+        else:
+            picture = None
+    except OSError as error:
+        raise FolderError(f"cannot write {table_path}: {error.strerror or error}") from error
+    if as_json:
+        say_json(list(table.rows()))
+    elif not quiet:
+        runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
+        say(
+            f"[bold]{scenario.title or scenario.name}[/]\n"
+            f"[dim]{world} · {runs} runs · medians over the repetitions, least and greatest[/]"
+        )
+        out().print(sweeps.summary(table))
+        say(f"[dim]table[/]  {link(table_path)}")
+        if picture:
+            say(f"[dim]plot[/]   {link(picture)}")
+
+
+def _target(given: Path | None, name: str) -> Path:
+    path = given or Path("runs") / f"{name}-sweep-{datetime.now():%Y%m%d-%H%M%S}.parquet"
+    if path.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"{path.name}: a sweep is written as .parquet or .csv")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"cannot make {path.parent}: {error.strerror}") from error
+    return path

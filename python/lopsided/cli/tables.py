@@ -1,0 +1,119 @@
+"""The tables that commands print about runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from lopsided import series, units
+from lopsided.sparkline import sparkline
+from lopsided.table import text
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+_SPARKS = 28
+_MOST_ROWS = 30
+_ARROWS = {"down": "↓", "up": "↑"}
+
+
+def flows(run: Run) -> RichTable:
+    """One row per flow, its goodput over the run as a sparkline."""
+    table = plain_table(
+        "flow", "", "control", "goodput", "RTT", "RTT 95 %", "cwnd max", "sent again", "timeouts", left=3
+    )
+    table.add_column(f"goodput over {run.scenario.duration_s:g} s", no_wrap=True)
+    for row in list(run.flows.rows())[:_MOST_ROWS]:
+        table.add_row(
+            row["name"],
+            _ARROWS.get(row["direction"], ""),
+            row["cc"],
+            units.rate(row["goodput_bps"]),
+            units.millis(row["rtt_mean_ms"]),
+            units.millis(row["rtt_p95_ms"]),
+            units.size(row["cwnd_max_bytes"]),
+            units.count(row["retransmits"]),
+            units.count(row["timeouts"]),
+            _spark(run, row["name"], row["direction"]),
+        )
+    _say_left_out(table, len(run.flows))
+    return table
+
+
+def repeated_flows(runs: Sequence[Run]) -> RichTable:
+    """One row per flow: the median over the runs, with the least and the greatest."""
+    table = plain_table(
+        "flow", "", "control", "goodput", "least to greatest", "RTT", "least to greatest", "sent again", left=3
+    )
+    first = runs[0]
+    for index, row in enumerate(list(first.flows.rows())[:_MOST_ROWS]):
+        goodput = [float(run.flows["goodput_bps"][index]) for run in runs]
+        rtt = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
+        table.add_row(
+            row["name"],
+            _ARROWS.get(row["direction"], ""),
+            row["cc"],
+            units.rate(median(goodput)),
+            f"{units.rate(min(goodput))} to {units.rate(max(goodput))}",
+            units.millis(median(rtt)) if rtt else "–",
+            f"{units.millis(min(rtt))} to {units.millis(max(rtt))}" if rtt else "–",
+            units.count(median(int(run.flows["retransmits"][index]) for run in runs)),
+        )
+    _say_left_out(table, len(first.flows), f"medians over {len(runs)} runs")
+    return table
+
+
+def links(run: Run) -> RichTable:
+    """One row per link direction that did anything worth a look: rate, use, queue, drops."""
+    table = plain_table(
+        "link", "", "rate", "used", "queue mean", "queue max", "wait mean", "wait 95 %", "dropped", "lost", left=2
+    )
+    for row in list(run.links.rows())[:_MOST_ROWS]:
+        table.add_row(
+            row["link"],
+            _ARROWS.get(row["direction"], ""),
+            units.rate(row["rate_bps"]),
+            units.percent(row["utilisation"]),
+            f"{row['mean_backlog_packets']:.1f} pkt",
+            f"{row['max_backlog_packets']} pkt",
+            text("_ms", row["sojourn_mean_ms"]),
+            text("_ms", row["sojourn_p95_ms"]),
+            units.count(row["dropped_packets"]),
+            units.count(row["lost_random"] + row["lost_pattern"]),
+        )
+    _say_left_out(table, len(run.links))
+    return table
+
+
+def plain_table(*headings: str, left: int) -> RichTable:
+    """A table in the house's look; the first `left` columns are text, the others numbers."""
+    table = RichTable(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, caption_justify="left")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < left else "right", no_wrap=True)
+    return table
+
+
+def _spark(run: Run, flow: str, direction: str) -> Text:
+    if len(run.samples) == 0:
+        return Text("not sampled", style="dim")
+    window = run.scenario.duration_s / _SPARKS
+    curve = series.goodput(run, flow, window)
+    # A flow's curve starts with the flow; the line of text spans the run.
+    middles = window * (np.arange(_SPARKS) + 0.5)
+    values = (
+        np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)
+    )
+    return Text(
+        sparkline([float(value) for value in values]), style={"down": "blue", "up": "yellow"}.get(direction, "green")
+    )
+
+
+def _say_left_out(table: RichTable, rows: int, caption: str = "") -> None:
+    more = f"and {rows - _MOST_ROWS:,} more in the run folder's tables" if rows > _MOST_ROWS else ""
+    table.caption = "; ".join(part for part in (caption, more) if part) or None

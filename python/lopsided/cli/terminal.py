@@ -1,0 +1,83 @@
+"""What commands print with: results to stdout, everything else (progress, errors, hints) to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PLAIN_WIDTH = 132
+"""Width where stdout is no terminal: wide enough that tables are not folded."""
+
+
+@cache
+def out() -> Console:
+    """Standard output."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+
+
+@cache
+def errors() -> Console:
+    """Standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """A line of result; rich markup is understood."""
+    out().print(text, soft_wrap=True)
+
+
+def say_error(text: str, *, prefix: bool = True) -> None:
+    """A failure, to stderr, as it is."""
+    if prefix:
+        errors().print("[bold red]error:[/] ", end="")
+    errors().print(text, markup=False, soft_wrap=True)
+
+
+def say_json(value: Any) -> None:
+    """A machine-readable result; numbers that JSON has no word for become null."""
+    json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value == value and value not in (float("inf"), float("-inf")) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], object] | None]:
+    """A progress bar on stderr while the block runs; gives the function to report to, or None where no bar is shown."""
+    if quiet or not errors().is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors(), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def link(path: Path) -> str:
+    """A path as people type it: relative where it is below here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

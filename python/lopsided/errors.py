@@ -1,0 +1,54 @@
+"""Everything that lopsided raises on purpose.
+
+The native module raises these too, so one `except LopsidedError` is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LopsidedError(Exception):
+    """A failure with a message meant for the person who reads it; the command line prints it without a traceback."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in a scenario: where it stands (counted from 1, 0 if nowhere), and what was meant."""
+
+    message: str
+    line: int = 0
+    column: int = 0
+    text: str = ""
+    help: str = ""
+
+
+class ScenarioError(LopsidedError):
+    """A scenario that cannot be run.
+
+    `rendered` shows every problem with its line; the attributes are those of the first.
+    """
+
+    def __init__(self, rendered: str, file: str = "", problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(rendered)
+        self.rendered = rendered
+        self.file = file
+        self.problems = problems
+        first = problems[0] if problems else Problem(rendered)
+        self.message = first.message
+        self.line = first.line
+        self.column = first.column
+        self.text = first.text
+        self.help = first.help
+
+
+class RunError(LopsidedError):
+    """A run that could not be carried out, or was stopped."""
+
+
+class FolderError(LopsidedError):
+    """A run folder that cannot be read or must not be written to."""
+
+
+class UsageError(LopsidedError):
+    """A request that makes no sense as given."""

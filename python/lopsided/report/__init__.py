@@ -1,0 +1,111 @@
+"""The report of a run: one HTML page that needs nothing else, no script and no network."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lopsided import table, units
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from lopsided.run import Run
+    from lopsided.table import Table
+
+_FLOW_COLUMNS = (
+    ("name", "flow", "its name in the scenario"),
+    ("direction", "direction", "down: towards the client; up: away from it"),
+    ("cc", "congestion control", "at the sender"),
+    ("profile", "stack", "the stack profile of the sender"),
+    ("start_s", "start", "first packet"),
+    ("goodput_bps", "goodput", "bytes delivered to the application over the time the flow was active"),
+    ("delivered_bytes", "delivered", "bytes delivered to the application"),
+    ("retransmits", "retransmitted", "segments sent again"),
+    ("timeouts", "timeouts", "retransmission timeouts"),
+    ("spurious", "undone", "recoveries found to be spurious and undone"),
+    ("rtt_min_ms", "RTT min", "timed per packet at the sender"),
+    ("rtt_mean_ms", "RTT mean", "timed per packet at the sender"),
+    ("rtt_p95_ms", "RTT 95 %", "95th percentile"),
+    ("cwnd_mean_bytes", "cwnd mean", "over the time the flow was active"),
+    ("cwnd_max_bytes", "cwnd max", "largest congestion window"),
+)
+_PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
+
+
+def render(run: Run) -> str:
+    """The whole page."""
+    return _template("report.html.j2").render(
+        run=run,
+        scenario_toml=run.scenario.to_toml(),
+        facts=_facts(run),
+        flows=_chosen(run.flows, _FLOW_COLUMNS),
+        links=_everything(run.links),
+        plots=_plots(run),
+    )
+
+
+def notebook(run: Run) -> str:
+    """What a notebook shows of a run: its line of identity, the flows, the goodput."""
+    return _template("notebook.html.j2").render(
+        run=run, facts=_facts(run), flows=_chosen(run.flows, _FLOW_COLUMNS), plots=_plots(run, ("goodput",))
+    )
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    from lopsided import __version__
+
+    facts = [
+        ("world", run.world),
+        ("simulated" if run.world == "sim" else "measured", units.seconds(run.scenario.duration_s)),
+        ("seed", str(run.seed)),
+        ("digest", run.digest),
+        ("made", run.made.replace("T", " ").replace("+00:00", " UTC")),
+        ("lopsided", __version__),
+    ]
+    return facts + [
+        (key.replace("_", " "), units.count(value) if isinstance(value, int) else str(value))
+        for key, value in run.facts.items()
+    ]
+
+
+def _chosen(rows: Table, columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]:
+    present = [column for column in columns if column[0] in rows.columns]
+    return _cells(rows, [column[0] for column in present], [(heading, meaning) for _, heading, meaning in present])
+
+
+def _everything(rows: Table) -> dict[str, Any]:
+    """All columns but those of drop reasons that never occurred."""
+    shown = [name for name in rows.columns if not (name.startswith("drop") and rows[name].sum() == 0)]
+    return _cells(rows, shown, [(table.title(column), "") for column in shown])
+
+
+def _cells(rows: Table, columns: list[str], headings: list[tuple[str, str]]) -> dict[str, Any]:
+    numeric = [rows[column].dtype.is_numeric() for column in columns]
+    body = [[table.text(column, row[column]) for column in columns] for row in rows.rows()]
+    return {
+        "headings": list(zip(headings, numeric, strict=True)),
+        "rows": [list(zip(row, numeric, strict=True)) for row in body],
+    }
+
+
+def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
+    from lopsided.plot import style
+
+    drawn = []
+    for kind in kinds:
+        try:
+            figure = run.plot(kind)
+        except UsageError:
+            continue  # Nothing of this kind to draw: no samples, or no drops.
+        drawn.append({"kind": kind, "svg": style.svg(figure, salt=f"{kind}-{run.digest}")})
+    return drawn
+
+
+@cache
+def _template(name: str) -> jinja2.Template:
+    import jinja2
+
+    loader = jinja2.PackageLoader("lopsided.report", package_path=".")
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)

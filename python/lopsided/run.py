@@ -1,0 +1,163 @@
+"""`Run`: what a world gives back, whichever world it was."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided import folder as folders
+from lopsided.errors import FolderError
+from lopsided.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from lopsided.scenario import Scenario
+
+
+class Run:
+    """The result of one run of a scenario: its tables, its digest and what is needed to repeat it.
+
+    `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
+    `facts` holds what a world wants to say beside its tables (events processed, kernel release, ...).
+    """
+
+    def __init__(
+        self,
+        *,
+        scenario: Scenario,
+        seed: int,
+        tables: Mapping[str, pl.DataFrame],
+        digest: str,
+        world: str = "sim",
+        facts: Mapping[str, Any] | None = None,
+        made: str | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.digest = digest
+        self.world = world
+        self.facts = dict(facts or {})
+        self.made = made or datetime.now(UTC).isoformat(timespec="seconds")
+        self.folder: Path | None = None
+        self._tables = {name: Table(frame) for name, frame in tables.items()}
+
+    @property
+    def flows(self) -> Table:
+        """One row per flow: goodput, retransmissions, RTT, windows over its life."""
+        return self._table("flows")
+
+    @property
+    def samples(self) -> Table:
+        """The state of every flow on the scenario's recording interval."""
+        return self._table("samples")
+
+    @property
+    def queues(self) -> Table:
+        """The queue of every link direction on the recording interval."""
+        return self._table("queues")
+
+    @property
+    def links(self) -> Table:
+        """One row per link direction: utilisation, losses by reason, waiting times."""
+        return self._table("links")
+
+    @property
+    def transfers(self) -> Table:
+        """One row per completed transfer of the flows that make them."""
+        return self._table("transfers")
+
+    @property
+    def events(self) -> Table:
+        """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
+        return self._table("events")
+
+    def _table(self, name: str) -> Table:
+        table = self._tables.get(name)
+        if table is None:
+            import polars as pl
+
+            table = self._tables[name] = Table(pl.DataFrame())
+        return table
+
+    def plot(self, kind: str = "goodput", **options: Any) -> Figure:
+        """A matplotlib figure of `kind`: see `lopsided.plot.KINDS` for the kinds and their options."""
+        from lopsided import plot
+
+        return plot.plot(self, kind, **options)
+
+    def report(self) -> str:
+        """The report as one self-contained HTML page."""
+        from lopsided import report
+
+        return report.render(self)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        """Writes the run folder (`lopsided.folder` says what is in it) and returns its path."""
+        return self.write(folders.prepare(Path(folder), overwrite=overwrite), report=report)
+
+    def write(self, folder: Path, *, report: bool = True) -> Path:
+        """Writes into a folder that `lopsided.folder.prepare` made ready."""
+        try:
+            (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
+            for name in folders.TABLES:
+                self._table(name).to_polars().write_parquet(folder / f"{name}.parquet")
+            if report:
+                (folder / "report.html").write_text(self.report(), encoding="utf-8")
+            folders.write_manifest(folder, self.manifest())
+        except OSError as error:
+            raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
+        self.folder = folder
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Reads a run folder back."""
+        import polars as pl
+
+        from lopsided.scenario import Scenario
+
+        folder = Path(folder)
+        manifest = folders.read_manifest(folder)
+        try:
+            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in folders.TABLES}
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FolderError(f"{folder} is damaged: {error}") from error
+        run = cls(
+            scenario=Scenario.load(folder / "scenario.toml"),
+            seed=manifest["seed"],
+            tables=tables,
+            digest=manifest["digest"],
+            world=manifest["world"],
+            facts=manifest["facts"],
+            made=manifest["made"],
+        )
+        run.folder = folder
+        return run
+
+    def manifest(self) -> dict[str, Any]:
+        """What identifies this run."""
+        from lopsided import __version__
+
+        return {
+            "lopsided": __version__,
+            "name": self.scenario.name,
+            "world": self.world,
+            "seed": self.seed,
+            "digest": self.digest,
+            "made": self.made,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "facts": self.facts,
+        }
+
+    def __repr__(self) -> str:
+        return f"Run({self.scenario.name!r}, {self.world}, seed {self.seed}, digest {self.digest})"
+
+    def _repr_html_(self) -> str:
+        from lopsided import report
+
+        return report.notebook(self)

@@ -1,0 +1,168 @@
+"""`Scenario`: an experiment read from TOML, checked, with every default filled in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lopsided import _native
+from lopsided.errors import ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lopsided.run import Run
+    from lopsided.worlds import PcapPoint
+
+_LARGEST_FILE = 4 * 1024 * 1024
+
+
+class Scenario:
+    """One experiment: a network, the flows that cross it, how long, and what is written down.
+
+    Never changed once made.
+    """
+
+    def __init__(self, native: _native.Scenario) -> None:
+        self.native = native
+
+    @classmethod
+    def load(cls, path: str | Path, **settings: Any) -> Scenario:
+        """Reads a scenario file, settings changed as in `with_`; raises `ScenarioError` with all that is wrong in it."""
+        path = Path(path)
+        return cls(_native.Scenario.parse(_read(path), str(path), _overrides(settings)))
+
+    @classmethod
+    def from_text(cls, text: str, name: str = "scenario") -> Scenario:
+        """Reads a scenario from TOML text; `name` stands for the file's name, in errors too."""
+        return cls(_native.Scenario.parse(text, name, []))
+
+    def with_(self, **settings: Any) -> Scenario:
+        """The scenario with settings changed: `with_(**{"link.up.queue.limit": "15 packets"})`.
+
+        All is checked again.
+        """
+        return Scenario(self.native.with_overrides(_overrides(settings))) if settings else self
+
+    def run(
+        self,
+        *,
+        seed: int | None = None,
+        world: str = "sim",
+        progress: Callable[[float], object] | None = None,
+        pcap: str | Path | None = None,
+        pcap_at: Iterable[PcapPoint] = ("hosts", "links"),
+    ) -> Run:
+        """Runs it once, with the scenario's seed or the one given.
+
+        With `pcap`, captures are written into that folder.
+        """
+        from lopsided.worlds import RunOptions
+        from lopsided.worlds import world as world_of
+
+        options = RunOptions(progress=progress, pcap=None if pcap is None else Path(pcap), pcap_at=frozenset(pcap_at))
+        return world_of(world).run(self, self.seed if seed is None else checked_seed(seed), options)
+
+    @property
+    def name(self) -> str:
+        """Its short name: the file's stem where the file gives none."""
+        return self.native.name
+
+    @property
+    def title(self) -> str | None:
+        """A line for people."""
+        return self.native.title
+
+    @property
+    def duration_s(self) -> float:
+        """The length of a run in seconds."""
+        return self.native.duration_s
+
+    @property
+    def seed(self) -> int:
+        """The seed of the first repetition."""
+        return self.native.seed
+
+    @cached_property
+    def resolved(self) -> dict[str, Any]:
+        """The whole scenario as plain values: numbers with their unit in the key (`rate_bps`, `delay_s`)."""
+        return json.loads(self.native.to_json())
+
+    @property
+    def flow_names(self) -> list[str]:
+        """The names of its flows, in order."""
+        return [flow["name"] for flow in self.resolved["flows"]]
+
+    @property
+    def interval_s(self) -> float | None:
+        """The sampling interval in seconds; None where nothing is sampled."""
+        return self.resolved["record"]["interval_s"]
+
+    def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
+        """The rate of the slowest link in a direction, in bit/s; None where none has a rate."""
+        if direction not in ("down", "up"):
+            return None
+        rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
+        return min((rate for rate in rates if rate), default=None)
+
+    def queue_limit_packets(self, link: str, direction: str) -> int | None:
+        """The limit of a link direction's queue where it is one of packets, else None."""
+        found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
+        return found[direction]["queue"]["limit"].get("packets") if found else None
+
+    def to_toml(self) -> str:
+        """The scenario as TOML with every default written out; reading it back gives the same scenario."""
+        return self.native.to_toml()
+
+    def __repr__(self) -> str:
+        flows = len(self.flow_names)
+        return f"Scenario({self.name!r}, {self.duration_s:g} s, {flows} flow{'s' if flows != 1 else ''})"
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, refused where it does not fit 64 bits."""
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"{seed} is not a seed: it must lie between 0 and 2^64 - 1")
+    return seed
+
+
+def _read(path: Path) -> str:
+    """The file's text, with an error of a line where there is none to be had."""
+    try:
+        if path.is_dir():
+            raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
+        if path.exists() and path.stat().st_size > _LARGEST_FILE:
+            raise ScenarioError(
+                f"{path} is too large to be a scenario file (over {_LARGEST_FILE // 2**20} MiB)", str(path)
+            )
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ScenarioError(f"{path} does not exist", str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path} is not text in UTF-8 (byte {error.start})", str(path)) from None
+    except OSError as error:
+        raise ScenarioError(f"cannot read {path}: {error.strerror}", str(path)) from None
+
+
+def _overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(key, setting_text(value)) for key, value in settings.items()]
+
+
+def setting_text(value: Any) -> str:
+    """A setting's value as TOML, texts bare."""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(inner) for inner in value) + "]"
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False)
+    raise UsageError(
+        f"a setting cannot be {value!r}: write text with a unit, a number, a truth value, a list or a dictionary"
+    )

@@ -1,0 +1,103 @@
+"""Curves over time from a run's tables.
+
+Plots, sparklines and summaries all take their numbers from here, so they agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lopsided.run import Run
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: times in seconds, values in the unit of the quantity."""
+
+    name: str
+    direction: str
+    time_s: Floats
+    value: Floats
+
+
+def flow_column(run: Run, flow: str, column: str) -> Series:
+    """A sampled column of one flow, as recorded; missing values are NaN."""
+    import polars as pl
+
+    flows = run.flows.to_polars().filter(pl.col("name") == flow)
+    if flows.is_empty():
+        raise UsageError(f"no flow called {flow!r}")
+    rows = run.samples.to_polars().filter(pl.col("flow") == flows["flow"][0])
+    return Series(flow, flows["direction"][0] or "", _floats(rows, "time_s"), _floats(rows, column))
+
+
+def goodput(run: Run, flow: str, window_s: float) -> Series:
+    """Goodput of one flow in bit/s over consecutive windows of `window_s`, each value at its window's middle."""
+    delivered = flow_column(run, flow, "delivered_bytes")
+    if len(delivered.time_s) == 0:
+        return delivered
+    first, last = float(delivered.time_s[0]), float(delivered.time_s[-1])
+    windows = int((last - first) / window_s + 1e-9)
+    edges: Floats = first + window_s * np.arange(windows + 1, dtype=np.float64)
+    at_edges = np.interp(edges, delivered.time_s, delivered.value)
+    return Series(flow, delivered.direction, edges[:-1] + window_s / 2, np.diff(at_edges) * 8 / window_s)
+
+
+def goodput_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+    """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples)."""
+    if not stop_s > start_s:
+        raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
+    delivered = flow_column(run, flow, "delivered_bytes")
+    if len(delivered.time_s) == 0:
+        return 0.0
+    at_start, at_stop = np.interp([start_s, stop_s], delivered.time_s, delivered.value, left=0.0)
+    return float(at_stop - at_start) * 8 / (stop_s - start_s)
+
+
+def rtt(run: Run, flow: str) -> Series:
+    """Mean per-packet RTT of each sampling interval in ms; NaN where no packet was timed."""
+    count = flow_column(run, flow, "rtt_count")
+    total = flow_column(run, flow, "rtt_sum_ms")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(count.value > 0, total.value / count.value, np.nan)
+    return Series(flow, count.direction, count.time_s, mean)
+
+
+def rtt_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+    """Mean per-packet RTT of one flow in ms over the samples between two times; NaN if no packet was timed."""
+    count = flow_column(run, flow, "rtt_count")
+    total = flow_column(run, flow, "rtt_sum_ms")
+    within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
+    packets = float(np.sum(count.value[within]))
+    return float(np.sum(total.value[within])) / packets if packets else float("nan")
+
+
+def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
+    """A sampled column of one link direction's queue."""
+    import polars as pl
+
+    rows = run.queues.to_polars().filter((pl.col("link") == link) & (pl.col("direction") == direction))
+    return Series(f"{link} {direction}", direction, _floats(rows, "time_s"), _floats(rows, column))
+
+
+def both_active(run: Run) -> tuple[float, float]:
+    """The time in which every flow of the run is active: from the last start to the first stop, in seconds."""
+    flows = run.flows
+    start, stop = float(flows["start_s"].max()), float(flows["stop_s"].min())  # type: ignore[arg-type]
+    if not stop > start:
+        raise UsageError("this run has no time in which all its flows are active")
+    return start, stop
+
+
+def _floats(frame, column: str) -> Floats:  # noqa: ANN001
+    return frame[column].cast(float).fill_null(np.nan).to_numpy().astype(np.float64)

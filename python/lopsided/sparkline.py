@@ -1,0 +1,24 @@
+"""A curve in one line of text, for tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float | None], top: float | None = None) -> str:
+    """One bar per value from 0 to `top` (the largest by default).
+
+    Zero and `None` are blank, so that silence looks silent.
+    """
+    highest = top if top is not None else max((value for value in values if value is not None), default=0.0)
+    if highest <= 0:
+        return " " * len(values)
+    return "".join(_bar(value, highest) for value in values)
+
+
+def _bar(value: float | None, highest: float) -> str:
+    if value is None or value <= 0:
+        return " "
+    return _BARS[min(int(value / highest * len(_BARS)), len(_BARS) - 1)]

@@ -1,0 +1,130 @@
+"""Numbers with units: short forms people type (`2.4M`, `200ms`, `50p`) read, and quantities written for people to read.
+
+As in the rest of lopsided, k and M are decimal (1 kbit/s = 1000 bit/s, 1 kB = 1000 B); KiB and MiB are binary.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from lopsided.errors import UsageError
+
+_NUMBER = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ/]*)\s*")
+
+_RATES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_RATE_SUFFIXES = ("bit/s", "bits/s", "bps", "bit", "b/s", "b")
+_TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_SIZES = {"b": 1, "kb": 1000, "mb": 1000_000, "kib": 1024, "mib": 1024**2}
+
+
+@dataclass(frozen=True)
+class QueueLimit:
+    """A queue's limit: a count of packets or of bytes."""
+
+    count: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.unit}"
+
+
+def parse_rate(text: str) -> int:
+    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number."""
+    number, unit = _split(text, "a rate such as 2.4M, 196k or '2400 kbit/s'")
+    prefix = unit.lower()
+    for suffix in _RATE_SUFFIXES:
+        if prefix.endswith(suffix):
+            prefix = prefix.removesuffix(suffix)
+            break
+    if prefix not in _RATES or unit.endswith("B"):
+        raise UsageError(f"{text!r} is not a rate: write 2.4M, 196k or '2400 kbit/s' (bits per second)")
+    bits = number * _RATES[prefix]
+    if not 1 <= bits <= 1e15:
+        raise UsageError(f"{text!r} is not a usable rate: it must lie between 1 bit/s and 1 Pbit/s")
+    return round(bits)
+
+
+def parse_time(text: str) -> float:
+    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit."""
+    number, unit = _split(text, "a time such as 200ms or 1.5s")
+    if unit not in _TIMES:
+        lack = "needs its unit" if not unit else f"has an unknown unit {unit!r}"
+        raise UsageError(f"{text!r} {lack}: write 200ms, 1.5s or 2min")
+    return number * _TIMES[unit]
+
+
+def parse_limit(text: str) -> QueueLimit:
+    """A queue limit from `50`, `50p`, `50 packets`, `64kB`; a plain number counts packets."""
+    number, unit = _split(text, "a queue limit such as 50p or 64kB")
+    if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
+        if number != int(number) or number < 1:
+            raise UsageError(f"{text!r}: a queue holds a whole number of packets, at least 1")
+        return QueueLimit(int(number), "packets")
+    if unit.lower() in _SIZES:
+        return QueueLimit(round(number * _SIZES[unit.lower()]), "B")
+    raise UsageError(f"{text!r} is not a queue limit: write 50p (packets) or 64kB")
+
+
+def _split(text: str, wanted: str) -> tuple[float, str]:
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        raise UsageError(f"{text!r} is not {wanted}")
+    return float(match[1]), match[2]
+
+
+def rate(bits_per_second: float | None) -> str:
+    """`2.07 Mbit/s`, `132 kbit/s`: three significant digits."""
+    return _scaled(bits_per_second, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+
+
+def size(octets: float | None) -> str:
+    """`74.3 kB`, `1.50 MB`: three significant digits."""
+    return _scaled(octets, ("B", "kB", "MB", "GB", "TB"))
+
+
+def millis(milliseconds: float | None) -> str:
+    """`206 ms`, `1.53 s`, `42.0 µs`: three significant digits."""
+    if milliseconds is None or not math.isfinite(milliseconds):
+        return "–"
+    if milliseconds != 0 and abs(milliseconds) < 1:
+        return f"{_three_digits(milliseconds * 1e3)} µs"
+    if abs(milliseconds) < 999.5:
+        return f"{_three_digits(milliseconds)} ms"
+    return f"{_three_digits(milliseconds / 1e3)} s"
+
+
+def seconds(value: float | None) -> str:
+    """A length of time as a person would say it: `240 s`, `90 min`, `20 ms`."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return millis(value * 1e3) if value < 1 else f"{value:.6g} s"
+
+
+def percent(share: float | None) -> str:
+    """`93 %`, `4.2 %`."""
+    if share is None or not math.isfinite(share):
+        return "–"
+    return f"{share * 100:.0f} %" if share == 0 or abs(share) >= 0.0995 else f"{share * 100:.1f} %"
+
+
+def count(number: float | None) -> str:
+    """`12,345`."""
+    return "–" if number is None else f"{number:,.0f}"
+
+
+def _scaled(value: float | None, units: tuple[str, ...]) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    step = 0
+    while abs(value) >= 999.5 and step < len(units) - 1:
+        value, step = value / 1e3, step + 1
+    return f"{_three_digits(value)} {units[step]}" if step or value != int(value) else f"{value:.0f} {units[0]}"
+
+
+def _three_digits(value: float) -> str:
+    size = abs(value)
+    if size >= 99.95 or value == 0:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
