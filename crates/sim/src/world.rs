@@ -166,7 +166,10 @@ impl World {
         let node = NodeId(slot as u32);
         let mut cx = Cx::new(self.now, node, &mut self.books);
         match &mut self.stations[slot] {
-            Station::Link(link) => link.handle_timeout(&mut cx),
+            Station::Link(link) => {
+                link.handle_timeout(&mut cx);
+                return self.deliver(node);
+            }
             Station::Host(host) => host.handle_timeout(&mut cx),
             Station::Custom(custom) => custom.handle_timeout(&mut cx),
             Station::Router(_) => {}
@@ -175,19 +178,41 @@ impl World {
         self.settle();
     }
 
+    /// Takes what arrives now at the end of a link. A link says by its time when there is more to take, so it is polled no
+    /// oftener than that.
+    #[inline]
+    fn deliver(&mut self, node: NodeId) {
+        let slot = node.index();
+        loop {
+            let Station::Link(link) = &mut self.stations[slot] else { unreachable!("asked of links only") };
+            let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.books));
+            let next = link.poll_timeout();
+            // Set before the packet goes on: what it meets may be the same link.
+            self.agenda.set(slot, next);
+            let Some((_, packet)) = given else { return };
+            self.carry(self.wires[self.first_wire[slot] as usize], packet);
+            self.settle();
+            if next.is_none_or(|next| next > self.now) {
+                return;
+            }
+        }
+    }
+
     /// Polls every touched node until none has anything to send. A node given a packet goes on top, before its giver.
     #[inline]
     fn settle(&mut self) {
         while let Some(&node) = self.touched.last() {
             let mut cx = Cx::new(self.now, node, &mut self.books);
             let out = match &mut self.stations[node.index()] {
-                Station::Link(link) => link.poll_transmit(&mut cx),
                 Station::Host(host) => host.poll_transmit(&mut cx),
                 Station::Custom(custom) => custom.poll_transmit(&mut cx),
-                Station::Router(_) => None,
+                Station::Link(_) | Station::Router(_) => None,
             };
             match out {
-                Some((port, packet)) => self.carry(self.wires[self.first_wire[node.index()] as usize + usize::from(port.0)], packet),
+                Some((port, packet)) => {
+                    let wire = self.first_wire[node.index()] as usize + usize::from(port.0);
+                    self.carry(self.wires[wire], packet);
+                }
                 None => {
                     self.touched.pop();
                     self.rearm(node);

@@ -37,7 +37,8 @@ fn framing(spec: FramingSpec) -> Framing {
         Cells::Atm => Carrying::AtmCells,
         Cells::Ptm => Carrying::Ptm,
     };
-    Framing { overhead: u32::try_from(spec.overhead.get()).unwrap_or(u32::MAX), minimum: 0, carrying }
+    let octets = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+    Framing { overhead: octets(spec.overhead), minimum: octets(spec.minimum), carrying }
 }
 
 fn loss(spec: &LossSpec) -> LossConfig {

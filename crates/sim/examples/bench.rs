@@ -1,0 +1,184 @@
+//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, each with `flows=N`, `loss=P`,
+//! `seconds=S`, `cc=NAME`, `profile=NAME`.
+//!
+//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an access line
+//! of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120 s on; **d100** and
+//! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
+//! buffer, 30 s. Building the world is not timed.
+
+use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_scenario::{
+    Cells, DirSpec, DropEnd, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, QueueLimit, QueueSpec, RecordSpec,
+    Scenario, StackSpec, Transfer,
+};
+use lopsided_sim::{Monitor, RunOptions};
+use std::process::ExitCode;
+
+struct Workload {
+    name: String,
+    /// Bottleneck rates down and up, and of the access links.
+    rates: (u64, u64),
+    access: u64,
+    flows: usize,
+    queue: u32,
+    seconds: u64,
+    loss: f64,
+    cc: String,
+    profile: String,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    match workload(&arguments) {
+        Ok(workload) => measure(&workload),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workload(arguments: &[String]) -> Result<Workload, String> {
+    let name = arguments.first().map_or("m", String::as_str);
+    let mut workload = match name {
+        "m" => Workload::new(name, (2_400_000, 196_000), 100_000_000, 1, 50, 240),
+        "d100" => Workload::new(name, (100_000_000, 100_000_000), 1_000_000_000, 20, 333, 30),
+        "d1g" => Workload::new(name, (1_000_000_000, 1_000_000_000), 10_000_000_000, 20, 3333, 30),
+        other => return Err(format!("no workload {other:?}: m, d100 or d1g")),
+    };
+    for argument in arguments.iter().skip(1) {
+        let (key, value) = argument.split_once('=').ok_or(format!("{argument:?} is not key=value"))?;
+        let bad = |_| format!("{value:?} is no value for {key}");
+        match key {
+            "flows" => workload.flows = value.parse().map_err(|_| bad(()))?,
+            "seconds" => workload.seconds = value.parse().map_err(|_| bad(()))?,
+            "loss" => workload.loss = value.parse().map_err(|_| bad(()))?,
+            "cc" => workload.cc = value.to_owned(),
+            "profile" => workload.profile = value.to_owned(),
+            _ => return Err(format!("no setting {key:?}: flows, seconds, loss, cc or profile")),
+        }
+    }
+    Ok(workload)
+}
+
+impl Workload {
+    fn new(name: &str, rates: (u64, u64), access: u64, flows: usize, queue: u32, seconds: u64) -> Workload {
+        let (cc, profile) = ("reno".to_owned(), "linux-6.1".to_owned());
+        Workload { name: name.to_owned(), rates, access, flows, queue, seconds, loss: 0.0, cc, profile }
+    }
+
+    /// Senders, a router, the bottleneck, a router, receivers: 1 + 18 + 1 ms one way.
+    fn scenario(&self) -> Scenario {
+        let two_way = self.name == "m";
+        let mut links = vec![self.link("bottleneck", NodeRef::Router(0), NodeRef::Router(1), true)];
+        for number in 0..self.flows {
+            links.push(self.link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), false));
+            links.push(self.link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(self.flows + number), false));
+        }
+        let spacing = if self.flows > 20 { 1_000 / self.flows as u64 } else { 50 };
+        let mut flows: Vec<FlowSpec> = (0..self.flows)
+            .map(|n| self.flow(&format!("down{n}"), n, self.flows + n, Span::from_millis(spacing * n as u64)))
+            .collect();
+        if two_way {
+            flows.push(self.flow("up", self.flows, 0, Span::from_secs(self.seconds / 2)));
+        }
+        let side = |side: &str| (0..self.flows).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
+        let graph = Graph {
+            hosts: [side("s"), side("c")].concat(),
+            routers: vec!["r1".to_owned(), "r2".to_owned()],
+            links,
+        };
+        Scenario {
+            name: self.name.clone(),
+            title: None,
+            duration: Span::from_secs(self.seconds),
+            seed: 1,
+            graph,
+            flows,
+            record: RecordSpec { interval: None, on_change: false, events: false },
+        }
+    }
+
+    fn link(&self, name: &str, from: NodeRef, to: NodeRef, bottleneck: bool) -> LinkSpec {
+        let dir = |rate: u64, loss: f64| DirSpec {
+            rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
+            delay: Span::from_millis(if bottleneck { 18 } else { 1 }),
+            framing: FramingSpec { overhead: Bytes::ZERO, minimum: Bytes::ZERO, cells: Cells::None },
+            queue: QueueSpec::Fifo {
+                limit: QueueLimit::Packets(if bottleneck { self.queue } else { 100_000 }),
+                drop: DropEnd::Tail,
+            },
+            shaper: None,
+            loss: LossSpec { random: if bottleneck { loss } else { 0.0 }, ..LossSpec::default() },
+        };
+        LinkSpec { name: name.to_owned(), from, to, down: dir(self.rates.0, self.loss), up: dir(self.rates.1, 0.0) }
+    }
+
+    fn flow(&self, name: &str, from: usize, to: usize, start: Span) -> FlowSpec {
+        FlowSpec {
+            name: name.to_owned(),
+            group: name.to_owned(),
+            from,
+            to,
+            direction: Some(if name == "up" { Dir::Up } else { Dir::Down }),
+            start: Time::ZERO + start,
+            start_jitter: Span::ZERO,
+            stop: Time::ZERO + Span::from_secs(self.seconds),
+            transfer: Transfer::Bulk,
+            from_stack: StackSpec::new(&self.profile, &self.cc),
+            to_stack: StackSpec::new(&self.profile, &self.cc),
+        }
+    }
+}
+
+fn measure(workload: &Workload) -> ExitCode {
+    let scenario = workload.scenario();
+    let before = user_seconds();
+    let result = match lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()) {
+        Ok(result) => result,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let seconds = user_seconds() - before;
+    let packets: u64 = result.flows.data_packets_delivered.iter().sum();
+    let goodputs = &result.flows.goodput_bps;
+    let retransmits: u64 = result.flows.retransmits.iter().sum();
+    println!(
+        "workload={} flows={} loss={} packets={packets} events={} cpu_s={seconds:.3} us_per_packet={:.3} events_per_packet={:.2} \
+         peak_rss_mb={:.1} retransmits={retransmits} sum_mbps={:.3} min_mbps={:.3} max_mbps={:.3} digest={:016x}",
+        workload.name,
+        workload.flows,
+        workload.loss,
+        result.events,
+        1e6 * seconds / packets as f64,
+        result.events as f64 / packets as f64,
+        peak_memory_mb(),
+        goodputs.iter().sum::<f64>() / 1e6,
+        goodputs.iter().copied().fold(f64::INFINITY, f64::min) / 1e6,
+        goodputs.iter().copied().fold(0.0, f64::max) / 1e6,
+        result.digest,
+    );
+    ExitCode::SUCCESS
+}
+
+/// User CPU time of this process, in seconds; wall time where the system does not tell.
+fn user_seconds() -> f64 {
+    let nanos = std::fs::read_to_string("/proc/self/schedstat").ok();
+    let nanos = nanos.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
+    nanos.map_or_else(wall_seconds, |nanos| nanos / 1e9)
+}
+
+#[allow(clippy::disallowed_methods)] // A benchmark is about real time.
+fn wall_seconds() -> f64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// The most memory that this process ever held, in MB; NaN where the system does not tell.
+fn peak_memory_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next().and_then(|number| number.parse::<f64>().ok()));
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1000.0)
+}
