@@ -5,13 +5,14 @@
 
 use lopsided_core::{Bytes, Packet, Time};
 use lopsided_queue::Room;
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Conveyor {
     room: Room,
-    /// As many as a power of two; `None` where no packet is.
-    packets: Vec<Option<Packet>>,
-    /// What is asked more often than the packets themselves stands close together.
+    /// Those on the line, then those that wait.
+    packets: VecDeque<Packet>,
+    /// The course of each; what is asked more often than the packets themselves stands close together. As many as a power of two.
     notes: Vec<Note>,
     /// Count of packets ever taken from the line; its place is this count's remainder by the ring's length, and so below.
     front: usize,
@@ -48,8 +49,7 @@ impl Note {
 
 impl Conveyor {
     pub(crate) fn new(room: Room) -> Conveyor {
-        let packets = std::iter::repeat_with(|| None).take(SMALLEST).collect();
-        Conveyor { room, packets, notes: vec![NOTHING; SMALLEST], front: 0, border: 0, end: 0 }
+        Conveyor { room, packets: VecDeque::new(), notes: vec![NOTHING; SMALLEST], front: 0, border: 0, end: 0 }
     }
 
     #[inline]
@@ -68,29 +68,35 @@ impl Conveyor {
         self.border < self.end
     }
 
-    /// A packet that is admitted joins those that wait.
+    /// A packet that is admitted joins those that wait, and this is its course.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet, note: Note) {
+    pub(crate) fn push(&mut self, packet: Packet, course: impl FnOnce(&Packet) -> Note) {
+        self.packets.push_back(packet);
+        // Only now, so that the packet is not carried about meanwhile.
+        let note = course(self.packets.back().expect("it was just put there"));
         if self.end - self.front == self.notes.len() {
             self.grow();
         }
         self.room.take(note.size());
         let place = self.place(self.end);
         self.notes[place] = note;
-        self.packets[place] = Some(packet);
         self.end += 1;
     }
 
     #[cold]
     fn grow(&mut self) {
         let (old, new) = (self.notes.len(), 2 * self.notes.len());
-        let mut packets: Vec<Option<Packet>> = std::iter::repeat_with(|| None).take(new).collect();
         let mut notes = vec![NOTHING; new];
         for count in self.front..self.end {
-            packets[count & (new - 1)] = self.packets[count & (old - 1)].take();
             notes[count & (new - 1)] = self.notes[count & (old - 1)];
         }
-        (self.packets, self.notes) = (packets, notes);
+        self.notes = notes;
+    }
+
+    /// Whether the next packet should have left the queue.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.border < self.end && self.notes[self.place(self.border)].departs <= now
     }
 
     /// The next packet leaves the queue, if its time has come.
@@ -107,7 +113,7 @@ impl Conveyor {
 
     /// The packet that left the queue last.
     pub(crate) fn last_departed(&self) -> Option<&Packet> {
-        self.packets[self.place(self.border.wrapping_sub(1))].as_ref()
+        self.packets.get(self.border - self.front - 1)
     }
 
     /// When the next packet arrives, whether it is on the line yet or not.
@@ -125,7 +131,7 @@ impl Conveyor {
             return None;
         }
         self.front += 1;
-        self.packets[place].take().map(|packet| (packet, note.size()))
+        self.packets.pop_front().map(|packet| (packet, note.size()))
     }
 
     /// Sizes of the packets that wait.

@@ -66,16 +66,19 @@ impl Gate {
     /// the queue, and when its last bit has left the line.
     #[inline]
     pub(crate) fn promise(&mut self, now: Time, behind_others: bool, wire: Bytes) -> (Time, Time) {
-        let start = match self {
-            Gate::Open => return (now, now),
-            Gate::Serializer(line) => line.free_at().max(now),
+        match self {
+            Gate::Open => (now, now),
+            Gate::Serializer(line) => {
+                let start = line.free_at().max(now);
+                (start, line.send(start, wire))
+            }
             Gate::Bucket(bucket) => {
                 if !behind_others {
                     bucket.rest_until(now);
                 }
-                bucket.ready(wire).max(now)
+                let start = bucket.ready(wire).max(now);
+                (start, bucket.send(start, wire))
             }
-        };
-        (start, self.send(start, wire))
+        }
     }
 }

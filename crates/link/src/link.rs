@@ -162,24 +162,10 @@ impl Link {
     /// Lets go what should have left by now.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
-        match &mut self.carrier {
-            Carrier::Conveyor(conveyor) => {
-                while let Some(note) = conveyor.depart(cx.now()) {
-                    self.queue.left(note.departs, note.entered, note.size());
-                    self.wire_bytes += note.wire();
-                    self.sending_until = note.arrives - self.line.delay;
-                    let (backlog, conveyor) = (self.queue.backlog(), &*conveyor);
-                    cx.at(note.departs).record_queue(|| {
-                        let packet = conveyor.last_departed().expect("it has not arrived before it departed");
-                        dequeued(packet, backlog, note.departs, note.entered)
-                    });
-                }
-            }
-            Carrier::Apart(_) => {
-                while let Some(departs) = self.departure_due(cx.now()) {
-                    self.depart(&mut cx.at(departs));
-                }
-            }
+        match &self.carrier {
+            Carrier::Conveyor(conveyor) if conveyor.is_due(cx.now()) => self.pass_border(cx),
+            Carrier::Conveyor(_) => {}
+            Carrier::Apart(_) => self.depart_due(cx),
         }
     }
 }
@@ -191,26 +177,48 @@ impl Link {
         let Carrier::Conveyor(conveyor) = &mut self.carrier else { unreachable!("asked of a conveyor only") };
         let now = cx.now();
         if !conveyor.admits(size) {
-            self.queue.offered(now, size, self.queue.backlog());
-            cx.discard(packet, DropReason::QueueFull);
-            return;
+            return self.refuse(packet, size, cx);
         }
         let wire = self.line.framing.wire_size(size);
         let (departs, sent) = self.line.gate.promise(now, conveyor.is_waiting(), wire);
         let arrives = sent + self.line.delay;
         self.queue.entered(now, size);
         let Backlog { packets, bytes } = self.queue.backlog();
-        cx.record_queue(|| Event::Enqueued { packet: &packet, backlog_packets: packets, backlog_bytes: bytes });
-        let (size, wire) = (size.get() as u32, wire.get() as u32);
-        conveyor.push(packet, Note { entered: now, departs, arrives, size, wire });
+        conveyor.push(packet, |packet| {
+            cx.record_queue(|| Event::Enqueued { packet, backlog_packets: packets, backlog_bytes: bytes });
+            Note { entered: now, departs, arrives, size: size.get() as u32, wire: wire.get() as u32 }
+        });
         if departs <= now {
             self.catch_up(cx);
         }
+    }
+
+    /// Accounts for what was promised to have left the queue by now.
+    fn pass_border(&mut self, cx: &mut Cx<'_>) {
+        let Carrier::Conveyor(conveyor) = &mut self.carrier else { unreachable!("asked of a conveyor only") };
+        while let Some(note) = conveyor.depart(cx.now()) {
+            self.queue.left(note.departs, note.entered, note.size());
+            self.wire_bytes += note.wire();
+            self.sending_until = note.arrives - self.line.delay;
+            let (backlog, conveyor) = (self.queue.backlog(), &*conveyor);
+            cx.at(note.departs).record_queue(|| {
+                let packet = conveyor.last_departed().expect("it has not arrived before it departed");
+                dequeued(packet, backlog, note.departs, note.entered)
+            });
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
+        self.queue.offered(cx.now(), size, self.queue.backlog());
+        cx.discard(packet, DropReason::QueueFull);
     }
 }
 
 /// The way of a packet through a queue of any kind.
 impl Link {
+    #[inline(never)]
     fn enqueue(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
         let Carrier::Apart(apart) = &mut self.carrier else { unreachable!("asked of a queue apart only") };
         let now = cx.now();
@@ -224,9 +232,21 @@ impl Link {
         self.catch_up(cx);
     }
 
-    fn departure_due(&self, now: Time) -> Option<Time> {
-        let Carrier::Apart(apart) = &self.carrier else { unreachable!("asked of a queue apart only") };
-        (apart.next_departure <= now).then_some(apart.next_departure)
+    #[inline(never)]
+    fn depart_due(&mut self, cx: &mut Cx<'_>) {
+        while let Carrier::Apart(Apart { next_departure, .. }) = self.carrier
+            && next_departure <= cx.now()
+        {
+            self.depart(&mut cx.at(next_departure));
+        }
+    }
+
+    #[inline(never)]
+    fn take_arrived(&mut self, now: Time) -> Option<(Port, Packet)> {
+        let Carrier::Apart(apart) = &mut self.carrier else { unreachable!("asked of a queue apart only") };
+        let packet = apart.take_arrived(now)?;
+        self.delivered.add(packet.size());
+        Some((Port(0), packet))
     }
 
     /// A departure is due now.
@@ -285,19 +305,14 @@ impl Node for Link {
 
     #[inline]
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let packet = match &mut self.carrier {
+        match &mut self.carrier {
             Carrier::Conveyor(conveyor) => {
                 let (packet, size) = conveyor.take_arrived(cx.now())?;
                 self.delivered.add(size);
-                packet
+                Some((Port(0), packet))
             }
-            Carrier::Apart(apart) => {
-                let packet = apart.take_arrived(cx.now())?;
-                self.delivered.add(packet.size());
-                packet
-            }
-        };
-        Some((Port(0), packet))
+            Carrier::Apart(_) => self.take_arrived(cx.now()),
+        }
     }
 
     #[inline]
