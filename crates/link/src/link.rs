@@ -160,7 +160,7 @@ impl Link {
     }
 
     /// Lets go what should have left by now.
-    #[inline]
+    #[inline(always)]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         match &self.carrier {
             Carrier::Conveyor(conveyor) if conveyor.is_due(cx.now()) => self.pass_border(cx),
@@ -194,6 +194,7 @@ impl Link {
     }
 
     /// Accounts for what was promised to have left the queue by now.
+    #[inline(never)]
     fn pass_border(&mut self, cx: &mut Cx<'_>) {
         let Carrier::Conveyor(conveyor) = &mut self.carrier else { unreachable!("asked of a conveyor only") };
         while let Some(note) = conveyor.depart(cx.now()) {
