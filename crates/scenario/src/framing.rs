@@ -7,53 +7,51 @@ use lopsided_core::Bytes;
 pub(crate) const KINDS: &[&str] = &[
     "none",
     "ethernet",
-    "ethernet-fcs",
     "ethernet-wire",
     "pppoe",
-    "atm",
     "ipoa-vcmux",
     "ipoa-llcsnap",
-    "pppoa-vcmux",
-    "pppoa-llc",
     "bridged-vcmux",
     "bridged-llcsnap",
+    "pppoa-vcmux",
+    "pppoa-llc",
     "pppoe-vcmux",
     "pppoe-llcsnap",
-    "ptm",
     "bridged-ptm",
     "pppoe-ptm",
 ];
 
-/// Octets added to an IP packet, and the cells it is cut into.
-const TABLE: &[(u64, Cells)] = &[
-    (0, Cells::None),
+/// Octets added to an IP packet, the smallest frame, and the cells it is cut into.
+const TABLE: &[(u64, u64, Cells)] = &[
+    (0, 0, Cells::None),
     // The header alone, which is what Linux's qdiscs count.
-    (14, Cells::None),
-    (18, Cells::None),
-    // With preamble (8) and the gap between frames (12).
-    (38, Cells::None),
-    // PPP and PPPoE (8) in an Ethernet header.
-    (22, Cells::None),
-    // The AAL5 trailer alone.
-    (8, Cells::Atm),
-    (8, Cells::Atm),
-    (16, Cells::Atm),
-    (10, Cells::Atm),
-    (14, Cells::Atm),
-    (24, Cells::Atm),
-    (32, Cells::Atm),
-    (32, Cells::Atm),
-    (40, Cells::Atm),
-    (22, Cells::Ptm),
-    (22, Cells::Ptm),
-    (30, Cells::Ptm),
+    (14, 0, Cells::None),
+    // Preamble (8), header (14), padding to 64, check sequence (4) and the gap between frames (12).
+    (38, 84, Cells::None),
+    // PPP and PPPoE (8) after an Ethernet header.
+    (22, 0, Cells::None),
+    (8, 0, Cells::Atm),
+    (16, 0, Cells::Atm),
+    (24, 0, Cells::Atm),
+    (32, 0, Cells::Atm),
+    (10, 0, Cells::Atm),
+    (14, 0, Cells::Atm),
+    (32, 0, Cells::Atm),
+    (40, 0, Cells::Atm),
+    (22, 0, Cells::Ptm),
+    (30, 0, Cells::Ptm),
 ];
 
-/// The framing of a name in [`KINDS`].
-pub(crate) fn by_name(name: &str) -> Option<FramingSpec> {
-    let index = KINDS.iter().position(|kind| *kind == name)?;
-    let (overhead, cells) = *TABLE.get(index)?;
-    Some(FramingSpec { overhead: Bytes::new(overhead), cells })
+impl FramingSpec {
+    /// The names of framings.
+    pub const KINDS: &[&str] = KINDS;
+
+    /// The framing of that name.
+    pub fn named(name: &str) -> Option<FramingSpec> {
+        let index = KINDS.iter().position(|kind| *kind == name)?;
+        let (overhead, minimum, cells) = *TABLE.get(index)?;
+        Some(FramingSpec { overhead: Bytes::new(overhead), minimum: Bytes::new(minimum), cells })
+    }
 }
 
 impl Cells {

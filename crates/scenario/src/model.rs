@@ -35,11 +35,13 @@ pub struct DirSpec {
     pub loss: LossSpec,
 }
 
-/// How many octets a packet takes on the wire: `overhead` is added, then the sum is cut into cells.
+/// How many octets a packet takes on the wire: `overhead` is added, a short frame padded, and the whole cut into cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramingSpec {
     /// Octets added to every IP packet: headers, trailers, preamble.
     pub overhead: Bytes,
+    /// The smallest frame, overhead included.
+    pub minimum: Bytes,
     pub cells: Cells,
 }
 
@@ -93,9 +95,9 @@ pub enum DropEnd {
 /// A token bucket in place of a serializer: credit comes at the direction's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShaperSpec {
-    /// Bucket depth (Bc), in octets on the wire. With an `interval` it may be smaller than a packet.
+    /// Bucket depth (Bc), in octets on the wire, at least a lump. With an `interval` it may be smaller than a packet.
     pub burst: Bytes,
-    /// Credit comes in lumps of `burst` every interval (Tc); `None`: continuously.
+    /// Credit comes in lumps of rate x interval, every interval (Tc); `None`: continuously.
     pub interval: Option<Span>,
     /// The physical rate at which a burst leaves; `None`: at once.
     pub line_rate: Option<BitRate>,

@@ -70,7 +70,7 @@ impl Axes {
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
-        let axes = if report.is_clean() { read_axes(&tree, &mut report) } else { Axes::default() };
+        let axes = if report.count() == 0 { read_axes(&tree, &mut report) } else { Axes::default() };
         report.finish().map_or(Ok(axes), Err)
     }
 

@@ -2,12 +2,14 @@
 
 use super::read::{Layers, read, require};
 use crate::error::Report;
-use crate::framing;
 use crate::model::{Cells, DirSpec, DropEnd, FramingSpec, Gilbert, LossSpec, QueueLimit, QueueSpec, ShaperSpec};
 use crate::tree::{Node, Value};
 use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+
+/// Beyond this a bucket shapes nothing, and its credit would no longer fit 64 bits.
+const DEEPEST_BUCKET: Bytes = Bytes::new(1 << 30);
 
 /// What a link's keys default to, which depends on where the link stands.
 #[derive(Clone, Copy, Debug)]
@@ -107,27 +109,24 @@ fn resolve_framing(layers: &Layers<'_>, report: &mut Report<'_>) -> FramingSpec 
         let help = "a kind already says which cells it uses".to_owned();
         report.problem(deciding.place_of("cells"), layers.path(), "`kind` and `cells` exclude each other", Some(help));
     }
-    let kind = read(&deciding, "kind", |node| value::choice(node, "framing", framing::KINDS), report);
+    let kind = read(&deciding, "kind", |node| value::choice(node, "framing", FramingSpec::KINDS), report);
     let cells = read(&deciding, "cells", |node| value::choice(node, "cells", &["none", "atm", "ptm"]), report);
-    let base = kind.and_then(framing::by_name).unwrap_or(FramingSpec {
-        overhead: Bytes::ZERO,
-        cells: match cells {
-            Some("atm") => Cells::Atm,
-            Some("ptm") => Cells::Ptm,
-            _ => Cells::None,
-        },
-    });
+    let cells = match cells {
+        Some("atm") => Cells::Atm,
+        Some("ptm") => Cells::Ptm,
+        _ => Cells::None,
+    };
+    let plain = FramingSpec { overhead: Bytes::ZERO, minimum: Bytes::ZERO, cells };
+    let base = kind.and_then(FramingSpec::named).unwrap_or(plain);
     let extra = read(layers, "overhead", overhead, report).unwrap_or(Bytes::ZERO);
-    FramingSpec { overhead: base.overhead + extra, ..base }
+    let minimum = read(layers, "minimum", overhead, report).unwrap_or(base.minimum);
+    FramingSpec { overhead: base.overhead + extra, minimum, ..base }
 }
 
 fn overhead(node: &Node) -> Result<Bytes, UnitError> {
     let size = value::size(node)?;
     if size > Bytes::new(10_000) {
-        return Err(UnitError::new(format!(
-            "{} of overhead on each packet is more than any line adds",
-            format_size(size)
-        )));
+        return Err(UnitError::new(format!("{} with each packet is more than any line adds", format_size(size))));
     }
     Ok(size)
 }
@@ -207,28 +206,26 @@ fn resolve_shaper(layers: &Layers<'_>, rate: Option<BitRate>, report: &mut Repor
             Some(help),
         );
     }
-    let lump = interval.map(|interval| rate.bytes_in(interval));
-    if !layers.has("burst") && lump.is_none() {
+    // Rounded up: a bucket must hold a whole lump.
+    let lump = interval.map(|interval| {
+        let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
+        Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))
+    });
+    if lump.is_none() {
         require(layers, "burst", "\"1600 B\"", report);
     }
-    let burst = read(layers, "burst", positive_size, report).or(lump).filter(|burst| *burst > Bytes::ZERO);
-    if let (Some(burst), Some(lump)) = (burst, lump)
-        && burst.get().abs_diff(lump.get()) > 1
-    {
+    let burst = read(layers, "burst", positive_size, report).or(lump)?;
+    if let Some(lump) = lump.filter(|lump| burst < *lump) {
         let message =
-            format!("{} each interval is not the rate: that would be {}", format_size(burst), format_size(lump));
+            format!("a bucket of {} cannot hold what comes in one interval: {}", format_size(burst), format_size(lump));
         let help = "leave `burst` out: with an interval it follows from the rate".to_owned();
         report.problem(layers.place_of("burst"), layers.path(), message, Some(help));
     }
-    if lump == Some(Bytes::ZERO) {
-        report.problem(
-            layers.place_of("interval"),
-            layers.path(),
-            "the rate gives not even one byte in this interval",
-            None,
-        );
+    if burst > DEEPEST_BUCKET {
+        let message = format!("a bucket of {} is deeper than the 1 GiB that is allowed", format_size(burst));
+        report.problem(layers.place_of("burst"), layers.path(), message, None);
     }
-    Some(ShaperSpec { burst: burst?, interval, line_rate })
+    Some(ShaperSpec { burst, interval, line_rate })
 }
 
 fn resolve_loss(layers: &Layers<'_>, report: &mut Report<'_>) -> LossSpec {

@@ -139,6 +139,7 @@ static FRAMING: TableShape = TableShape {
             "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
         ),
         value("overhead", Kind::Size, "0 B", "Octets per packet: beyond the kind's where one is named."),
+        value("minimum", Kind::Size, "0 B", "The smallest frame, overhead included; shorter ones are padded."),
         value(
             "cells",
             Kind::Choice(&["none", "atm", "ptm"]),
@@ -194,13 +195,13 @@ static SHAPER: TableShape = TableShape {
             "burst",
             Kind::Size,
             "",
-            "Bucket depth (Bc), in octets on the wire. With an interval it defaults to rate x interval, and then may be less than a packet.",
+            "Bucket depth (Bc), in octets on the wire. With an interval it defaults to rate x interval, which may be less than a packet.",
         ),
         value(
             "interval",
             Kind::Span,
             "",
-            "Credit comes in lumps of `burst` this often (Tc); without it, continuously.",
+            "Credit comes in lumps of rate x interval this often (Tc); without it, continuously.",
         ),
         value("line_rate", Kind::Rate, "unlimited", "The physical rate at which a burst leaves."),
     ],

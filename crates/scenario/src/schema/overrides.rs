@@ -33,7 +33,13 @@ pub(crate) fn apply(
         let place = segments[0].1;
         segments.splice(0..1, ["topology", "link", "link"].map(|part| (part.to_owned(), place)));
     }
-    set_in_table(root, &FILE, "", &segments, &node, report);
+    let problems = report.count();
+    let mut changed = root.clone();
+    set_in_table(&mut changed, &FILE, "", &segments, &node, report);
+    // A key that leads nowhere leaves no empty tables behind, of which more would be said.
+    if report.count() == problems {
+        *root = changed;
+    }
 }
 
 fn set_in_table(

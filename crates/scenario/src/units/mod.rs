@@ -98,6 +98,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     };
     match whole(text, number, factor, RATE)? {
         0 => Err(UnitError::new(format!("{} is no rate: nothing would ever pass", quote(text)))),
+        MOST_RATE.. => Err(UnitError::new(format!("{} is beyond any line: at most 10 Tbit/s", quote(text)))),
         bps => Ok(BitRate::from_bps(bps)),
     }
 }
@@ -153,6 +154,9 @@ pub fn parse_buffer(text: &str) -> Result<Buffer, UnitError> {
         Err(error) => Err(error),
     }
 }
+
+/// Just above 10 Tbit/s. Below it no sum of bits and nanoseconds overflows.
+const MOST_RATE: u64 = 10_000_000_000_001;
 
 /// Runs have far fewer packets than the inverse of this.
 const LEAST_PROBABILITY: f64 = 1e-12;

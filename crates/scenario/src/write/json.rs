@@ -121,6 +121,7 @@ fn link(graph: &Graph, link: &LinkSpec) -> Json {
 fn direction(dir: &DirSpec) -> Json {
     let framing = Json::object([
         ("overhead_bytes", bytes(dir.framing.overhead)),
+        ("minimum_bytes", bytes(dir.framing.minimum)),
         ("cells", Json::text(dir.framing.cells.name())),
     ]);
     let shaper = optional(dir.shaper, |shaper| {

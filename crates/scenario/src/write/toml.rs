@@ -92,8 +92,11 @@ fn link(graph: &Graph, link: &LinkSpec) -> Inline {
 }
 
 fn direction(dir: &DirSpec) -> Inline {
-    let framing =
-        Inline::default().put("overhead", size(dir.framing.overhead)).text("cells", dir.framing.cells.name()).braces();
+    let framing = Inline::default()
+        .put("overhead", size(dir.framing.overhead))
+        .put("minimum", size(dir.framing.minimum))
+        .text("cells", dir.framing.cells.name())
+        .braces();
     Inline::default()
         .put("rate", rate(dir.rate))
         .span("delay", dir.delay)

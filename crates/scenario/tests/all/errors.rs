@@ -1,0 +1,279 @@
+//! Messages as people read them.
+
+use super::{BASE, good, messages, parse, with};
+use lopsided_scenario::Scenario;
+
+#[test]
+fn all_errors_of_a_file_come_together_each_with_its_line() {
+    let text = r#"[scenario]
+duration = "4 min"
+
+[link]
+rtt = "20"
+
+[link.down]
+rate = 2.4
+qeue = "50 packets"
+
+[link.up]
+rate = "196 kbit/s"
+queue = "50 kb"
+
+[[flow]]
+direction = "dwn"
+"#;
+    let expected = r#"error: `20` has no unit
+  --> adsl.toml:5:7
+  |
+5 | rtt = "20"
+  |       ^^^^
+  = help: did you mean `20 ms` or `20 s`? (a time is in ns, us, ms, s, min or h)
+
+error: `2.4` has no unit
+  --> adsl.toml:8:8
+  |
+8 | rate = 2.4
+  |        ^^^
+  = help: did you mean `2.4 Mbit/s` or `2.4 kbit/s`? (a rate is in bit/s, kbit/s, Mbit/s or Gbit/s)
+
+error: unknown key `qeue` in [link.down]
+  --> adsl.toml:9:1
+  |
+9 | qeue = "50 packets"
+  | ^^^^
+  = help: did you mean `queue`?
+
+error: unknown unit `kb` of a queue limit in `50 kb`
+   --> adsl.toml:13:9
+   |
+13 | queue = "50 kb"
+   |         ^^^^^^^
+   = help: did you mean `50 kB` (1000 bytes each) or `50 kbit` (a rate would be kbit/s)?
+
+error: unknown direction `dwn`
+   --> adsl.toml:16:13
+   |
+16 | direction = "dwn"
+   |             ^^^^^
+   = help: did you mean `down`? (known: `down`, `up`)
+
+5 errors"#;
+    let errors = Scenario::parse(text, "adsl.toml", &[]).expect_err("five mistakes");
+    assert_eq!(errors.to_string(), expected);
+    let problem = &errors.problems[2];
+    assert_eq!((problem.line, problem.column, problem.key.as_str()), (9, 1, "link.down.qeue"));
+}
+
+#[test]
+fn an_override_is_pointed_at_in_its_own_text() {
+    let errors =
+        with(&[("link.up.qeue.limit", "15 packets"), ("link.up.queue.limit", "15k")]).expect_err("two mistakes");
+    let expected = r#"error: unknown key `qeue` in [link.up]
+ --> override
+ |
+ | link.up.qeue.limit=15 packets
+ |         ^^^^
+ = help: did you mean `queue`?
+
+error: unknown unit `k` of a queue limit in `15k`
+ --> override
+ |
+ | link.up.queue.limit=15k
+ |                     ^^^
+ = help: did you mean `15 kB` (1000 bytes each) or `15 KiB` (1024 bytes each)?
+
+2 errors"#;
+    assert_eq!(errors.to_string(), expected);
+}
+
+#[test]
+fn toml_mistakes_are_explained() {
+    let errors = parse("[scenario]\nduration = 60 s\n").expect_err("no quotes");
+    let problem = &errors.problems[0];
+    assert_eq!(problem.line, 2);
+    assert_eq!(problem.help.as_deref(), Some("values with units stand in quotes: duration = \"60 s\""));
+    let errors = parse("[scenario\nduration = \"60 s\"").expect_err("no bracket");
+    assert!(errors.problems[0].message.starts_with("this is not TOML"), "{errors}");
+}
+
+#[test]
+fn what_is_missing_is_said_with_an_example() {
+    let errors = parse("").expect_err("nothing there").to_string();
+    for part in [
+        "[scenario] is missing",
+        "begin with [scenario] and duration = \"60 s\"",
+        "the network is missing: there is neither [link] nor [topology]",
+        "there is no flow: nothing would happen",
+    ] {
+        assert!(errors.contains(part), "{part} is not in\n{errors}");
+    }
+    assert_eq!(messages(&BASE.replace("duration = \"60 s\"", "seed = 3")), ["`duration` is missing in [scenario]"]);
+    assert_eq!(messages(&BASE.replace("rtt = \"20 ms\"", "")), ["`rtt` is missing in [link]"]);
+    assert_eq!(
+        messages(&BASE.replace("up.rate = \"196 kbit/s\"", "")),
+        ["`rate` is missing for direction up of [link]"]
+    );
+    assert_eq!(messages(&BASE.replace("direction = \"down\"", "")), ["the flow does not say who sends to whom"]);
+}
+
+/// A mistake made in one line, and the one message it must give.
+#[test]
+fn impossible_values_are_refused() {
+    let cases = [
+        ("link.down.rate", "0 Mbit/s", "`0 Mbit/s` is no rate: nothing would ever pass"),
+        ("link.down.loss", "1.5", "a probability cannot exceed 1: `1.5`"),
+        ("link.down.loss", "-0.1", "a probability cannot be negative: `-0.1`"),
+        ("link.delay", "5 ms", "a delay contradicts the link's rtt"),
+        ("link.down.delay", "5 ms", "a delay contradicts the link's rtt"),
+        ("link.rtt", "-20 ms", "a time cannot be negative: `-20 ms`"),
+        ("link.up.queue.limit", "0", "`0 packets` is no queue limit: no packet could ever wait"),
+        (
+            "link.down.queue.limit",
+            "900 B",
+            "the down queue of link `link` holds 900 B: less than one packet of flow `flow1` (1500 B)",
+        ),
+        (
+            "link.down.queue",
+            "{ limit = { bins = 2, size = \"512 B\" } }",
+            "the down queue of link `link` holds 1024 B: less than one packet of flow `flow1` (1500 B)",
+        ),
+        ("link.down.queue.limit.size", "512 B", "`size` needs `bins`"),
+        ("link.down.queue.kind", "red", "unknown queue `red`"),
+        (
+            "link.down.shaper",
+            "{ interval = \"4 ms\", burst = \"100 B\" }",
+            "a bucket of 100 B cannot hold what comes in one interval: 1200 B",
+        ),
+        (
+            "link.down.shaper",
+            "{ burst = \"1600 B\", line_rate = \"1 Mbit/s\" }",
+            "the line_rate is below the shaper's rate",
+        ),
+        ("link.down.shaper", "{ line_rate = \"100 Mbit/s\" }", "`burst` is missing in [link.down.shaper]"),
+        ("link.down.loss.outages", "[[\"2 s\", \"1 s\"]]", "an outage must end after it begins"),
+        (
+            "link.down.loss.outages",
+            "[[\"2 s\", \"4 s\"], [\"3 s\", \"5 s\"]]",
+            "this outage begins before another ends",
+        ),
+        ("link.down.loss.packets", "[0]", "packets are counted from 1"),
+        ("link.down.framing", "atm", "unknown framing `atm`"),
+        ("scenario.duration", "0 s", "a run of no length shows nothing"),
+        ("scenario.duration", "1000 h", "sampling this often would make 108 million rows of flows and queues"),
+        ("scenario.seed", "-1", "a count cannot be negative: `-1`"),
+        ("scenario.seed", "1.5", "`1.5` is not a whole number"),
+        ("flow.1.start", "60 s", "the flow starts at 60 s, and the run ends at 60 s"),
+        ("flow.1.count", "0", "this must be at least 1"),
+        ("flow.1.count", "1000000", "these are more than the 100000 flows that are allowed"),
+        ("flow.1.transfer", "0 B", "a transfer of nothing"),
+        ("flow.1.transfer", "bulky", "unknown transfer `bulky`"),
+        ("flow.1.transfer", "{ repeat = 3 }", "`repeat` needs a size: bulk never ends"),
+        ("flow.1.transfer", "{ on = \"1 s\" }", "`off` is missing in [flow.1.transfer]"),
+        ("flow.1.transfer", "{ udp = \"64 kbit/s\", repeat = 2 }", "`repeat` does not go with a transfer by udp"),
+        (
+            "flow.1.transfer",
+            "{ udp = \"64 kbit/s\", size = \"20 B\" }",
+            "a UDP packet has 28 B to 65535 B, its headers counted",
+        ),
+        ("flow.1.from", "server", "`from` and `direction` exclude each other"),
+        ("flow.1.cc", "cubik", "unknown congestion control `cubik`"),
+        ("stack.profile", "linux", "unknown profile `linux`"),
+        ("stack.mss", "20 B", "an mss of 20 B is out of range: 64 B to 65495 B"),
+        ("stack", "{ mss = \"1460 B\", mtu = \"1500 B\" }", "`mss` and `mtu` exclude each other"),
+        ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
+        ("stack.delayed_ack", "{ mode = \"off\", segments = 2 }", "`segments` means nothing with delayed ACKs off"),
+        ("stack.sack", "yes", "true or false is wanted, and this is a text"),
+        ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
+        ("record.interval", "fast", "`fast` has no number to be a time"),
+        ("link", "5", "`link` must be a table, and this is a number"),
+        (
+            "flow",
+            "{ direction = \"down\" }",
+            "`flow` must be a list of tables: write [[flow]] with two brackets, and this is a table",
+        ),
+    ];
+    for (key, value, message) in cases {
+        let errors = with(&[(key, value)]).expect_err(key);
+        let shown = errors.to_string();
+        assert!(errors.problems.iter().any(|problem| problem.message == message), "{key}={value} gives\n{shown}");
+    }
+}
+
+#[test]
+fn a_flow_that_stops_before_it_starts_is_refused() {
+    let text = format!("{BASE}start = \"5 s\"\nstop = \"4 s\"\n");
+    assert_eq!(messages(&text), ["the flow stops at 4 s and would start at 5 s"]);
+    let text = format!("{BASE}count = 10\nstart_spacing = \"10 s\"\n");
+    assert_eq!(messages(&text), ["the last copy starts at 90 s, and the run ends at 60 s"]);
+}
+
+#[test]
+fn hosts_must_exist_and_be_reachable() {
+    let topology = "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\", \"c\"]\nrouters = [\"r\"]\n\
+        [[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+        [[topology.link]]\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\n";
+    assert_eq!(messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"x\"\n")), ["there is no host `x`"]);
+    assert_eq!(
+        messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"a\"\n")),
+        ["the flow goes from `a` to itself"]
+    );
+    assert_eq!(
+        messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"r\"\n")),
+        ["`r` is a router: it neither sends nor receives"]
+    );
+    // Hosts do not forward: b joins a and c and yet is no way between them.
+    assert_eq!(
+        messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"c\"\n")),
+        ["there is no way from `a` to `c`"]
+    );
+    assert_eq!(
+        messages(&format!("{topology}[[flow]]\ndirection = \"down\"\n")),
+        ["only [link] and a dumbbell have directions for flows"]
+    );
+    let twice = format!(
+        "{topology}[[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[[flow]]\nfrom=\"a\"\nto=\"b\"\n"
+    );
+    assert_eq!(messages(&twice), ["there is another link `a-b`"]);
+}
+
+#[test]
+fn a_key_in_the_wrong_table_is_told_its_home() {
+    let errors = parse(&format!("{BASE}[record]\nduration = \"5 s\"\n")).expect_err("a key out of place");
+    assert_eq!(errors.problems[0].help.as_deref(), Some("`duration` belongs in [scenario]"));
+}
+
+#[test]
+fn one_mistake_in_common_settings_is_reported_once() {
+    let text = format!("{BASE}count = 50\n[stack]\nmin_rto = \"200\"\n");
+    assert_eq!(messages(&text), ["`200` has no unit"]);
+}
+
+#[test]
+fn long_lines_and_control_characters_are_shown_safely() {
+    let text = format!("{BASE}name = \"{}\u{202e}\"\n", "x".repeat(5_000));
+    let shown = parse(&text).expect_err("no such name").to_string();
+    assert!(shown.len() < 1_000 && !shown.contains('\u{202e}'), "{shown}");
+    let text = format!("x = {}\"\t\u{7f}\"", " ".repeat(100_000));
+    assert!(parse(&text).expect_err("no scenario").to_string().lines().all(|line| line.len() < 300));
+}
+
+#[test]
+fn hostile_files_are_refused_quickly() {
+    let brackets = "[".repeat(10_000_000);
+    assert!(parse(&brackets).is_err());
+    let nested = format!("x = {}", "[".repeat(100_000));
+    assert!(parse(&nested).is_err());
+    let inline = format!("x = {}", "{a=".repeat(100_000));
+    assert!(parse(&inline).is_err());
+    let many: String = (0..50_000).map(|number| format!("key{number} = 1\n")).collect();
+    assert!(parse(&many).expect_err("unknown keys").problems.len() <= 200);
+    assert!(parse("\u{0}\u{1}\u{2}").is_err());
+    assert!(parse("\u{feff}").is_err());
+}
+
+#[test]
+fn windows_line_ends_do_not_matter() {
+    assert_eq!(good(BASE), good(&BASE.replace('\n', "\r\n")));
+    let errors = parse(&BASE.replace('\n', "\r\n").replace("rtt", "rrt")).expect_err("a typing error");
+    assert_eq!((errors.problems[0].line, errors.problems[0].excerpt.as_str()), (4, "rrt = \"20 ms\""));
+}

@@ -1,0 +1,37 @@
+//! The scenario crate as its users see it.
+
+mod errors;
+mod examples;
+mod names;
+mod overrides;
+mod resolve;
+mod round_trip;
+mod schema;
+mod sweep;
+
+use lopsided_scenario::{Errors, Scenario};
+
+/// A small valid scenario, to be added to.
+const BASE: &str = "[scenario]\nduration = \"60 s\"\n[link]\nrtt = \"20 ms\"\ndown.rate = \"2.4 Mbit/s\"\nup.rate = \"196 kbit/s\"\n[[flow]]\ndirection = \"down\"\n";
+
+fn parse(text: &str) -> Result<Scenario, Errors> {
+    Scenario::parse(text, "test.toml", &[])
+}
+
+/// The scenario of a text that must be right.
+#[track_caller]
+fn good(text: &str) -> Scenario {
+    parse(text).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The messages of a text that must be wrong.
+#[track_caller]
+fn messages(text: &str) -> Vec<String> {
+    parse(text).expect_err("this must be refused").problems.into_iter().map(|problem| problem.message).collect()
+}
+
+fn with(overrides: &[(&str, &str)]) -> Result<Scenario, Errors> {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(BASE, "test.toml", &overrides)
+}

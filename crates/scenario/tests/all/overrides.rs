@@ -1,0 +1,91 @@
+//! Overrides reach every part of a scenario.
+
+use super::{BASE, good, with};
+use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_scenario::{DropEnd, QueueLimit, QueueSpec, Scenario, Transfer, Window};
+
+#[track_caller]
+fn changed(key: &str, value: &str) -> Scenario {
+    with(&[(key, value)]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn keys_that_the_file_has_and_keys_that_it_has_not() {
+    assert_eq!(changed("link.up.rate", "1 Mbit/s").graph.links[0].up.rate, Some(BitRate::from_bps(1_000_000)));
+    assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    // A bare number of a queue limit counts packets, in an override only.
+    assert_eq!(changed("link.up.queue.limit", "15").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    assert_eq!(changed("scenario.seed", "7").seed, 7);
+    assert_eq!(changed("scenario.title", "42").title.as_deref(), Some("42"));
+    assert_eq!(changed("stack.sack", "false").flows[0].from_stack.sack, Some(false));
+    assert_eq!(changed("record.interval", "false").record.interval, None);
+    assert_eq!(changed("link.down.loss.random", "1 %").graph.links[0].down.loss.random, 0.01);
+    assert_eq!(changed("link.down.loss.packets", "[3, 1, 3]").graph.links[0].down.loss.packets, [1, 3]);
+}
+
+#[test]
+fn flows_and_hosts_are_named_or_counted() {
+    let size = Transfer::Bytes { size: Bytes::new(10_000_000), repeat: Some(1), pause: Span::ZERO };
+    for key in
+        ["flow.flow1.transfer", "flow.1.transfer", "flow.*.transfer", "flow.1.transfer.size", "flow.\"flow1\".transfer"]
+    {
+        assert_eq!(changed(key, "10 MB").flows[0].transfer, size, "{key}");
+    }
+    let scenario = changed("host.server.stack.initial_window", "3 segments");
+    assert_eq!(scenario.flows[0].from_stack.initial_window, Some(Window::Segments(3)));
+    assert_eq!(scenario.flows[0].to_stack.initial_window, None);
+}
+
+#[test]
+fn a_shorthand_is_opened_and_keeps_its_value() {
+    let text = BASE.replace("up.rate", "up.queue = \"15 packets\"\nup.rate");
+    let overrides = [("link.up.queue.drop".to_owned(), "front".to_owned())];
+    let scenario = Scenario::parse(&text, "test.toml", &overrides).expect("it is valid");
+    assert_eq!(
+        scenario.graph.links[0].up.queue,
+        QueueSpec::Fifo { limit: QueueLimit::Packets(15), drop: DropEnd::Front }
+    );
+}
+
+#[test]
+fn later_overrides_win() {
+    let scenario = with(&[("scenario.seed", "2"), ("scenario.seed", "3")]).expect("it is valid");
+    assert_eq!(scenario.seed, 3);
+}
+
+#[test]
+fn a_resolved_file_takes_the_overrides_of_its_shorthand() {
+    let resolved = good(BASE).to_toml();
+    let overrides = [("link.up.queue.limit".to_owned(), "15".to_owned())];
+    let scenario = Scenario::parse(&resolved, "resolved.toml", &overrides).expect("it is valid");
+    assert_eq!(scenario.graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+}
+
+#[test]
+fn keys_that_lead_nowhere_are_refused() {
+    let cases = [
+        ("", "the key `` has an empty part"),
+        ("link..up", "the key `link..up` has an empty part"),
+        ("link.\"up", "the quote in the key `link.\"up` is not closed"),
+        ("link.up.rate.x", "`link.up.rate` is a single value: it has no `x`"),
+        ("flow.download.cc", "there is no flow `download`"),
+        ("flow.2.cc", "there is no flow `2`"),
+        ("flow.1", "`flow.1` is a table: say which of its keys"),
+        ("host.server", "`host.server` is a table: say which of its keys"),
+        ("topology.link.a.rate", "there is no link `a`"),
+        ("sweep.x", "the sweep cannot be overridden"),
+        ("lnk.up.rate", "unknown key `lnk` in a scenario file"),
+    ];
+    for (key, message) in cases {
+        let errors = with(&[(key, "1")]).expect_err(key);
+        assert_eq!(errors.problems[0].message, message, "{errors}");
+        assert_eq!(errors.problems[0].file, "override");
+    }
+}
+
+#[test]
+fn a_value_cannot_bring_in_further_keys() {
+    let errors = with(&[("scenario.seed", "1\nlink.rtt = \"5 ms\"")]).expect_err("no number");
+    assert_eq!(errors.problems.len(), 1, "{errors}");
+}

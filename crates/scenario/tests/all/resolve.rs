@@ -1,0 +1,220 @@
+//! What a file means.
+
+use super::{BASE, good, with};
+use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_scenario::{
+    Buffer, Cells, DelayedAck, DropEnd, FramingSpec, Gilbert, QueueLimit, QueueSpec, Scenario, ShaperSpec, Transfer,
+};
+
+#[test]
+fn the_least_file_has_every_default_filled() {
+    let scenario = good(BASE);
+    assert_eq!((scenario.name.as_str(), scenario.seed), ("test", 1));
+    assert_eq!(scenario.record.interval, Some(Span::from_millis(100)));
+    assert_eq!(scenario.graph.hosts, ["server", "client"]);
+    assert!(scenario.graph.routers.is_empty(), "without a [lan] the hosts sit at the ends of the line");
+    let link = &scenario.graph.links[0];
+    assert_eq!(link.down.rate, Some(BitRate::from_bps(2_400_000)));
+    assert_eq!((link.down.delay, link.up.delay), (Span::from_millis(10), Span::from_millis(10)));
+    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(50), drop: DropEnd::Tail });
+    assert!(link.up.loss.is_none() && link.up.shaper.is_none());
+    let flow = &scenario.flows[0];
+    assert_eq!((flow.name.as_str(), flow.from, flow.to, flow.direction), ("flow1", 0, 1, Some(Dir::Down)));
+    assert_eq!((flow.start, flow.stop, flow.transfer), (Time::ZERO, Time::from_nanos(60_000_000_000), Transfer::Bulk));
+    assert_eq!((flow.from_stack.profile.as_str(), flow.from_stack.cc.as_str()), ("linux-6.1", "reno"));
+}
+
+#[test]
+fn the_name_comes_from_the_file() {
+    for (file, name) in [("a/b/adsl.toml", "adsl"), ("C:\\runs\\x y.toml", "x-y"), ("", "scenario"), ("-", "scenario")]
+    {
+        assert_eq!(Scenario::parse(BASE, file, &[]).expect("it is valid").name, name, "{file}");
+    }
+}
+
+#[test]
+fn an_odd_rtt_is_split_without_loss() {
+    let scenario = with(&[("link.rtt", "3 ns")]).expect("it is valid");
+    let link = &scenario.graph.links[0];
+    assert_eq!((link.down.delay.as_nanos(), link.up.delay.as_nanos()), (1, 2));
+}
+
+#[test]
+fn a_direction_wins_over_its_link_key_by_key() {
+    let text = BASE
+        .replace(
+            "rtt = \"20 ms\"",
+            "rtt = \"20 ms\"\nframing = \"pppoe-llcsnap\"\nqueue = { limit = \"20 packets\", drop = \"front\" }",
+        )
+        .replace("up.rate", "up.queue.limit = \"5 packets\"\nup.framing = \"ethernet\"\nup.rate");
+    let link = &good(&text).graph.links[0];
+    assert_eq!(link.down.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(20), drop: DropEnd::Front });
+    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(5), drop: DropEnd::Front });
+    let atm = FramingSpec { overhead: Bytes::new(40), minimum: Bytes::ZERO, cells: Cells::Atm };
+    let ethernet = FramingSpec { overhead: Bytes::new(14), minimum: Bytes::ZERO, cells: Cells::None };
+    assert_eq!((link.down.framing, link.up.framing), (atm, ethernet));
+}
+
+#[test]
+fn a_shapers_lump_follows_from_the_rate() {
+    let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
+    // merritt2010: 196 kbit/s for 4 ms are 98 octets.
+    let expected = ShaperSpec { burst: Bytes::new(98), interval: Some(Span::from_millis(4)), line_rate: None };
+    assert_eq!(shaper("{ interval = \"4 ms\" }"), Some(expected));
+    // 24.5 octets: the bucket must hold a whole lump.
+    assert_eq!(shaper("{ interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
+    let tbf = ShaperSpec { burst: Bytes::new(1600), interval: None, line_rate: None };
+    assert_eq!(shaper("\"1600 B\""), Some(tbf));
+}
+
+#[test]
+fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
+    let text = format!(
+        "{}[lan]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\n",
+        BASE.replace("[[flow]]", "queue = \"1 BDP\"\n[[flow]]")
+    );
+    let link = &good(&text).graph.links[0];
+    // 20 ms of the line and twice 10 ms of LAN: 40 ms at 2.4 Mbit/s.
+    assert_eq!(link.down.queue.limit(), QueueLimit::Bytes(Bytes::new(12_000)));
+    let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
+    assert_eq!(bins.graph.links[0].up.queue.limit(), QueueLimit::Bins { count: 100, size: Bytes::new(512) });
+}
+
+#[test]
+fn a_lan_puts_routers_between() {
+    let scenario = good(&format!("{BASE}[lan]\nrate = \"100 Mbit/s\"\n"));
+    assert_eq!(scenario.graph.routers, ["r1", "r2"]);
+    let names: Vec<&str> = scenario.graph.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["link", "server-r1", "r2-client"]);
+    assert_eq!(scenario.flows[0].direction, Some(Dir::Down));
+    let path = scenario.graph.routes().path(0, 1).expect("they are joined");
+    assert_eq!(path.iter().map(|hop| hop.link).collect::<Vec<_>>(), [1, 0, 2]);
+    assert_eq!(scenario.graph.links[1].down.queue.limit(), QueueLimit::Packets(1000));
+}
+
+#[test]
+fn loss_of_every_kind_together() {
+    let loss = "{ random = \"1 %\", gilbert = { to_bad = 0.002, to_good = \"33 %\" }, packets = [9, 5], outages = [[\"3 s\", \"4 s\"], [\"1 s\", \"2 s\"]] }";
+    let loss = with(&[("link.down.loss", loss)]).expect("it is valid").graph.links[0].down.loss.clone();
+    let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
+    assert_eq!(loss.random, 0.01);
+    assert_eq!(loss.gilbert, Some(Gilbert { to_bad: 0.002, to_good: 0.33, loss_bad: 1.0, loss_good: 0.0 }));
+    assert_eq!((loss.packets, loss.outages), (vec![5, 9], vec![(at(1), at(2)), (at(3), at(4))]));
+}
+
+#[test]
+fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
+    let text = format!(
+        "{BASE}cc = \"reno\"\nstack = {{ tlp = false, min_rto = \"1 s\" }}\nsender_stack = {{ min_rto = \"2 s\" }}\n\
+         [stack]\nprofile = \"freebsd-7\"\nsack = true\ntlp = true\nmtu = \"1500 B\"\n\
+         [host.client.stack]\nsack = false\nmss = \"1200 B\"\nreceive_buffer = \"64 KiB\"\nsend_buffer = \"auto\"\n"
+    );
+    let flow = &good(&text).flows[0];
+    let (sender, receiver) = (&flow.from_stack, &flow.to_stack);
+    assert_eq!((sender.profile.as_str(), receiver.profile.as_str()), ("freebsd-7", "freebsd-7"));
+    assert_eq!((sender.sack, receiver.sack), (Some(true), Some(false)));
+    assert_eq!((sender.tlp, receiver.tlp), (Some(false), Some(false)));
+    assert_eq!((sender.min_rto, receiver.min_rto), (Some(Span::from_secs(2)), Some(Span::from_secs(1))));
+    assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
+    assert_eq!((sender.receive_buffer, receiver.receive_buffer), (None, Some(Buffer::Fixed(Bytes::new(65_536)))));
+    assert_eq!(receiver.send_buffer, Some(Buffer::Auto));
+}
+
+#[test]
+fn delayed_acks_in_each_way_of_writing() {
+    let delayed =
+        |value: &str| with(&[("stack.delayed_ack", value)]).expect("it is valid").flows[0].to_stack.delayed_ack;
+    let default = DelayedAck::On { segments: None, timeout: None };
+    assert_eq!((delayed("off"), delayed("false")), (Some(DelayedAck::Off), Some(DelayedAck::Off)));
+    assert_eq!((delayed("on"), delayed("true")), (Some(default), Some(default)));
+    let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
+    assert_eq!(table, Some(DelayedAck::On { segments: Some(2), timeout: Some(Span::from_millis(40)) }));
+    // A flow that asks for details of delayed ACKs wants them, whatever holds for all.
+    let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
+    assert_eq!(good(&text).flows[0].to_stack.delayed_ack, Some(DelayedAck::On { segments: Some(4), timeout: None }));
+}
+
+#[test]
+fn transfers_of_each_kind() {
+    let transfer = |value: &str| with(&[("flow.1.transfer", value)]).expect("it is valid").flows[0].transfer;
+    let size = Bytes::new(100_000);
+    assert_eq!(transfer("bulk"), Transfer::Bulk);
+    assert_eq!(transfer("100 kB"), Transfer::Bytes { size, repeat: Some(1), pause: Span::ZERO });
+    assert_eq!(
+        transfer("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
+        Transfer::Bytes { size, repeat: None, pause: Span::from_secs(1) }
+    );
+    assert_eq!(
+        transfer("{ on = \"2 s\", off = \"500 ms\" }"),
+        Transfer::OnOff { on: Span::from_secs(2), off: Span::from_millis(500) }
+    );
+    assert_eq!(
+        transfer("{ udp = \"64 kbit/s\" }"),
+        Transfer::Udp { rate: BitRate::from_bps(64_000), size: Bytes::new(200) }
+    );
+}
+
+#[test]
+fn copies_are_named_and_spaced() {
+    let text = format!(
+        "{BASE}name = \"get\"\ncount = 3\nstart = \"1 s\"\nstart_spacing = \"50 ms\"\nstart_jitter = \"2 s\"\nstop = \"1 h\"\n"
+    );
+    let flows = good(&text).flows;
+    let starts: Vec<(&str, u64)> =
+        flows.iter().map(|flow| (flow.name.as_str(), flow.start.as_nanos() / 1_000_000)).collect();
+    assert_eq!(starts, [("get.1", 1000), ("get.2", 1050), ("get.3", 1100)]);
+    assert!(flows.iter().all(|flow| flow.group == "get" && flow.start_jitter == Span::from_secs(2)));
+    assert!(flows.iter().all(|flow| flow.stop == Time::from_nanos(60_000_000_000)), "no flow outlives the run");
+}
+
+const DUMBBELL: &str = "[scenario]\nduration = \"9 s\"\n[topology.dumbbell]\npairs = 3\naccess = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n\
+    right.delay = \"2 ms\"\nbottleneck = { rate = \"100 Mbit/s\", delay = \"17 ms\", queue = \"1 BDP\" }\n";
+
+#[test]
+fn flows_of_a_dumbbell_take_pair_after_pair() {
+    let text = format!(
+        "{DUMBBELL}[[flow]]\nname = \"a\"\ndirection = \"down\"\ncount = 2\n[[flow]]\nname = \"b\"\ndirection = \"down\"\ncount = 2\n[[flow]]\ndirection = \"up\"\n"
+    );
+    let scenario = good(&text);
+    let graph = &scenario.graph;
+    assert_eq!((graph.hosts.len(), graph.routers.len(), graph.links.len()), (6, 2, 7));
+    let ends: Vec<(&str, &str)> =
+        scenario.flows.iter().map(|flow| (graph.hosts[flow.from].as_str(), graph.hosts[flow.to].as_str())).collect();
+    let expected =
+        [("left1", "right1"), ("left2", "right2"), ("left3", "right3"), ("left1", "right1"), ("right1", "left1")];
+    assert_eq!(ends, expected);
+    assert_eq!((scenario.flows[0].direction, scenario.flows[4].direction), (Some(Dir::Down), Some(Dir::Up)));
+    let bottleneck = graph.links.iter().find(|link| link.name == "bottleneck").expect("it was described");
+    // 2 * (1 + 17 + 2) ms at 100 Mbit/s.
+    assert_eq!(bottleneck.down.queue.limit(), QueueLimit::Bytes(Bytes::new(500_000)));
+}
+
+#[test]
+fn a_dumbbell_of_two_thousand_pairs_is_no_work() {
+    let text = DUMBBELL.replace("pairs = 3", "pairs = 2000") + "[[flow]]\ndirection = \"down\"\ncount = 2000\n";
+    let scenario = good(&text);
+    assert_eq!((scenario.flows.len(), scenario.graph.links.len()), (2000, 4001));
+    assert_eq!(good(&scenario.to_toml()), scenario);
+}
+
+#[test]
+fn paths_are_of_fewest_links_and_the_first_of_equals() {
+    let text = "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"r1\", \"r2\", \"r3\", \"r4\"]\n\
+        link = [\n\
+        { between = [\"a\", \"r1\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r1\", \"r2\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r3\", \"r1\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r2\", \"r4\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r4\", \"r3\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r4\", \"b\"], rate = \"1 Mbit/s\" },\n\
+        { between = [\"r2\", \"r3\"], rate = \"1 Mbit/s\" },\n\
+        ]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n[[flow]]\nfrom = \"b\"\nto = \"a\"\n";
+    let scenario = good(text);
+    let routes = scenario.graph.routes();
+    let links = |from: usize, to: usize| {
+        routes.path(from, to).expect("they are joined").iter().map(|hop| (hop.link, hop.dir)).collect::<Vec<_>>()
+    };
+    assert_eq!(links(0, 1), [(0, Dir::Down), (1, Dir::Down), (3, Dir::Down), (5, Dir::Down)]);
+    assert_eq!(links(1, 0), [(5, Dir::Up), (3, Dir::Up), (1, Dir::Up), (0, Dir::Up)]);
+    assert_eq!(scenario.flows[1].direction, Some(Dir::Up));
+}

@@ -1,0 +1,280 @@
+//! A resolved scenario reads back equal, whatever it holds; and no text, however odd, makes the reader panic.
+
+use super::schema::Json;
+use super::{BASE, parse};
+use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_scenario::{
+    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, FlowSpec, FramingSpec, Gilbert, Graph, LinkSpec, LossSpec,
+    NodeRef, QueueLimit, QueueSpec, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
+};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+/// A run of an hour, so that every instant below lies inside.
+const DURATION: Span = Span::from_secs(3600);
+
+fn span() -> impl Strategy<Value = Span> {
+    (0u64..3_000_000_000_000).prop_map(Span::from_nanos)
+}
+
+fn rate() -> impl Strategy<Value = BitRate> {
+    (1_000u64..10_000_000_000_000).prop_map(BitRate::from_bps)
+}
+
+fn probability() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(1.0), 1e-12f64..1.0]
+}
+
+fn framing() -> impl Strategy<Value = FramingSpec> {
+    let cells = prop_oneof![Just(Cells::None), Just(Cells::Atm), Just(Cells::Ptm)];
+    (0u64..10_000, 0u64..10_000, cells).prop_map(|(overhead, minimum, cells)| FramingSpec {
+        overhead: Bytes::new(overhead),
+        minimum: Bytes::new(minimum),
+        cells,
+    })
+}
+
+fn queue() -> impl Strategy<Value = QueueSpec> {
+    let limit = prop_oneof![
+        (1u32..).prop_map(QueueLimit::Packets),
+        (70_000u64..).prop_map(|octets| QueueLimit::Bytes(Bytes::new(octets))),
+        (1_000u32.., 100u64..10_000).prop_map(|(count, size)| QueueLimit::Bins { count, size: Bytes::new(size) }),
+    ];
+    let drop = prop_oneof![Just(DropEnd::Tail), Just(DropEnd::Front)];
+    (limit, drop).prop_map(|(limit, drop)| QueueSpec::Fifo { limit, drop })
+}
+
+fn loss() -> impl Strategy<Value = LossSpec> {
+    let gilbert = (probability(), probability(), probability(), probability())
+        .prop_map(|(to_bad, to_good, loss_bad, loss_good)| Gilbert { to_bad, to_good, loss_bad, loss_good });
+    let instants = vec(0u64..4_000_000_000_000, 0..5);
+    (probability(), of(gilbert), vec(1u64.., 0..5), instants).prop_map(
+        |(random, gilbert, mut packets, mut instants)| {
+            packets.sort_unstable();
+            packets.dedup();
+            instants.sort_unstable();
+            instants.dedup();
+            let outages =
+                instants.chunks_exact(2).map(|pair| (Time::from_nanos(pair[0]), Time::from_nanos(pair[1]))).collect();
+            LossSpec { random, gilbert, packets, outages }
+        },
+    )
+}
+
+fn direction() -> impl Strategy<Value = DirSpec> {
+    let shaper = of((1u64..1 << 30, of(rate())));
+    (of(rate()), span(), framing(), queue(), shaper, loss()).prop_map(|(rate, delay, framing, queue, shaper, loss)| {
+        let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperSpec {
+            burst: Bytes::new(burst),
+            // An interval of which the bucket holds the lump.
+            interval: (burst % 2 == 0)
+                .then(|| Span::from_nanos((u128::from(burst) * 8_000_000_000 / u128::from(rate.as_bps())) as u64))
+                .filter(|interval| !interval.is_zero()),
+            line_rate: line_rate.map(|line| line.max(rate)),
+        });
+        DirSpec { rate, delay, framing, queue, shaper, loss }
+    })
+}
+
+fn stack() -> impl Strategy<Value = StackSpec> {
+    let window = || {
+        prop_oneof![(1u32..).prop_map(Window::Segments), (1u64..).prop_map(|octets| Window::Bytes(Bytes::new(octets)))]
+    };
+    let buffer = || prop_oneof![Just(Buffer::Auto), any::<u64>().prop_map(|octets| Buffer::Fixed(Bytes::new(octets)))];
+    let delayed = prop_oneof![
+        Just(DelayedAck::Off),
+        (of(1u32..), of(span())).prop_map(|(segments, timeout)| DelayedAck::On { segments, timeout })
+    ];
+    let flags = proptest::array::uniform10(any::<Option<bool>>());
+    let sizes = (of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
+    let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
+    (profile, flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
+        |(profile, flags, abc, delayed_ack, min_rto, sizes)| {
+            let [sack, dsack, timestamps, window_scaling, ecn, rack, tlp, prr, frto, limited_transmit] = flags;
+            let (initial_window, max_window, mss, send_buffer, receive_buffer) = sizes;
+            StackSpec {
+                profile: profile.to_owned(),
+                cc: "reno".to_owned(),
+                sack,
+                dsack,
+                timestamps,
+                window_scaling,
+                ecn,
+                rack,
+                tlp,
+                prr,
+                frto,
+                limited_transmit,
+                abc,
+                delayed_ack,
+                initial_window,
+                min_rto,
+                max_window,
+                mss,
+                send_buffer,
+                receive_buffer,
+            }
+        },
+    )
+}
+
+fn transfer() -> impl Strategy<Value = Transfer> {
+    prop_oneof![
+        Just(Transfer::Bulk),
+        (1u64.., of(1u32..), span()).prop_map(|(size, repeat, pause)| Transfer::Bytes {
+            size: Bytes::new(size),
+            repeat,
+            pause
+        }),
+        (1u64..1 << 50, 1u64..1 << 50)
+            .prop_map(|(on, off)| Transfer::OnOff { on: Span::from_nanos(on), off: Span::from_nanos(off) }),
+        (rate(), 28u64..=65_535).prop_map(|(rate, size)| Transfer::Udp { rate, size: Bytes::new(size) }),
+    ]
+}
+
+fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
+    let times = (0u64..1_800_000_000_000, 1u64..1_800_000_000_000, span());
+    (any::<bool>(), times, transfer(), stack(), stack()).prop_map(
+        move |(down, times, transfer, from_stack, to_stack)| {
+            let (start, length, start_jitter) = times;
+            FlowSpec {
+                name: format!("flow.{number}"),
+                group: "some_group".to_owned(),
+                from: usize::from(!down),
+                to: usize::from(down),
+                direction: Some(if down { Dir::Down } else { Dir::Up }),
+                start: Time::from_nanos(start),
+                start_jitter,
+                stop: Time::from_nanos(start + length),
+                transfer,
+                from_stack,
+                to_stack,
+            }
+        },
+    )
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    let link = |name: &'static str, from, to| {
+        (direction(), direction()).prop_map(move |(down, up)| LinkSpec { name: name.to_owned(), from, to, down, up })
+    };
+    let links =
+        (link("first", NodeRef::Host(0), NodeRef::Router(0)), link("second", NodeRef::Router(0), NodeRef::Host(1)));
+    let record = (of(1_000_000_000u64..), any::<bool>(), any::<bool>()).prop_map(|(interval, on_change, events)| {
+        RecordSpec { interval: interval.map(Span::from_nanos), on_change, events }
+    });
+    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), record).prop_map(
+        |(title, seed, links, flows, record)| Scenario {
+            name: "any".to_owned(),
+            title,
+            duration: DURATION,
+            seed,
+            graph: Graph {
+                hosts: vec!["one".to_owned(), "two".to_owned()],
+                routers: vec!["between".to_owned()],
+                links: vec![links.0, links.1],
+            },
+            flows: vec![flows.0, flows.1],
+            record,
+        },
+    )
+}
+
+/// Lines of a scenario file, and what a fuzzer would make of them.
+fn odd_file() -> impl Strategy<Value = String> {
+    let words = [
+        "[scenario]",
+        "duration",
+        "name",
+        "[link]",
+        "[link.up]",
+        "down.rate",
+        "rtt",
+        "queue",
+        "limit",
+        "[topology]",
+        "hosts",
+        "[[topology.link]]",
+        "between",
+        "[topology.dumbbell]",
+        "pairs",
+        "[[flow]]",
+        "direction",
+        "transfer",
+        "count",
+        "[sweep]",
+        "[stack]",
+        "mss",
+        "[record]",
+        "interval",
+        "[host.a.stack]",
+        "=",
+        "=",
+        "=",
+        "\"20 ms\"",
+        "\"5..50:5\"",
+        "\"1 BDP\"",
+        "\"2.4M\"",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ".",
+        "\n",
+        "\n",
+        "\n",
+        "0",
+        "-1",
+        "1e400",
+        "nan",
+        "true",
+        "1979-05-27",
+        "\"\"",
+        "'",
+        "\u{0}",
+    ];
+    vec(prop_oneof![8 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => any::<String>()], 0..40)
+        .prop_map(|parts| parts.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_resolved_scenario_reads_back_equal(scenario in scenario()) {
+        let text = scenario.to_toml();
+        let again = parse(&text).map_err(|errors| TestCaseError::fail(format!("{errors}\nin\n{text}")))?;
+        prop_assert_eq!(&scenario, &again);
+    }
+
+    #[test]
+    fn its_json_is_json_with_exact_numbers(scenario in scenario()) {
+        let json = Json::parse(&scenario.to_json());
+        let Some(Json::Object(_)) = json.get("record") else { return Err(TestCaseError::fail("no record")) };
+        let Some(Json::List(flows)) = json.get("flows") else { return Err(TestCaseError::fail("no flows")) };
+        let Some(Json::Number(start)) = flows[0].get("start_s") else { return Err(TestCaseError::fail("no start")) };
+        prop_assert_eq!((start * 1e9).round() as u64, scenario.flows[0].start.as_nanos());
+        let Some(Json::Text(title)) = json.get("title") else { return Ok(()) };
+        prop_assert_eq!(Some(title), scenario.title.as_ref());
+    }
+
+    #[test]
+    fn no_file_panics(text in odd_file()) {
+        let _ = parse(&text).map_err(|errors| errors.to_string());
+        let _ = Axes::parse(&text, "odd.toml");
+    }
+
+    #[test]
+    fn no_change_of_a_good_file_panics(at in 0..BASE.len(), insert: String, remove in 0usize..10) {
+        let text: String = BASE.chars().take(at).chain(insert.chars()).chain(BASE.chars().skip(at + remove)).collect();
+        let _ = parse(&text).map_err(|errors| errors.to_string());
+    }
+
+    #[test]
+    fn no_override_panics(key in "(link|flow|1|host|stack|up|queue|limit|\\.|\"|'|\\*|x){1,8}", value: String) {
+        let overrides = [(key, value)];
+        let _ = Scenario::parse(BASE, "test.toml", &overrides).map_err(|errors| errors.to_string());
+    }
+}
