@@ -66,8 +66,8 @@ pub struct Counters {
     pub ecn_reductions: u64,
 }
 
-/// Round-trip times of segments: from the sending of data to the cumulative ACK that covers it, without those of an ACK that also covers a
-/// retransmission (Karn's rule: what it answers is not known).
+/// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of the newest segment
+/// that it covers; none for an ACK that also covers a retransmission (Karn's rule: what it answers is not known).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     pub count: u64,

@@ -351,7 +351,7 @@ impl Sender {
         news.cumulative = ack - self.una;
         let highest_sacked = self.board.highest_sacked();
         let mut retransmission_acked = false;
-        let rtt_stats = self.rtt_stats;
+        let mut newest_once = None;
         while let Some(sent) = self.board.pop_acked(ack) {
             if !sent.is_sacked() {
                 news.delivered += sent.len();
@@ -363,7 +363,7 @@ impl Sender {
                 continue;
             }
             let sample = now - sent.sent_at;
-            self.rtt_stats.add(sample);
+            newest_once = Some(sample);
             if !sent.is_sacked() {
                 news.original_delivered |= sent.end <= self.recovery_point;
                 self.rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
@@ -375,7 +375,8 @@ impl Sender {
             // Karn's rule: an ACK that covers a retransmission gives no sample of its own.
             news.first_rtt = None;
             news.newest_rtt = None;
-            self.rtt_stats = rtt_stats;
+        } else if let Some(sample) = newest_once {
+            self.rtt_stats.add(sample);
         }
         if let Some(first) = self.board.first()
             && first.start < ack
