@@ -139,8 +139,6 @@ class Agent:
             "name": flow.flow.name,
             "delivered": flow.delivered,
             "written": flow.written,
-            "first_byte_ns": flow.first_byte_ns,
-            "last_byte_ns": flow.last_byte_ns,
             "transfers": [[transfer.started_ns, transfer.finished_ns] for transfer in flow.transfers],
             "closed_infos": flow.closed_infos,
             "final_info": self.final_infos[self.flows.index(flow)],

@@ -14,7 +14,6 @@ import struct
 import time
 from dataclasses import dataclass
 
-from .capture import SO_RCVBUFFORCE, SO_TIMESTAMPNS
 from .job import Check
 from .topology import Network
 
@@ -23,6 +22,7 @@ SMALL, LARGE = 36, 1472
 PORT = 9
 TRAIN_SPEEDUP = 4
 QUIET_NS = 400_000_000
+SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 
 @dataclass

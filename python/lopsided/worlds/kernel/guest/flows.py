@@ -19,6 +19,7 @@ from .topology import Network
 
 CHUNK = bytes(1 << 17)
 READ = 1 << 20
+_SPACE = bytearray(READ)
 SO_LINGER_RESET = struct.pack("ii", 1, 0)
 
 
@@ -37,8 +38,6 @@ class TcpFlow:
         self.flow = flow
         self.delivered = 0
         self.written = 0
-        self.first_byte_ns: int | None = None
-        self.last_byte_ns: int | None = None
         self.transfers: list[Transfer] = []
         self.past: dict[str, int] = {"bytes_sent": 0, "bytes_acked": 0, "total_retrans": 0}
         self.sender: socket.socket | None = None
@@ -86,7 +85,8 @@ class TcpFlow:
 
     def _read(self, reader: socket.socket) -> None:
         try:
-            count = len(reader.recv(READ))
+            # MSG_TRUNC: the kernel throws the octets away and says how many there were.
+            count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
         except ConnectionResetError:
             count = 0
         if count == 0:
@@ -94,14 +94,12 @@ class TcpFlow:
             reader.close()
             self._readers.remove(reader)
             return
-        now = self._loop.now() - self._origin
-        self.first_byte_ns = now if self.first_byte_ns is None else self.first_byte_ns
-        self.last_byte_ns = now
         self.delivered += count
         self._received_of_transfer += count
         if self.flow.size and self._received_of_transfer == self.flow.size:
-            self.transfers[-1].finished_ns = now
-            self._loop.at(self._loop.now() + self.flow.pause_ns, self._next_transfer)
+            now = self._loop.now()
+            self.transfers[-1].finished_ns = now - self._origin
+            self._loop.at(now + self.flow.pause_ns, self._next_transfer)
 
     def _start_transfer(self) -> None:
         with self._network.nodes[self.flow.sender].entered():
@@ -180,8 +178,6 @@ class DatagramFlow:
         self.flow = flow
         self.delivered = 0
         self.written = 0
-        self.first_byte_ns: int | None = None
-        self.last_byte_ns: int | None = None
         self.transfers: list[Transfer] = []
         self.closed_infos: list[dict[str, int]] = []
         self._loop, self._origin, self._sent = loop, origin_ns, 0
@@ -214,8 +210,6 @@ class DatagramFlow:
                 self.delivered += len(self._receiver.recv(1 << 16))
             except BlockingIOError:
                 return
-            self.last_byte_ns = self._loop.now() - self._origin
-            self.first_byte_ns = self.last_byte_ns if self.first_byte_ns is None else self.first_byte_ns
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:
