@@ -21,6 +21,7 @@ class Problem:
     column: int = 0
     text: str = ""
     help: str = ""
+    key: str = ""
 
 
 class ScenarioError(LopsidedError):

@@ -31,7 +31,7 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | Path, **settings: Any) -> Scenario:
-        """Reads a scenario file, settings changed as in `with_`; raises `ScenarioError` with all that is wrong in it."""
+        """Reads a scenario file, settings changed as in `with_`; a `ScenarioError` tells all that is wrong in it."""
         path = Path(path)
         return cls(_native.Scenario.parse(_read(path), str(path), _overrides(settings)))
 

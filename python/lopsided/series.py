@@ -82,6 +82,13 @@ def rtt_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
     return float(np.sum(total.value[within])) / packets if packets else float("nan")
 
 
+def largest_between(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> float:
+    """The largest sampled value of a flow's column between two times; NaN without a sample."""
+    curve = flow_column(run, flow, column)
+    within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
+    return float(np.nanmax(within)) if len(within) else float("nan")
+
+
 def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
     """A sampled column of one link direction's queue."""
     import polars as pl

@@ -83,7 +83,7 @@ start = "{alone_s:g} s"
 start_jitter = "1 s"
 
 [record]
-interval = "1 s"
+interval = "100 ms"
 """,
             name="size",
         )
@@ -91,7 +91,10 @@ interval = "1 s"
 
 @dataclass(frozen=True)
 class Model:
-    """What inequality 6.6 says. `packets` is the crossing of figure 6.2, rounded down; None where there is none."""
+    """What inequality 6.6 says. `packets` is the crossing of figure 6.2, rounded down; None where there is none.
+
+    The windows are those of the buffer tried that lies nearest the crossing.
+    """
 
     packets: int | None
     side: str
@@ -121,6 +124,9 @@ class Sizing:
 
     line: Line
     model: Model
+    """With the largest windows of the whole procedure, as in the thesis; often the first slow start's overshoot."""
+    model_both: Model
+    """With the download's largest window while both flows are active, which leaves that overshoot out."""
     measured: Measured
     curve: Table
     runs: Table
@@ -170,6 +176,7 @@ class Sizing:
             "measured": self.measured.knee_packets,
             "measured_best": self.measured.best_packets,
             "model": self.model.packets,
+            "model_both_active": self.model_both.packets,
             "rule_of_thumb": self.rule_of_thumb_packets,
             "rule_of_thumb_2_flows": self.many_flows_packets(2),
         }
@@ -178,6 +185,7 @@ class Sizing:
             "packets": sizes,
             "bytes": {name: None if size is None else round(size * PACKET_BYTES) for name, size in sizes.items()},
             "model": vars(self.model),
+            "model_both_active": vars(self.model_both),
             "measured": vars(self.measured),
             "why": self.why,
             "configs": {config.device: config.lines for config in self.configs},
@@ -285,17 +293,19 @@ def _sweep_length(line: Line) -> float:
 def _field_row(run: Run) -> dict[str, Any]:
     """The field procedure's three numbers (MER-M23), and the estimate they give."""
     flows = {row["name"]: row for row in run.flows.rows()}
-    upload_start = flows["upload"]["start_s"]
-    rtt_ms = series.rtt_between(run, "download", 0.0, upload_start)
-    windows = flows["download"]["cwnd_max_bytes"], flows["upload"]["cwnd_max_bytes"]
+    start, stop = series.both_active(run)
+    rtt_ms = series.rtt_between(run, "download", 0.0, start)
+    down, up = flows["download"]["cwnd_max_bytes"], flows["upload"]["cwnd_max_bytes"]
+    down_both = series.largest_between(run, "download", "cwnd_bytes", start, stop)
     up_bps = run.scenario.link_rate_bps("up") or math.nan
-    estimate = metrics.uplink_buffer_bound_packets(*windows, rtt_ms / 1e3, up_bps)
     return {
         "part": "field",
         "rtt_alone_ms": rtt_ms,
-        "window_down_bytes": windows[0],
-        "window_up_bytes": windows[1],
-        "estimate_packets": estimate,
+        "window_down_bytes": down,
+        "window_down_both_bytes": down_both,
+        "window_up_bytes": up,
+        "estimate_packets": metrics.uplink_buffer_bound_packets(down, up, rtt_ms / 1e3, up_bps),
+        "estimate_both_packets": metrics.uplink_buffer_bound_packets(down_both, up, rtt_ms / 1e3, up_bps),
     }
 
 
@@ -310,6 +320,16 @@ def _sweep_row(run: Run) -> dict[str, Any]:
         "performance": metrics.min_normalised_goodput(down, up, *rates),
         "rtt_ms": series.rtt_between(run, "download", start, stop),
     }
+
+
+_FIELD_COLUMNS = (
+    "estimate_packets",
+    "estimate_both_packets",
+    "window_down_bytes",
+    "window_down_both_bytes",
+    "window_up_bytes",
+    "rtt_alone_ms",
+)
 
 
 def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float) -> Sizing:
@@ -330,30 +350,27 @@ def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float
                 "goodput_down_bps": median(row["goodput_down_bps"] for row in swept),
                 "goodput_up_bps": median(row["goodput_up_bps"] for row in swept),
                 "rtt_ms": median(row["rtt_ms"] for row in swept),
-                "estimate_packets": median(row["estimate_packets"] for row in field),
-                "window_down_bytes": median(row["window_down_bytes"] for row in field),
-                "window_up_bytes": median(row["window_up_bytes"] for row in field),
-                "rtt_alone_ms": median(row["rtt_alone_ms"] for row in field),
+                **{column: median(row[column] for row in field) for column in _FIELD_COLUMNS},
             }
         )
     digests = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
     runs = Table(pl.DataFrame(rows, infer_schema_length=None))
-    return Sizing(line, _model(curve), _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
+    models = (
+        _model(curve, "estimate_packets", "window_down_bytes"),
+        _model(curve, "estimate_both_packets", "window_down_both_bytes"),
+    )
+    return Sizing(line, *models, _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
 
 
-def _model(curve: list[dict[str, Any]]) -> Model:
-    crossing = metrics.diagonal_crossing(
-        [row["buffer_packets"] for row in curve], [row["estimate_packets"] for row in curve]
-    )
-    at = crossing.packets
-    near = min(
-        curve, key=lambda row: abs(row["buffer_packets"] - (at if at is not None else curve[0]["buffer_packets"]))
-    )
+def _model(curve: list[dict[str, Any]], estimate: str, window_down: str) -> Model:
+    crossing = metrics.diagonal_crossing([row["buffer_packets"] for row in curve], [row[estimate] for row in curve])
+    at = curve[0]["buffer_packets"] if crossing.packets is None else crossing.packets
+    near = min(curve, key=lambda row: abs(row["buffer_packets"] - at))
     return Model(
-        packets=None if at is None else max(1, math.floor(at)),
+        packets=None if crossing.packets is None else max(1, math.floor(crossing.packets)),
         side=crossing.side,
         rtt_ms=median(row["rtt_alone_ms"] for row in curve),
-        window_down_bytes=near["window_down_bytes"],
+        window_down_bytes=near[window_down],
         window_up_bytes=near["window_up_bytes"],
     )
 
@@ -361,9 +378,7 @@ def _model(curve: list[dict[str, Any]]) -> Model:
 def _measured(curve: list[dict[str, Any]]) -> Measured:
     best = max(range(len(curve)), key=lambda index: curve[index]["performance"])
     floor = curve[best]["performance"] * (1 - TOLERANCE)
-    knee = best
-    while knee + 1 < len(curve) and curve[knee + 1]["performance"] >= floor:
-        knee += 1
+    knee = max(index for index, row in enumerate(curve) if row["performance"] >= floor)
     return Measured(
         best_packets=curve[best]["buffer_packets"],
         best_performance=curve[best]["performance"],
@@ -375,36 +390,42 @@ def _measured(curve: list[dict[str, Any]]) -> Measured:
 
 
 def _why(sizing: Sizing) -> str:
-    line, model, measured = sizing.line, sizing.model, sizing.measured
+    line, measured = sizing.line, sizing.measured
     largest = int(sizing.curve["buffer_packets"][-1])
-    parts = [
+    carries = (
         "The uplink carries the upload and the download's acknowledgements through one buffer, and at "
-        f"{units.rate(line.up_bps)} "
-        f"each full packet in it makes an acknowledgement wait {units.millis(sizing.drain_s(1) * 1e3)}."
-    ]
-    if measured.falls:
-        knee_wait = units.seconds(round(sizing.drain_s(measured.knee_packets), 2))
-        largest_wait = units.seconds(round(sizing.drain_s(largest), 2))
-        parts.append(
-            f"Up to {measured.knee_packets} packets ({knee_wait} when full) the slower of the two flows keeps "
-            f"{units.percent(measured.knee_performance)} of its link; beyond that the wait outgrows what the download's "
-            "window can "
-            f"bridge, both windows rise and fall together, the downlink runs empty, and with {largest} packets "
-            f"({largest_wait}) {units.percent(measured.worst_performance)} is left."
-        )
-    else:
-        parts.append(
-            f"Up to the {largest} packets tried, performance stays within {units.percent(TOLERANCE)} of its best, "
-            f"{units.percent(measured.best_performance)}; a larger buffer only adds waiting."
-        )
-    windows = (
-        f"largest windows of {units.size(model.window_down_bytes)} down and {units.size(model.window_up_bytes)} up, "
-        f"an RTT of {units.millis(model.rtt_ms)} with the uplink idle"
+        f"{units.rate(line.up_bps)} each full packet in it makes an acknowledgement wait "
+        f"{units.millis(sizing.drain_s(1) * 1e3)}."
     )
-    if model.packets is not None:
-        parts.append(f"Merritt's model puts the limit at {model.packets} packets ({windows}).")
-    elif model.side == "above":
-        parts.append(f"Merritt's model allows every size tried ({windows}).")
+    if measured.falls:
+        found = (
+            f"Up to {measured.knee_packets} packets ({units.millis(sizing.drain_s(measured.knee_packets) * 1e3)} when "
+            f"full) the slower of the two flows keeps {units.percent(measured.knee_performance)} of its link. Beyond, "
+            "the wait outgrows what the download's window can bridge, its downlink runs empty, and with "
+            f"{largest} packets ({units.millis(sizing.drain_s(largest) * 1e3)}) "
+            f"{units.percent(measured.worst_performance)} is left."
+        )
     else:
-        parts.append(f"Merritt's model allows none of the sizes tried ({windows}).")
-    return " ".join(parts)
+        found = (
+            f"With all the sizes tried, up to {largest} packets, performance stays within "
+            f"{units.percent(TOLERANCE)} of its best, {units.percent(measured.best_performance)}: a larger buffer "
+            "only adds waiting."
+        )
+    return f"{carries} {found} {_model_says(sizing)}"
+
+
+def _model_says(sizing: Sizing) -> str:
+    model, both = sizing.model, sizing.model_both
+    verdicts = {"above": "allows every size tried", "below": "allows none of the sizes tried"}
+    says = f"puts the limit at {model.packets} packets" if model.packets else verdicts.get(model.side, "gives no limit")
+    text = (
+        f"Merritt's model {says}, from largest windows of {units.size(model.window_down_bytes)} down and "
+        f"{units.size(model.window_up_bytes)} up and an RTT of {units.millis(model.rtt_ms)} with the uplink idle"
+    )
+    if both.packets == model.packets:
+        return f"{text}."
+    instead = f"{both.packets} packets" if both.packets else verdicts.get(both.side, "gives no limit")
+    return (
+        f"{text}; the download's window was largest in its first slow start, and with its largest while both flows are "
+        f"active ({units.size(both.window_down_bytes)}) the model {'says' if both.packets else ''} {instead}."
+    )

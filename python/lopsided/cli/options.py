@@ -27,7 +27,9 @@ Seed = Annotated[
     int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
 ]
 World = Annotated[str, Parameter(help="Where to run it: `sim` (virtual time) or `kernel` (Linux itself).")]
-Quiet = Annotated[bool, Parameter(negative=(), show_default=False, help="Print no progress and no tables.")]
+Quiet = Annotated[
+    bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
+]
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), show_default=False, help="Print the result as JSON, and nothing else.")
 ]

@@ -149,8 +149,15 @@ def _answers(found: Sizing) -> RichTable:
         "model: Merritt's inequality 6.6",
         model.packets,
         found.performance_at(model.packets),
-        {"above": "all tried", "below": "none tried"}.get(model.side, "none"),
+        _none(model.side),
     )
+    if model.packets != found.model_both.packets:
+        both = found.model_both
+        row("  with windows while both are active", both.packets, found.performance_at(both.packets), _none(both.side))
     row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
     row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
     return table
+
+
+def _none(side: str) -> str:
+    return {"above": "all tried", "below": "none tried"}.get(side, "none")

@@ -78,12 +78,11 @@ def sweep(
     if as_json:
         say_json(list(table.rows()))
     elif not quiet:
+        from lopsided.cli import tables
+
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
-        say(
-            f"[bold]{scenario.title or scenario.name}[/]\n"
-            f"[dim]{world} · {runs} runs · medians over the repetitions, least and greatest[/]"
-        )
-        out().print(sweeps.summary(table))
+        say(f"[bold]{scenario.title or scenario.name}[/]\n[dim]{world} · {runs} runs[/]")
+        out().print(tables.sweep(table))
         say(f"[dim]table[/]  {link(table_path)}")
         if picture:
             say(f"[dim]plot[/]   {link(picture)}")

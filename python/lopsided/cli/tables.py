@@ -13,13 +13,16 @@ from rich.text import Text
 
 from lopsided import series, units
 from lopsided.sparkline import sparkline
+from lopsided.sweeps import axis_columns
 from lopsided.table import text
 
 if TYPE_CHECKING:
     from lopsided.run import Run
+    from lopsided.table import Table
 
 _SPARKS = 28
 _MOST_ROWS = 30
+_MOST_ARMS = 100
 _ARROWS = {"down": "↓", "up": "↑"}
 
 
@@ -99,6 +102,10 @@ def plain_table(*headings: str, left: int) -> RichTable:
     return table
 
 
+def _middle(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
 def _spark(run: Run, flow: str, direction: str) -> Text:
     if len(run.samples) == 0:
         return Text("not sampled", style="dim")
@@ -117,3 +124,31 @@ def _spark(run: Run, flow: str, direction: str) -> Text:
 def _say_left_out(table: RichTable, rows: int, caption: str = "") -> None:
     more = f"and {rows - _MOST_ROWS:,} more in the run folder's tables" if rows > _MOST_ROWS else ""
     table.caption = "; ".join(part for part in (caption, more) if part) or None
+
+
+def sweep(table: Table) -> RichTable:
+    """One row for each arm and flow of a sweep: medians over the repetitions, with the least and the greatest."""
+    axes = axis_columns(table)
+    frame = table.to_polars()
+    goodput = "together_bps" if frame["together_bps"].null_count() < len(table) else "goodput_bps"
+    performance = frame["performance"].null_count() < len(table)
+    headings = ("flow", "", "goodput", "least to greatest", "RTT", *(("performance",) if performance else ()))
+    shown = plain_table(*axes, *headings, left=len(axes) + 2)
+    arms = frame.partition_by([*axes, "name"], maintain_order=True)
+    for arm in arms[:_MOST_ARMS]:
+        cells = [str(arm[axis][0]) for axis in axes]
+        rates = arm[goodput].drop_nulls().to_list()
+        rtts, shares = arm["rtt_mean_ms"].drop_nulls().to_list(), arm["performance"].drop_nulls().to_list()
+        cells += [arm["name"][0], _ARROWS.get(arm["direction"][0], "")]
+        cells += [
+            units.rate(_middle(rates)),
+            f"{units.rate(min(rates, default=None))} to {units.rate(max(rates, default=None))}",
+        ]
+        cells.append(units.millis(_middle(rtts)))
+        if performance:
+            cells.append(units.percent(_middle(shares)))
+        shown.add_row(*cells)
+    more = f"; and {len(arms) - _MOST_ARMS:,} more rows in the table" if len(arms) > _MOST_ARMS else ""
+    when = "while all flows are active" if goodput == "together_bps" else "over each flow's life"
+    shown.caption = f"medians over {frame['repetition'].n_unique()} seeds; goodput {when}{more}"
+    return shown

@@ -67,12 +67,22 @@ def progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], ob
     if quiet or not errors().is_terminal:
         yield None
         return
+    with staged_progress() as report:
+        yield lambda share: report(what, share)
+
+
+@contextmanager
+def staged_progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], object]]:
+    """A progress bar for work in stages: the function it gives takes what is being done and the share done."""
+    if quiet or not errors().is_terminal:
+        yield lambda _what, _share: None
+        return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors(), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        task = bar.add_task("", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
 
 
 def link(path: Path) -> str:

@@ -61,7 +61,7 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     labels = [
         (float(down[-1]), "download", style.DOWN[0]),
         (float(up[-1]), "upload", style.UP[0]),
-        (float(performance[-1]), "the smaller, per run", style.INK),
+        (float(performance[-1]), "the smaller", style.INK),
     ]
     style.end_labels(panel, labels)
 
@@ -71,13 +71,17 @@ def _estimates(panel: Axes, sizing: Sizing) -> None:
     estimates = sizing.curve["estimate_packets"].to_numpy()
     panel.plot(packets, packets, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
     panel.plot(packets, estimates, color=_MODEL, linewidth=1.6, marker="o", markersize=3)
+    both = sizing.curve["estimate_both_packets"].to_numpy()
+    panel.plot(packets, both, color=_MODEL, linewidth=1, linestyle=(0, (1, 1.5)))
     top = max(float(packets[-1]), float(estimates.max())) * 1.05
-    panel.set_ylim(min(0.0, float(estimates.min())), top)
+    panel.set_ylim(max(-0.15 * top, min(0.0, float(both.min()))), top)
     panel.set_ylabel("model's estimate (packets)")
     labels = [
         (float(packets[-1]), "estimate = buffer", style.MUTED),
-        (float(estimates[-1]), "estimate (eq 6.6)", _MODEL),
+        (float(estimates[-1]), "eq 6.6", _MODEL),
     ]
+    if abs(float(both[-1] - estimates[-1])) > 0.05 * top:
+        labels.append((float(both[-1]), "windows while\nboth active", _MODEL))
     style.end_labels(panel, labels)
     _mark(panel, sizing.measured.knee_packets, _MEASURED, f"measured {sizing.measured.knee_packets}")
     if sizing.model.packets is not None:

@@ -164,7 +164,7 @@ def _mark_drops(panel: Axes, run: Run, link: str, direction: str) -> None:
     if len(when):
         panel.plot(
             when,
-            np.full(len(when), -0.035),
+            np.full(len(when), 1.03),
             "|",
             transform=panel.get_xaxis_transform(),
             color=style.RED,

@@ -54,6 +54,7 @@ _RC: dict[Any, Any] = {
 }
 
 _WIDTH_IN = 8.4
+_NOTE_CHARACTERS = 130
 _TOP_IN, _BOTTOM_IN, _GAP_IN = 0.74, 0.86, 0.34
 
 
@@ -98,9 +99,13 @@ def small_print(figure: Figure, *notes: str) -> None:
     """What was drawn and how, at the foot of the figure."""
     with mpl.rc_context(_RC):
         height = figure.get_size_inches()[1]
-        figure.text(
-            0.012, 0.17 / height, "  ·  ".join(note for note in notes if note), fontsize=7, color=MUTED, va="center"
-        )
+        lines: list[str] = []
+        for note in filter(None, notes):
+            if lines and len(lines[-1]) + len(note) < _NOTE_CHARACTERS:
+                lines[-1] += f"  ·  {note}"
+            else:
+                lines.append(note)
+        figure.text(0.012, 0.1 / height, "\n".join(lines), fontsize=7, color=MUTED, va="bottom")
 
 
 def colour(direction: str, index: int) -> str:
@@ -121,7 +126,7 @@ def end_labels(panel: Axes, labels: list[tuple[float, str, str]]) -> None:
         return
     low, high = panel.get_ylim()
     height_in = panel.get_position().height * panel.figure.get_size_inches()[1]  # type: ignore[union-attr]
-    step = (high - low) * 0.15 / height_in
+    step = (high - low) * 0.17 / height_in
     placed: list[float] = []
     with mpl.rc_context(_RC):
         for y, text, ink in sorted(labels, key=lambda label: label[0]):

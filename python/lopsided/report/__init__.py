@@ -17,19 +17,31 @@ if TYPE_CHECKING:
 _FLOW_COLUMNS = (
     ("name", "flow", "its name in the scenario"),
     ("direction", "direction", "down: towards the client; up: away from it"),
-    ("cc", "congestion control", "at the sender"),
+    ("cc", "control", "congestion control at the sender"),
     ("profile", "stack", "the stack profile of the sender"),
     ("start_s", "start", "first packet"),
     ("goodput_bps", "goodput", "bytes delivered to the application over the time the flow was active"),
-    ("delivered_bytes", "delivered", "bytes delivered to the application"),
-    ("retransmits", "retransmitted", "segments sent again"),
+    ("retransmits", "sent again", "segments sent again"),
     ("timeouts", "timeouts", "retransmission timeouts"),
     ("spurious", "undone", "recoveries found to be spurious and undone"),
-    ("rtt_min_ms", "RTT min", "timed per packet at the sender"),
     ("rtt_mean_ms", "RTT mean", "timed per packet at the sender"),
     ("rtt_p95_ms", "RTT 95 %", "95th percentile"),
     ("cwnd_mean_bytes", "cwnd mean", "over the time the flow was active"),
     ("cwnd_max_bytes", "cwnd max", "largest congestion window"),
+)
+_LINK_COLUMNS = (
+    ("link", "link", "its name in the scenario"),
+    ("direction", "direction", "down: towards the client; up: away from it"),
+    ("rate_bps", "rate", "of the serializer or shaper"),
+    ("utilisation", "used", "share of the rate"),
+    ("mean_backlog_packets", "backlog mean", "packets in the queue, over the whole run"),
+    ("max_backlog_packets", "backlog max", "packets in the queue"),
+    ("sojourn_mean_ms", "wait mean", "time in the queue"),
+    ("sojourn_p95_ms", "wait 95 %", "95th percentile of the time in the queue"),
+    ("sojourn_max_ms", "wait max", "longest time in the queue"),
+    ("dropped_packets", "dropped", "packets dropped by the queue"),
+    ("lost_random", "lost at random", "packets lost at random on the medium"),
+    ("lost_pattern", "lost by pattern", "packets lost by the scenario's pattern"),
 )
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
@@ -41,7 +53,7 @@ def render(run: Run) -> str:
         scenario_toml=run.scenario.to_toml(),
         facts=_facts(run),
         flows=_chosen(run.flows, _FLOW_COLUMNS),
-        links=_everything(run.links),
+        links=_chosen(run.links, _LINK_COLUMNS),
         plots=_plots(run),
     )
 
@@ -73,12 +85,6 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 def _chosen(rows: Table, columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]:
     present = [column for column in columns if column[0] in rows.columns]
     return _cells(rows, [column[0] for column in present], [(heading, meaning) for _, heading, meaning in present])
-
-
-def _everything(rows: Table) -> dict[str, Any]:
-    """All columns but those of drop reasons that never occurred."""
-    shown = [name for name in rows.columns if not (name.startswith("drop") and rows[name].sum() == 0)]
-    return _cells(rows, shown, [(table.title(column), "") for column in shown])
 
 
 def _cells(rows: Table, columns: list[str], headings: list[tuple[str, str]]) -> dict[str, Any]:

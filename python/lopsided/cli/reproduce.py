@@ -1,0 +1,54 @@
+"""`lopsided reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Quiet
+from lopsided.cli.terminal import errors, out, staged_progress
+
+
+def reproduce(
+    paper: str,
+    /,
+    *,
+    figure: Annotated[str | None, Parameter(show_default=False)] = None,
+    claims: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Re-run a published study: every figure, table and claim, published beside measured.
+
+    Claims that do not hold are shown as such, with the reason. The exit code is 1 where a claim's outcome is not
+    the one on record.
+
+    Examples:
+
+        lopsided reproduce merritt2010
+        lopsided reproduce merritt2010 --figure 5.1
+        lopsided reproduce merritt2010 --claims
+
+    Parameters
+    ----------
+    paper
+        The study, by first author and year, such as merritt2010.
+    figure
+        Only this figure or table, such as 5.1 or "table 6.2".
+    claims
+        Only the claims.
+    out_folder
+        Where the report goes; default: `runs/PAPER`.
+    repeat
+        Seeds for each setting; default: the study's own.
+    """
+    from lopsided import papers
+
+    target = out_folder or Path("runs") / paper
+    with staged_progress(quiet=quiet) as report:
+        console = errors() if quiet else out()
+        console.quiet = quiet
+        return papers.reproduce(paper, figure, claims, target, repeat, console, report)
