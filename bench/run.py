@@ -1,0 +1,307 @@
+"""Measures the simulator, and ns-2 and ns-3 beside it where they are installed: CPU time for each packet delivered.
+
+Every number is the CPU time, user and system, of a process of its own, less that of the same process told to stop at
+once, divided by the data packets that its receivers have in order: the least of several tries. All programs run the
+same workloads: TCP with SACK, delayed ACKs and timestamps, Reno's window, a base round trip of 40 ms.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER_PROGRAMS = ROOT / "bench" / "peers"
+TARGET_US = 0.5
+"""CPU microseconds for a data packet that the project has set itself as a limit, on each of the three workloads."""
+TARGET_SPREAD = 1.3
+"""The dearest of the variations over the cheapest: window, losses and number of flows should not matter."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A network and the TCP flows that cross it."""
+
+    shown: str
+    name: str
+    """m, d100 or d1g."""
+    stop_s: int
+    """Simulated seconds."""
+    flows: int = 20
+    loss: float = 0.0
+
+    @property
+    def rate_bps(self) -> float:
+        """The bottleneck of d100 and d1g."""
+        return {"m": 0, "d100": 100e6, "d1g": 1e9}[self.name]
+
+
+COMPARED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 30), Workload("D 1G", "d1g", 30))
+LEGEND = """\
+M: 2.4 Mbit/s down, 196 kbit/s up, buffers of 50 packets; a download, joined by an upload at 120 s.
+D: 20 downloads over 100 Mbit/s or 1 Gbit/s with a buffer of one bandwidth-delay product."""
+VARIED = (
+    Workload("2 flows, windows to 3,300 packets", "d1g", 10, flows=2),
+    Workload("20 flows, windows to 330", "d1g", 10),
+    Workload("200 flows, windows to 33", "d1g", 10, flows=200),
+    Workload("2,000 flows", "d1g", 10, flows=2000),
+    Workload("20 flows, losses of 0.01 %", "d1g", 10, loss=0.0001),
+    Workload("20 flows, losses of 0.1 %", "d1g", 10, loss=0.001),
+    Workload("20 flows, losses of 1 %", "d1g", 10, loss=0.01),
+)
+
+Command = Callable[[Workload, float], list[str]]
+"""The command that runs a workload up to a simulated second."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A program to measure."""
+
+    name: str
+    prepare: Callable[[Path], Command | None]
+    """Makes it ready in a folder for what is built; nothing where it is missing."""
+    package: str = ""
+    """What Debian calls it."""
+    at_once: float = 0.001
+    """The earliest simulated second that it can stop at."""
+    trying_s: float = 3.0
+    """How long to try a workload again and again; once in any case."""
+    stop_s: dict[str, int] = field(default_factory=dict)
+    """Workloads whose whole run would take it minutes: where to stop instead."""
+
+
+def prepare_lopsided(built: Path) -> Command | None:
+    """Our own, built as it is built for use."""
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"],
+        cwd=ROOT,
+        check=True,
+    )
+    program = str(built / "release" / "examples" / "bench")
+    return lambda work, stop: [program, work.name, f"flows={work.flows}", f"loss={work.loss}", f"seconds={stop:.0f}"]
+
+
+def prepare_ns2(_built: Path) -> Command | None:
+    """ns-2 interprets its program."""
+    ns = shutil.which("ns")
+    if ns is None:
+        return None
+    program = str(PEER_PROGRAMS / "ns2.tcl")
+    return lambda work, stop: [ns, program, work.name[0], str(work.rate_bps), str(work.flows), str(stop)]
+
+
+def prepare_ns3(built: Path) -> Command | None:
+    """ns-3 is a library that its program is linked with."""
+    if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
+        return None
+    source, program = PEER_PROGRAMS / "ns3.cc", built / "bench" / "ns3"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        libraries = [f"-lns3-{name}" for name in ("applications", "core", "internet", "network", "point-to-point")]
+        subprocess.run(["g++", "-O2", "-std=c++17", str(source), "-o", str(program), *libraries], check=True)
+    return lambda work, stop: [
+        str(program),
+        f"--kind={work.name[0]}",
+        f"--rate={work.rate_bps}",
+        f"--flows={work.flows}",
+        f"--stop={stop}",
+    ]
+
+
+LOPSIDED = Simulator("lopsided", prepare_lopsided, at_once=0)
+PEERS = (
+    Simulator("ns-2", prepare_ns2, "ns2"),
+    Simulator("ns-3", prepare_ns3, "libns3-dev", trying_s=0, stop_s={"d1g": 3}),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a simulator spent on a workload."""
+
+    simulator: str
+    workload: str
+    simulated_s: int
+    packets: int
+    """Data packets that the receivers had in order at the end."""
+    cpu_us_per_packet: float
+    memory_mb: float | None
+    """Largest resident set, where the program says it."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that has ended."""
+
+    cpu_s: float
+    packets: int
+    memory_mb: float | None
+
+
+def run(command: list[str]) -> Process:
+    """Runs a simulator, which prints packets=N."""
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        printed = output.read()
+    packets = re.search(rb"packets=(\d+)", printed)
+    if child.returncode != 0 or packets is None:
+        sys.exit(f"{' '.join(command)} failed")
+    memory = re.search(rb"peak_rss_mb=([\d.]+)", printed)
+    return Process(usage.ru_utime + usage.ru_stime, int(packets[1]), float(memory[1]) if memory else None)
+
+
+def least(command: list[str], trying_s: float) -> Process:
+    """The try that cost least: what disturbs a measurement only ever adds to it."""
+    end = time.monotonic() + trying_s
+    best = run(command)
+    while time.monotonic() < end:
+        best = min(best, run(command), key=lambda process: process.cpu_s)
+    return best
+
+
+def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
+    """The cost of a workload without that of starting up."""
+    stop_s = simulator.stop_s.get(work.name, work.stop_s)
+    start = least(command(work, simulator.at_once), simulator.trying_s / 2)
+    whole = least(command(work, stop_s), simulator.trying_s)
+    cost_us = (whole.cpu_s - start.cpu_s) * 1e6 / max(whole.packets, 1)
+    return Cost(simulator.name, work.shown, stop_s, whole.packets, round(cost_us, 3), whole.memory_mb)
+
+
+def compare(built: Path, console: Console) -> list[Cost]:
+    """All simulators on the workloads that all can run."""
+    costs = []
+    for simulator in (LOPSIDED, *PEERS):
+        command = simulator.prepare(built)
+        if command is None:
+            console.print(
+                f"{simulator.name} is not installed: skipped. To compare with it: apt-get install {simulator.package}"
+            )
+            continue
+        for work in COMPARED:
+            with console.status(f"{simulator.name}: {work.shown}"):
+                costs.append(measure(simulator, command, work))
+    return costs
+
+
+def vary(built: Path, console: Console) -> list[Cost]:
+    """Our own simulator with other windows, losses and numbers of flows."""
+    command = prepare_lopsided(built)
+    assert command is not None, "our own simulator is here"
+    costs = []
+    for work in VARIED:
+        with console.status(work.shown):
+            costs.append(measure(LOPSIDED, command, work))
+    return costs
+
+
+COMPARED_HEADER = ("workload", "simulator", "us/packet", "M packets/s", "x ours", "simulated", "packets")
+VARIED_HEADER = ("lopsided on D 1G", "us/packet", "MB", "simulated", "packets")
+
+
+def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
+    """One row for each cost, those of a workload together."""
+    ours = {cost.workload: cost.cpu_us_per_packet for cost in costs if cost.simulator == LOPSIDED.name}
+    return [
+        (
+            cost.workload,
+            cost.simulator,
+            f"{cost.cpu_us_per_packet:.2f}",
+            f"{1 / cost.cpu_us_per_packet:.2f}",
+            f"{cost.cpu_us_per_packet / ours[cost.workload]:.1f}",
+            f"{cost.simulated_s} s",
+            f"{cost.packets:,}",
+        )
+        for cost in sorted(costs, key=lambda cost: list(ours).index(cost.workload))
+    ]
+
+
+def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
+    """One row for each cost."""
+    return [
+        (
+            cost.workload,
+            f"{cost.cpu_us_per_packet:.2f}",
+            f"{cost.memory_mb:.1f}",
+            f"{cost.simulated_s} s",
+            f"{cost.packets:,}",
+        )
+        for cost in costs
+    ]
+
+
+def verdicts(compared: list[Cost], varied: list[Cost]) -> list[str]:
+    """The project's targets beside what was measured."""
+    worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
+    said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
+    if varied:
+        prices = [cost.cpu_us_per_packet for cost in varied]
+        spread = max(prices) / min(prices)
+        holds = met(spread <= TARGET_SPREAD)
+        said.append(f"Target of {TARGET_SPREAD} from the cheapest variation to the dearest: {spread:.2f}, {holds}.")
+    return said
+
+
+def met(holds: bool) -> str:
+    """In words."""
+    return "met" if holds else "missed"
+
+
+def as_markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table for the docs."""
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table for the terminal."""
+    table = Table(*header)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def main() -> None:
+    """Measures, prints the tables and writes them as JSON and Markdown."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--quick", action="store_true", help="only the comparison, not the variations of our own")
+    arguments = arguments.parse_args()
+    built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    console = Console(highlight=False)
+    console.print(LEGEND, soft_wrap=True)
+    compared = compare(built, console)
+    varied = [] if arguments.quick else vary(built, console)
+    tables = [(COMPARED_HEADER, compared_rows(compared))] + ([(VARIED_HEADER, varied_rows(varied))] if varied else [])
+    for header, rows in tables:
+        show(console, header, rows)
+    said = verdicts(compared, varied)
+    console.print("\n".join(said))
+    results = built / "bench"
+    results.mkdir(parents=True, exist_ok=True)
+    written = {
+        "compared": [asdict(cost) for cost in compared],
+        "varied": [asdict(cost) for cost in varied],
+        "said": said,
+    }
+    (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")
+    (results / "results.md").write_text("\n\n".join([LEGEND, *(as_markdown(*table) for table in tables), *said]) + "\n")
+    console.print(f"Written: {results}/results.json and results.md")
+
+
+if __name__ == "__main__":
+    main()
