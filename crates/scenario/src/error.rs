@@ -46,6 +46,7 @@ impl fmt::Display for Errors {
         }
         match self.problems.len() {
             1 => write!(f, "1 error"),
+            KEPT => write!(f, "{KEPT} errors or more, the first {SHOWN} shown"),
             count if count > SHOWN => write!(f, "{count} errors, the first {SHOWN} shown"),
             count => write!(f, "{count} errors"),
         }
@@ -111,7 +112,7 @@ impl<'a> Report<'a> {
     /// Notes a problem, unless the same was noted at the same place: settings are read once for each flow that uses them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
-        if self.found.len() >= KEPT {
+        if self.is_full() {
             return;
         }
         if self.found.iter().any(|(other, problem)| *other == place && problem.message == message) {
@@ -133,6 +134,11 @@ impl<'a> Report<'a> {
             underline,
         };
         self.found.push((place, problem));
+    }
+
+    /// Whether no more problems are taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= KEPT
     }
 
     pub(crate) fn count(&self) -> usize {

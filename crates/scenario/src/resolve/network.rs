@@ -8,7 +8,7 @@ use crate::schema::entry_name;
 use crate::tree::{Node, Table, Value};
 use crate::value;
 use lopsided_core::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More nodes than this are a slip of the finger.
 const MOST_PAIRS: u32 = 50_000;
@@ -18,6 +18,7 @@ const MOST_PAIRS: u32 = 50_000;
 pub(super) struct Network {
     pub graph: Graph,
     nodes: BTreeMap<String, NodeRef>,
+    link_names: BTreeSet<String>,
     /// Where each link was described.
     pub link_places: Vec<(Place, String)>,
     /// Hosts that `direction = "down"` sends from and to, in pairs.
@@ -190,7 +191,7 @@ impl Network {
         let specs = resolve_line(&link, PLAIN, report);
         let Some((from, to)) = self.link_ends(&link, report) else { return };
         let name = name.unwrap_or_else(|| entry_name(index, item));
-        if self.graph.links.iter().any(|other| other.name == name) {
+        if self.link_names.contains(&name) {
             let help = "give it another `name`".to_owned();
             report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
             return;
@@ -259,6 +260,7 @@ impl Network {
     }
 
     fn add_link(&mut self, link: LinkSpec, layers: &Layers<'_>) {
+        self.link_names.insert(link.name.clone());
         self.graph.links.push(link);
         self.link_places.push((layers.place, layers.path().to_owned()));
     }

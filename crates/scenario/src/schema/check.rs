@@ -13,6 +13,9 @@ pub(crate) fn check(table: &mut Table, shape: &'static TableShape, path: &str, r
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
     table.entries.retain_mut(|entry| {
         if shape.key(&entry.key).is_none() {
+            if report.is_full() {
+                return false;
+            }
             unknown_key(entry.key_place, &entry.key, shape, path, report);
             if let Some(meant) = nearest(&entry.key, shape.names()).filter(|name| !present.contains(name)) {
                 present.push(meant);

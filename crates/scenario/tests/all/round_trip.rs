@@ -240,8 +240,6 @@ fn odd_file() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-
     #[test]
     fn a_resolved_scenario_reads_back_equal(scenario in scenario()) {
         let text = scenario.to_toml();
