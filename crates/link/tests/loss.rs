@@ -1,0 +1,95 @@
+//! Loss: the right packets, the right number of them, the same ones each time.
+
+mod common;
+
+use common::{Bench, Fate, Touch, kbit, nanos, run};
+use lopsided_core::{DropReason, Span, Time};
+use lopsided_link::{GilbertConfig, LinkConfig, LossConfig};
+use lopsided_queue::QueueConfig;
+
+/// A packet of a millisecond's length every millisecond.
+fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
+    let config =
+        LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Span::from_millis(5), QueueConfig::packets(10)) };
+    let touches: Vec<_> = (0..count).map(|id| (nanos(id * 1_000_000), Touch::Packet(100))).collect();
+    run(config.build(seed, "link/up").unwrap(), &touches)
+}
+
+fn lost(bench: &Bench) -> Vec<u64> {
+    let id = |fate: &Fate| match *fate {
+        Fate::Dropped(id, ..) => id,
+        Fate::Delivered(..) => unreachable!("this list holds drops"),
+    };
+    bench.drops().iter().map(id).collect()
+}
+
+#[test]
+fn a_pattern_loses_the_packets_it_names_as_they_leave_the_queue() {
+    let bench = cross(LossConfig { packets: vec![1, 4, 5, 1000], ..LossConfig::default() }, 1, 8);
+    let at = |id: u64| Fate::Dropped(id, nanos((id - 1) * 1_000_000), DropReason::PatternLoss);
+    assert_eq!(bench.drops(), [at(1), at(4), at(5)]);
+    assert_eq!(bench.delivered().len(), 5);
+    assert_eq!(bench.link.wire_bytes().get(), 800, "a lost packet took its time on the wire");
+}
+
+#[test]
+fn an_outage_loses_what_leaves_from_its_beginning_until_just_before_its_end() {
+    let window = |from: u64, to: u64| (nanos(from * 1_000_000), nanos(to * 1_000_000));
+    let outages = vec![window(1, 3), (nanos(5_000_001), nanos(7_000_000)), window(100, 200)];
+    let bench = cross(LossConfig { outages, ..LossConfig::default() }, 1, 9);
+    // Packet n leaves at n - 1 ms.
+    assert_eq!(lost(&bench), [2, 3, 7]);
+}
+
+#[test]
+fn random_loss_has_its_rate_and_is_keyed_by_the_seed() {
+    let random = |random| LossConfig { random, ..LossConfig::default() };
+    let count = 100_000;
+    let some = lost(&cross(random(0.05), 1, count));
+    let sigma = (count as f64 * 0.05 * 0.95).sqrt();
+    assert!((some.len() as f64 - 5000.0).abs() < 4.0 * sigma, "{} of 5000", some.len());
+    assert_eq!(lost(&cross(random(0.05), 1, count)), some, "the same again");
+    assert_ne!(lost(&cross(random(0.05), 2, count)), some, "others with another seed");
+    assert_eq!(cross(random(1.0), 1, 50).delivered(), []);
+}
+
+#[test]
+fn bursts_have_the_length_and_the_share_of_their_chain() {
+    let gilbert = GilbertConfig { to_bad: 0.01, to_good: 0.25, loss_bad: 1.0, loss_good: 0.0 };
+    let count = 200_000;
+    let lost = lost(&cross(LossConfig { gilbert: Some(gilbert), ..LossConfig::default() }, 3, count));
+    let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    let (share, length) = (lost.len() as f64 / count as f64, lost.len() as f64 / bursts as f64);
+    assert!((share - 0.01 / 0.26).abs() < 0.004, "a share of {share}, expected 0.0385");
+    assert!((length - 4.0).abs() < 0.3, "bursts of {length}, expected 4");
+}
+
+/// Common random numbers: another loss on the same line must not change which packets random loss takes.
+#[test]
+fn the_kinds_do_not_disturb_each_other() {
+    let random = LossConfig { random: 0.1, ..LossConfig::default() };
+    let gilbert = Some(GilbertConfig { to_bad: 0.02, to_good: 0.5, loss_bad: 0.7, loss_good: 0.001 });
+    let bursts = LossConfig { gilbert, ..LossConfig::default() };
+    let both = LossConfig { packets: vec![17], ..LossConfig { gilbert, ..random.clone() } };
+    let mut expected = [lost(&cross(random, 5, 2000)), lost(&cross(bursts, 5, 2000)), vec![17]].concat();
+    expected.sort_unstable();
+    expected.dedup();
+    assert_eq!(lost(&cross(both, 5, 2000)), expected);
+}
+
+/// A line that loses nothing takes the fast way through the link, one whose loss never strikes the other: same result.
+#[test]
+fn a_loss_that_never_strikes_changes_nothing() {
+    let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };
+    let touches: Vec<_> = (0..300_u64).map(|id| (nanos(id * id * 7919 % 90_000_000), 28 + id as u32 * 4)).collect();
+    let mut touches: Vec<(Time, Touch)> = touches.into_iter().map(|(at, size)| (at, Touch::Packet(size))).collect();
+    touches.sort_by_key(|(at, _)| *at);
+    let crossed = |loss| {
+        let config =
+            LinkConfig { loss, ..LinkConfig::new(Some(kbit(9000)), Span::from_millis(3), QueueConfig::packets(10)) };
+        run(config.build(1, "link").unwrap(), &touches)
+    };
+    let (plain, other) = (crossed(LossConfig::default()), crossed(never));
+    assert!(plain.drops().len() > 20, "the queue should overflow");
+    assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
+}

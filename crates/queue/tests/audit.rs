@@ -1,0 +1,140 @@
+//! The audit must notice each way in which a discipline can cheat, and must not get in an honest one's way.
+
+mod common;
+
+use common::{Drops, cx, packet};
+use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, Packet, Payload, Time};
+use lopsided_queue::{Audited, Backlog, Fifo, FifoConfig, Limit, Qdisc, Waiting};
+
+/// What a [`Cheat`] does wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Vice {
+    LosesInSilence,
+    ForgetsAtDequeue,
+    LiesAboutTheBacklog,
+    ShrinksPackets,
+    ForgetsSince,
+    HasNoHead,
+    KeepsQuietAboutEntry,
+}
+
+/// A FIFO with a vice, which shows at the third packet.
+#[derive(Debug)]
+struct Cheat {
+    vice: Vice,
+    inside: std::collections::VecDeque<Waiting>,
+    backlog: Backlog,
+}
+
+impl Qdisc for Cheat {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let third = packet.id == 3;
+        if third && self.vice == Vice::LosesInSilence {
+            return;
+        }
+        if third && self.vice == Vice::KeepsQuietAboutEntry {
+            self.backlog = Backlog { packets: 3, bytes: Bytes::new(300) };
+        } else {
+            self.backlog.add(&packet, packet.size(), cx);
+        }
+        if third && self.vice == Vice::LiesAboutTheBacklog {
+            self.backlog.bytes += Bytes::new(1);
+        }
+        self.inside.push_back(Waiting { packet, since: cx.now() });
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Waiting> {
+        let mut waiting = self.inside.pop_front()?;
+        self.backlog.remove(waiting.packet.size());
+        match self.vice {
+            Vice::ForgetsAtDequeue => return None,
+            Vice::ShrinksPackets => waiting.packet.payload = Payload::synthetic(0),
+            Vice::ForgetsSince => waiting.since = Time::ZERO,
+            _ => {}
+        }
+        Some(waiting)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn head_size(&self) -> Option<Bytes> {
+        if self.vice == Vice::HasNoHead && self.inside.len() == 3 {
+            return None;
+        }
+        self.inside.front().map(|waiting| waiting.packet.size())
+    }
+}
+
+fn catch(vice: Vice) {
+    let mut queue = Audited::new(Cheat { vice, inside: Default::default(), backlog: Backlog::default() });
+    let mut books = Books::new(1);
+    let now = Time::from_nanos(5);
+    (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut books)));
+    queue.dequeue(&mut cx(now, &mut books));
+}
+
+macro_rules! catches {
+    ($($name:ident: $vice:expr, $message:literal;)*) => { $(
+        #[test]
+        #[should_panic(expected = $message)]
+        fn $name() {
+            catch($vice);
+        }
+    )* };
+}
+
+catches! {
+    a_packet_lost_in_silence: Vice::LosesInSilence, "neither taken in nor discarded";
+    a_packet_forgotten_at_dequeue: Vice::ForgetsAtDequeue, "in = out + dropped + backlog";
+    a_wrong_backlog: Vice::LiesAboutTheBacklog, "in = out + dropped + backlog";
+    a_packet_that_shrank: Vice::ShrinksPackets, "changed its size";
+    a_wrong_time_of_entry: Vice::ForgetsSince, "waited since another time";
+    a_head_that_is_not_shown: Vice::HasNoHead, "a head without a backlog, or none with one";
+    an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
+}
+
+/// Marks every packet at dequeue, but drops each that cannot be marked; what later disciplines do (CoDel, PIE).
+#[derive(Debug)]
+struct MarkOrDrop(Fifo);
+
+impl Qdisc for MarkOrDrop {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.0.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+        loop {
+            let mut waiting = self.0.dequeue(cx)?;
+            if waiting.packet.ecn != Ecn::NotCapable {
+                waiting.packet.ecn = Ecn::Experienced;
+                return Some(waiting);
+            }
+            cx.discard(waiting.packet, DropReason::Early);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn head_size(&self) -> Option<Bytes> {
+        self.0.head_size()
+    }
+}
+
+#[test]
+fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real_books() {
+    let mut queue = Audited::new(MarkOrDrop(Fifo::new(&FifoConfig::new(Limit::Packets(3))).unwrap()));
+    let (drops, mut books) = Drops::watched();
+    for id in 1..=4 {
+        let ecn = if id == 2 { Ecn::Capable0 } else { Ecn::NotCapable };
+        queue.enqueue(Packet { ecn, ..packet(id, 100) }, &mut cx(Time::ZERO, &mut books));
+    }
+    let given = queue.dequeue(&mut cx(Time::ZERO, &mut books)).unwrap();
+    assert_eq!((given.packet.id, given.packet.ecn), (2, Ecn::Experienced));
+    assert!(queue.dequeue(&mut cx(Time::ZERO, &mut books)).is_none());
+    assert_eq!(drops.seen(), [(4, DropReason::QueueFull), (1, DropReason::Early), (3, DropReason::Early)]);
+    assert_eq!(drops.entered(), [1, 2, 3]);
+}

@@ -1,0 +1,78 @@
+//! Statistics of a queue whose history is known by hand.
+
+use lopsided_core::{Bytes, Span, Time};
+use lopsided_queue::{Backlog, QueueSample, QueueStats};
+
+fn ns(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+fn backlog(packets: u32, bytes: u64) -> Backlog {
+    Backlog { packets, bytes: Bytes::new(bytes) }
+}
+
+/// 100 B from 10 to 40, 200 B from 20 to 70, 300 B refused at 30, 400 B from 50 and dropped from the inside at 60.
+fn history(upto: u64) -> QueueStats {
+    let mut stats = QueueStats::default();
+    type Step<'a> = (u64, &'a dyn Fn(&mut QueueStats));
+    let steps: [Step<'_>; 7] = [
+        (10, &|stats| stats.offered(ns(10), Bytes::new(100), backlog(1, 100))),
+        (20, &|stats| stats.entered(ns(20), Bytes::new(200))),
+        (30, &|stats| stats.offered(ns(30), Bytes::new(300), backlog(2, 300))),
+        (40, &|stats| stats.left(ns(40), ns(10), Bytes::new(100))),
+        (50, &|stats| stats.offered(ns(50), Bytes::new(400), backlog(2, 600))),
+        (60, &|stats| stats.settle(ns(60), backlog(1, 200))),
+        (70, &|stats| stats.left(ns(70), ns(20), Bytes::new(200))),
+    ];
+    steps.iter().filter(|(at, _)| *at <= upto).for_each(|(_, step)| step(&mut stats));
+    stats
+}
+
+#[test]
+fn the_whole_history() {
+    let stats = history(100);
+    assert_eq!(stats.mean_packets(ns(100)), (30 + 50 + 10) as f64 / 100.0);
+    assert_eq!(stats.mean_bytes(ns(100)), (30 * 100 + 50 * 200 + 10 * 400) as f64 / 100.0);
+    assert_eq!(stats.max_backlog(), backlog(2, 600));
+    assert_eq!(stats.mean_sojourn(), Some(Span::from_nanos(40)));
+    assert_eq!(stats.max_sojourn(), Span::from_nanos(50));
+    assert_eq!(stats.sojourns().quantile(0.5), Some(Span::from_nanos(30)));
+    assert_eq!((stats.offered_packets(), stats.sent_packets(), stats.dropped_packets()), (4, 2, 2));
+    assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
+}
+
+#[test]
+fn the_mean_counts_what_still_waits() {
+    let stats = history(20);
+    assert_eq!(stats.mean_packets(ns(30)), (20 + 10) as f64 / 30.0);
+    assert_eq!(stats.mean_bytes(ns(30)), (20 * 100 + 10 * 200) as f64 / 30.0);
+}
+
+#[test]
+fn a_sample_has_the_waits_of_its_own_interval() {
+    let mut stats = history(40);
+    let first = stats.sample();
+    assert_eq!((first.sojourn_mean, first.sojourn_max), (Some(Span::from_nanos(30)), Some(Span::from_nanos(30))));
+    let none = stats.sample();
+    assert_eq!(none, QueueSample { sojourn_mean: None, sojourn_max: None, ..first });
+    stats.left(ns(45), ns(20), Bytes::new(200));
+    let second = stats.sample();
+    assert_eq!(second.sojourn_mean, Some(Span::from_nanos(25)));
+    assert_eq!(second.sojourn_max, Some(Span::from_nanos(25)));
+    assert_eq!(stats.max_sojourn(), Span::from_nanos(30), "the longest of all is not forgotten");
+    assert_eq!((second.offered_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
+}
+
+/// The sums of instants wrap past 2^64 here, twice; the means must not show it.
+#[test]
+fn a_long_run_does_not_overflow() {
+    let mut stats = QueueStats::default();
+    let day = 86_400_000_000_000;
+    for turn in 1..1000 {
+        stats.entered(ns(turn * day), Bytes::new(1_000_000));
+        stats.left(ns(turn * day + day / 2), ns(turn * day), Bytes::new(1_000_000));
+    }
+    let end = ns(1000 * day);
+    assert!((stats.mean_packets(end) - 999.0 / 2000.0).abs() < 1e-9);
+    assert!((stats.mean_bytes(end) - 999_000_000.0 / 2000.0).abs() < 1e-3);
+}
