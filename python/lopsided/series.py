@@ -6,18 +6,17 @@ Plots, sparklines and summaries all take their numbers from here, so they agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lopsided.run import Run
 
-    Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

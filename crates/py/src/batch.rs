@@ -44,7 +44,11 @@ impl Batch {
         let capture = capture.map(|(folder, hosts, links)| Points { folder, hosts, links });
         let jobs: Vec<Job> = jobs
             .into_iter()
-            .map(|(scenario, seed)| Job { scenario: Arc::clone(&scenario.get().resolved), seed, capture: capture.clone() })
+            .map(|(scenario, seed)| Job {
+                scenario: Arc::clone(&scenario.get().resolved),
+                seed,
+                capture: capture.clone(),
+            })
             .collect();
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Monitor::default()).collect();
@@ -60,8 +64,7 @@ impl Batch {
     /// The next finished run as `(number of the job, its results)`, or `None` if there is none after so many seconds.
     fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
         let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
-        let received =
-            py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
+        let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
         match received {
             Ok((number, Ok(result))) => Ok(Some((number, tables::to_python(py, &result)?.into_any()))),
             Ok((_, Err(failure))) => Err(failure.into()),
@@ -100,7 +103,8 @@ impl Work {
 
 fn run(job: &Job, monitor: &Monitor) -> Outcome {
     let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
-    let options = RunOptions { sinks: captures.as_ref().map(Captures::sinks).unwrap_or_default(), ..RunOptions::default() };
+    let options =
+        RunOptions { sinks: captures.as_ref().map(Captures::sinks).unwrap_or_default(), ..RunOptions::default() };
     let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor).map_err(Failure::Run)?;
     captures.as_ref().map_or(Ok(()), Captures::finish)?;
     Ok(result)

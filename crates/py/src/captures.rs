@@ -55,7 +55,13 @@ impl Captures {
     }
 }
 
-fn create(folder: &Path, kind: &str, name: &str, taps: Vec<Tap>, lateness: Span) -> Result<(PathBuf, Capture), Failure> {
+fn create(
+    folder: &Path,
+    kind: &str,
+    name: &str,
+    taps: Vec<Tap>,
+    lateness: Span,
+) -> Result<(PathBuf, Capture), Failure> {
     let path = folder.join(format!("{kind}-{name}.pcapng"));
     let file = File::create(&path).map_err(|error| failed(&path, error))?;
     Ok((path, Capture::new(BufWriter::new(file), taps, lateness)))

@@ -9,11 +9,17 @@ use std::io;
 /// What can go wrong below Python.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Scenario { file: String, errors: Errors },
+    Scenario {
+        file: String,
+        errors: Errors,
+    },
     /// A text that is not what was asked for.
     Usage(String),
     Run(RunError),
-    Capture { file: String, error: io::Error },
+    Capture {
+        file: String,
+        error: io::Error,
+    },
     /// A broken invariant, with the panic's message.
     Bug(String),
 }
@@ -35,7 +41,14 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
                 .into_iter()
                 .map(|problem| {
                     let help = problem.help.unwrap_or_default();
-                    problem_class.call1((problem.message, problem.line, problem.column, problem.excerpt, help, problem.key))
+                    problem_class.call1((
+                        problem.message,
+                        problem.line,
+                        problem.column,
+                        problem.excerpt,
+                        help,
+                        problem.key,
+                    ))
                 })
                 .collect::<PyResult<Vec<_>>>()?;
             let problems = PyTuple::new(py, problems)?;

@@ -7,6 +7,7 @@ or a bad scenario; 130 interrupted.
 from __future__ import annotations
 
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
 
@@ -32,8 +33,8 @@ def _version() -> str:
     return f"lopsided {__version__}"
 
 
-def build() -> cyclopts.App:
-    """The application with all its commands."""
+def build(arguments: Sequence[str]) -> cyclopts.App:
+    """The application. A command is imported when asked for; where none is, all are, so that help can list them."""
     app = cyclopts.App(
         name="lopsided",
         help="A laboratory for TCP over lopsided links.",
@@ -42,9 +43,12 @@ def build() -> cyclopts.App:
         version=_version,
         version_flags=["--version"],
         error_console=errors(),
+        suppress_keyboard_interrupt=False,
     )
-    for place, (name, home, line) in enumerate(COMMANDS):
-        app.command(home, name=name, help=line, sort_key=place)
+    named = any(name in arguments for name, _ in COMMANDS)
+    for place, (name, home) in enumerate(COMMANDS):
+        command = home if named else pkgutil.resolve_name(home)
+        app.command(command, name=name, sort_key=place, help_epilogue="")
     return app
 
 
@@ -58,7 +62,12 @@ def run(arguments: Sequence[str]) -> int:
     from lopsided.errors import LopsidedError, ScenarioError, UsageError
 
     try:
-        result = build()(arguments, exit_on_error=False, print_error=True, result_action="return_value")
+        result = build(arguments)(
+            arguments,
+            exit_on_error=False,
+            print_error=True,
+            result_action="return_value",
+        )
     except cyclopts.CycloptsError:
         return 2
     except ScenarioError as error:

@@ -11,7 +11,7 @@ def check(file: str, /, *, settings: Settings = (), quiet: Quiet = False) -> Non
 
     Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
 
-    Examples:
+    For example:
 
         lopsided check scenario.toml
         lopsided check scenario.toml --set "link.up.rate=1 Mbit/s"

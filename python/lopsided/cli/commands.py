@@ -1,16 +1,17 @@
-"""The commands of `lopsided`, in the order `--help` lists them: name, where its function is, one line of help.
+"""The commands of `lopsided`, in the order in which `--help` lists them: name, and where its function is.
 
-Adding one takes a module in this folder and a line here. A module is imported only when its command is used.
+Adding one takes a module in this folder and a line here; the first line of the function's docstring is its line of
+help. `--help` imports all of these modules, so what they need only when used (polars, matplotlib) they import when used.
 """
 
 from __future__ import annotations
 
-COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("run", "lopsided.cli.run:run", "Run a scenario and report on it."),
-    ("sweep", "lopsided.cli.sweep:sweep", "Run a scenario for every combination of settings."),
-    ("size", "lopsided.cli.size:size", "Find the uplink buffer for a line, and how to set it."),
-    ("reproduce", "lopsided.cli.reproduce:reproduce", "Re-run a published study."),
-    ("plot", "lopsided.cli.plot:plot", "Draw a figure from a run folder."),
-    ("check", "lopsided.cli.check:check", "Check a scenario file without running it."),
-    ("schema", "lopsided.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("run", "lopsided.cli.run:run"),
+    ("sweep", "lopsided.cli.sweep:sweep"),
+    ("size", "lopsided.cli.size:size"),
+    ("reproduce", "lopsided.cli.reproduce:reproduce"),
+    ("plot", "lopsided.cli.plot:plot"),
+    ("check", "lopsided.cli.check:check"),
+    ("schema", "lopsided.cli.schema:schema"),
 )

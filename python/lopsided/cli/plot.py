@@ -22,7 +22,7 @@ def plot(
 ) -> None:
     """Draw a figure from a run folder.
 
-    Examples:
+    For example:
 
         lopsided plot runs/adsl goodput
         lopsided plot runs/adsl goodput --window 500ms --out goodput.svg

@@ -21,12 +21,12 @@ def reproduce(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     quiet: Quiet = False,
 ) -> int:
-    """Re-run a published study: every figure, table and claim, published beside measured.
+    """Re-run a published study.
 
-    Claims that do not hold are shown as such, with the reason. The exit code is 1 where a claim's outcome is not
-    the one on record.
+    Every figure, table and claim, published beside measured. Claims that do not hold are shown as such, with the
+    reason. The exit code is 1 where a claim's outcome is not the one on record.
 
-    Examples:
+    For example:
 
         lopsided reproduce merritt2010
         lopsided reproduce merritt2010 --figure 5.1

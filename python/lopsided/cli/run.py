@@ -49,12 +49,12 @@ def run(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario; print its flows and write a run folder with a report.
+    """Run a scenario and report on it.
 
-    The folder holds the scenario as it ran, the tables as Parquet, and report.html; by default it is made under
+    The run folder holds the scenario as it ran, the tables as Parquet, and report.html; by default it is made under
     `runs/`.
 
-    Examples:
+    For example:
 
         lopsided run scenario.toml
         lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --out runs/fifteen

@@ -8,7 +8,7 @@ import sys
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors.
 
-    Examples:
+    For example:
 
         lopsided schema > lopsided.schema.json
     """

@@ -33,13 +33,13 @@ def size(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """How large should the uplink buffer be? A number, the curve behind it, and how to set it.
+    """Find the uplink buffer for a line, and how to set it.
 
     Two answers side by side: Merritt's model (2010, inequality 6.6, its inputs obtained by the field procedure of his
     section 6.4 in the simulator), and a sweep that measures how much a download and an upload get out of the line
     together.
 
-    Examples:
+    For example:
 
         lopsided size --down 2.4M --up 196k --rtt 200ms
         lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg

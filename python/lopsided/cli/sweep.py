@@ -26,12 +26,12 @@ def sweep(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario for every combination of some settings, on all cores, into one tidy table.
+    """Run a scenario for every combination of settings.
 
-    The axes are those of the file's `[sweep]`, or those given here; a `--set` with a single value only changes the
-    scenario.
+    It runs on all cores and makes one tidy table. The axes are those of the file's `[sweep]`, or those given here;
+    a `--set` with a single value only changes the scenario.
 
-    Examples:
+    For example:
 
         lopsided sweep scenario.toml
         lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" --repeat 4

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from lopsided import series, units
+from lopsided import highlights, series, units
 from lopsided.sparkline import sparkline
 from lopsided.sweeps import axis_columns
 from lopsided.table import text
@@ -40,7 +40,7 @@ def flows(run: Run) -> RichTable:
             units.rate(row["goodput_bps"]),
             units.millis(row["rtt_mean_ms"]),
             units.millis(row["rtt_p95_ms"]),
-            units.size(row["cwnd_max_bytes"]),
+            units.size(row["cwnd_max_bytes"] or None),
             units.count(row["retransmits"]),
             units.count(row["timeouts"]),
             _spark(run, row["name"], row["direction"]),
@@ -68,16 +68,19 @@ def repeated_flows(runs: Sequence[Run]) -> RichTable:
             f"{units.millis(min(rtt))} to {units.millis(max(rtt))}" if rtt else "–",
             units.count(median(int(run.flows["retransmits"][index]) for run in runs)),
         )
-    _say_left_out(table, len(first.flows), f"medians over {len(runs)} runs")
+    alike = len({run.digest for run in runs}) == 1
+    remark = "all alike: nothing in this scenario is random; a start_jitter would vary it" if alike else "medians"
+    _say_left_out(table, len(first.flows), f"{len(runs)} runs, {remark}")
     return table
 
 
 def links(run: Run) -> RichTable:
-    """One row per link direction that did anything worth a look: rate, use, queue, drops."""
+    """One row per notable link direction: rate, use, queue, drops."""
+    notable = highlights.links(run)
     table = plain_table(
         "link", "", "rate", "used", "queue mean", "queue max", "wait mean", "wait 95 %", "dropped", "lost", left=2
     )
-    for row in list(run.links.rows())[:_MOST_ROWS]:
+    for row in notable[:_MOST_ROWS]:
         table.add_row(
             row["link"],
             _ARROWS.get(row["direction"], ""),
@@ -90,7 +93,8 @@ def links(run: Run) -> RichTable:
             units.count(row["dropped_packets"]),
             units.count(row["lost_random"] + row["lost_pattern"]),
         )
-    _say_left_out(table, len(run.links))
+    quiet = len(run.links) - len(notable)
+    _say_left_out(table, len(notable), f"{quiet} more directions at which nothing waited" if quiet else "")
     return table
 
 

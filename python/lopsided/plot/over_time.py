@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided import series, units
+from lopsided import highlights, series, units
 from lopsided.errors import UsageError
 from lopsided.plot import style
-from lopsided.series import Series
+from lopsided.series import Floats, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lopsided.run import Run
 
 _TIME = "time since the run began (s)"
+_MOST_QUEUES = 8
 _MANY = 8
 """Above this many flows of one direction, curves are drawn faint without names, and their mean on top."""
 
@@ -32,7 +33,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
         # A link far above what its flows reach would only flatten them.
-        limit = rate if top > 0.4 * rate else 0
+        limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = style.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
         _draw(panel, scaled)
@@ -49,7 +50,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
 def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Figure:
     """Congestion window (solid) and slow-start threshold (dotted) of every flow, one panel per direction."""
     chosen = _flows(run, flows)
-    windows = [_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3) for flow in chosen]
+    windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
     sheet, by_direction = _by_direction("Congestion window", run, windows)
     for panel, direction, group in by_direction:
@@ -87,7 +88,7 @@ def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Figure:
 
 
 def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Figure:
-    """Backlog of every queue that ever held a packet, its limit, and a mark for each interval with drops."""
+    """Backlog of the notable queues with their limits, and a mark for each interval with drops."""
     chosen = _queues(run, links)
     sheet = style.sheet(
         "Queue backlog and drops", _subtitle(run), (1.9 if len(chosen) > 1 else 2.7,) * len(chosen), _TIME
@@ -139,15 +140,22 @@ def _draw(panel: Axes, group: Sequence[Series]) -> None:
         panel.plot(time, value, color=ink, linewidth=0.6 if many else 1.4, alpha=0.25 if many else 1)
     if many:
         times = group[0].time_s
-        mean = np.nanmean([np.interp(times, curve.time_s, curve.value) for curve in group if len(curve.time_s)], axis=0)
+        mean = _mean([np.interp(times, curve.time_s, curve.value) for curve in group if len(curve.time_s)])
         panel.plot(times, mean, color=style.colour(group[0].direction, 2), linewidth=1.8)
+
+
+def _mean(rows: Sequence[Floats]) -> Floats:
+    """The mean at each time over the curves that have a value there."""
+    values = np.array(rows)
+    present = np.sum(~np.isnan(values), axis=0)
+    return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
 def _name_curves(panel: Axes, group: Sequence[Series], limit: tuple[float, str] | None = None) -> None:
     labels = [(*limit, style.MUTED)] if limit else []
     for members in _grouped(group).values():
         if len(members) > _MANY:
-            middle = float(np.nanmean([curve.value[-1] for curve in members if len(curve.value)]))
+            middle = float(_mean([curve.value[-1:] for curve in members if len(curve.value)])[0])
             labels.append((middle, f"{len(members)} flows\nand their mean", style.colour(members[0].direction, 2)))
             continue
         for index, curve in enumerate(members):
@@ -220,8 +228,13 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
     keys = list(dict.fromkeys(zip(run.queues["link"], run.queues["direction"], strict=True)))
     if wanted is not None:
         return [key for key in keys if key[0] in wanted]
-    busy = [key for key in keys if np.nanmax(series.queue_column(run, *key, "backlog_packets").value, initial=0) > 0]
-    return (busy or keys)[:8]
+    notable = {(row["link"], row["direction"]) for row in highlights.links(run)}
+    return [key for key in keys if key in notable][:_MOST_QUEUES]
+
+
+def _connected(window: Series) -> Series:
+    """Without the times when there is no connection, whose window is told as zero."""
+    return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
 def _scaled(curve: Series, factor: float) -> Series:
@@ -229,7 +242,7 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str) -> str:
-    return f"{direction} " if direction else ""
+    return f"{direction or 'other'} "
 
 
 def _default_window(run: Run) -> float:

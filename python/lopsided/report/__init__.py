@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lopsided import table, units
+from lopsided import highlights, table, units
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def render(run: Run) -> str:
         scenario_toml=run.scenario.to_toml(),
         facts=_facts(run),
         flows=_chosen(run.flows, _FLOW_COLUMNS),
-        links=_chosen(run.links, _LINK_COLUMNS),
+        links=_chosen(run.links, _LINK_COLUMNS, highlights.links(run)),
+        quiet_links=len(run.links) - len(highlights.links(run)),
         plots=_plots(run),
     )
 
@@ -82,18 +83,18 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     ]
 
 
-def _chosen(rows: Table, columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]:
-    present = [column for column in columns if column[0] in rows.columns]
-    return _cells(rows, [column[0] for column in present], [(heading, meaning) for _, heading, meaning in present])
-
-
-def _cells(rows: Table, columns: list[str], headings: list[tuple[str, str]]) -> dict[str, Any]:
-    numeric = [rows[column].dtype.is_numeric() for column in columns]
-    body = [[table.text(column, row[column]) for column in columns] for row in rows.rows()]
-    return {
-        "headings": list(zip(headings, numeric, strict=True)),
-        "rows": [list(zip(row, numeric, strict=True)) for row in body],
-    }
+def _chosen(
+    whole: Table, columns: tuple[tuple[str, str, str], ...], rows: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """What the template shows of a table: headings with their meaning, and the rows (default: all) as text."""
+    present = [column for column in columns if column[0] in whole.columns]
+    numeric = [whole[name].dtype.is_numeric() for name, _, _ in present]
+    headings = [((heading, meaning), number) for (_, heading, meaning), number in zip(present, numeric, strict=True)]
+    body = [
+        [(table.text(name, row[name]), number) for (name, _, _), number in zip(present, numeric, strict=True)]
+        for row in (whole.rows() if rows is None else rows)
+    ]
+    return {"headings": headings, "rows": body}
 
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:

@@ -68,6 +68,10 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
         .select("time_s", "link", "direction", pl.exclude("time_s", "link", "direction"))
     )
     tables["links"] = tables["links"].drop("link").rename({"name": "link"})
+    nodes = tables.pop("nodes").select("node", pl.col("name").alias("node_name"), pl.col("direction"))
+    events = tables["events"].join(nodes, on="node", how="left", maintain_order="left").drop("node")
+    events = events.rename({"node_name": "node"})
+    tables["events"] = events.select("time_s", "node", "direction", pl.exclude("time_s", "node", "direction"))
     facts = {"events": raw["events"], "packets": raw["packets"]}
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)
 
@@ -79,6 +83,9 @@ def _frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
 def _column(name: str, kind: str, data: Any) -> pl.Series:
     if kind == "text":
         return pl.Series(name, data, dtype=pl.String)
+    if kind == "word":
+        codes, words = data
+        return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
     series = pl.Series(name, np.frombuffer(data, dtype=_KINDS[kind]))
     # What does not exist is NaN in the simulator and null in a table.
     return series.fill_nan(None) if kind == "f64" else series.cast(pl.Int64)

@@ -1,0 +1,23 @@
+"""Which links of a run are worth showing: those at which packets waited, were dropped or used a good part of the rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+_WAIT_MS = 1.0
+_USED = 0.1
+
+
+def links(run: Run) -> list[dict[str, Any]]:
+    """The rows of the notable link directions; all of them where none is notable."""
+    rows = list(run.links.rows())
+    return [row for row in rows if _is_notable(row)] or rows
+
+
+def _is_notable(row: dict[str, Any]) -> bool:
+    waited = (row["sojourn_p95_ms"] or 0) >= _WAIT_MS
+    lost = row["dropped_packets"] or row["lost_random"] or row["lost_pattern"]
+    return bool(waited or lost or (row["utilisation"] or 0) >= _USED)
