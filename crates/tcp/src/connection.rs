@@ -372,6 +372,7 @@ impl Connection {
         if !self.scaling {
             self.rcv_wscale = 0;
         }
+        self.send.wnd_limit = 65_535 << self.snd_wscale;
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
         let peer = u32::from(options.mss.unwrap_or(536)).max(64);
         self.send.mss = peer.min(u32::from(self.mss_option)) - if self.timestamps { 12 } else { 0 };

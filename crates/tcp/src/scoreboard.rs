@@ -478,7 +478,8 @@ impl Scoreboard {
                 number = self.run_of(number).next;
                 continue;
             }
-            if !sent.was_ever_retransmitted() && !sent.is_lost() {
+            // What was sent again in a repair that was taken back since may be found lost anew.
+            if !sent.is_retransmitted() && !sent.is_lost() {
                 self.mark_lost(number);
             }
             number += 1;

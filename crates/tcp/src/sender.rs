@@ -7,7 +7,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{RateStamp, Scoreboard, Sent};
 use crate::send_buffer::SendBuffer;
 use crate::timer::{Deadline, LossTimer};
-use crate::{Acked, BufferRule, Controller, Counters, PathState, Profile, RateSample, RttStats};
+use crate::{Acked, BufferRule, Controller, Counters, PathState, Profile, RateSample, RtoRule, RttStats};
 use lopsided_core::packet::SackBlock;
 use lopsided_core::{Bytes, Seq, Span, Time};
 
@@ -29,6 +29,8 @@ pub(crate) struct Sender {
     pub fin_acked: bool,
     pub wnd: u64,
     pub max_wnd: u64,
+    /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window, growth ends here.
+    pub wnd_limit: u64,
     window_update: (Seq, Seq),
 
     pub phase: Phase,
@@ -133,6 +135,7 @@ impl Sender {
             fin_acked: false,
             wnd: 0,
             max_wnd: 0,
+            wnd_limit: u64::MAX,
             window_update: (Seq::default(), Seq::default()),
             phase: Phase::Open,
             recovery_point: 0,
@@ -394,20 +397,25 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 with RFC 7323: segments sent once give their own time; after a retransmission the echoed timestamp does.
+    /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp does. Others take the
+    /// echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps the segments sent once (Karn's rule).
     fn sample_rtt(&mut self, now: Time, news: &News) {
         let newest = news.newest_rtt;
         if let Some(rtt) = newest {
             self.rtt.update_min(now, rtt);
         }
-        let sample = news.first_rtt.or(news.sack_rtt).or_else(|| {
+        let echoed = || {
             if !news.una_advanced {
                 return None;
             }
             let echo = news.echo?;
             let millis = self.undo.clock(now).wrapping_sub(echo);
             (millis < 1 << 24).then(|| Span::from_millis(u64::from(millis.max(1))))
-        });
+        };
+        let sample = match self.profile.rto {
+            RtoRule::Linux { .. } => news.first_rtt.or(news.sack_rtt).or_else(echoed),
+            RtoRule::Rfc6298 { .. } => echoed().or(news.first_rtt),
+        };
         if let Some(rtt) = sample {
             self.rtt.sample(rtt, self.una, self.nxt);
         }
@@ -472,7 +480,10 @@ impl Sender {
 
     /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
     fn is_cwnd_limited(&self) -> bool {
-        if !self.profile.cwnd_validation || self.limited.cwnd_limited {
+        if !self.profile.cwnd_validation {
+            return self.controller.cwnd().get() < self.wnd_limit;
+        }
+        if self.limited.cwnd_limited {
             return true;
         }
         let cwnd = self.controller.cwnd();

@@ -15,6 +15,13 @@ pub(crate) struct Reduction {
     pub sent: u64,
 }
 
+impl Reduction {
+    /// Stays at `cwnd` until it ends.
+    pub fn held(cwnd: u64) -> Reduction {
+        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, sent: 0 }
+    }
+}
+
 impl Sender {
     pub(crate) fn begin_reduction(&mut self, now: Time, signal: Signal) {
         let prior_cwnd = self.cwnd();

@@ -37,10 +37,10 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         let repeated = self.consecutive_timeouts > 1;
-        // A window that came down for this flight already does not come down again.
+        // A window that came down for this flight already does not come down again; 4.4BSD's does, once.
         let fresh = self.phase <= Phase::Disorder
             || self.una >= self.recovery_point
-            || (self.phase == Phase::Loss && !repeated);
+            || (!repeated && (self.phase == Phase::Loss || self.profile.undo.early_ack));
         if fresh {
             self.undo.begin(self.una, self.board.retrans_segments());
         }
@@ -50,8 +50,9 @@ impl Sender {
         let consecutive = if fresh { 1 } else { self.consecutive_timeouts.max(2) };
         self.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
         self.frto = self.profile.undo.frto && (self.phase < Phase::Recovery || repeated);
-        if self.profile.undo.early_ack && self.consecutive_timeouts == 1 {
-            self.undo.early_until = Some(now + self.early_ack_window());
+        if self.profile.undo.early_ack {
+            self.undo.early_until = (!repeated).then(|| now + self.early_ack_window());
+            self.undo.interrupted_recovery = (self.phase == Phase::Recovery).then_some(self.recovery_point);
         }
         self.probe = None;
         self.duplicates = 0;

@@ -1,7 +1,7 @@
 //! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC 5682) and 4.4BSD's
 //! early-ACK rule.
 
-use super::Phase;
+use super::{Phase, Reduction};
 use crate::sender::{News, Sender};
 use lopsided_core::{Span, Time};
 
@@ -15,8 +15,9 @@ pub(crate) struct UndoState {
     retransmitted: bool,
     /// The timestamp clock's value at the first retransmission.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this instant was for the original.
+    /// 4.4BSD: an ACK before this instant was for the original; and the recovery that the timeout broke off.
     pub early_until: Option<Time>,
+    pub interrupted_recovery: Option<u64>,
     clock_offset: u32,
 }
 
@@ -45,6 +46,7 @@ impl UndoState {
         self.marker = None;
         self.first_stamp = None;
         self.early_until = None;
+        self.interrupted_recovery = None;
         self.retransmitted = false;
     }
 
@@ -128,11 +130,19 @@ impl Sender {
     }
 
     fn undo_timeout(&mut self, now: Time) {
+        let interrupted = self.undo.interrupted_recovery;
         self.undo_reduction(now);
         self.frto = false;
         self.duplicates = 0;
         self.rtt.forget_backoff();
-        self.enter(Phase::Open);
+        match interrupted {
+            Some(recovery_point) if recovery_point > self.una => {
+                self.recovery_point = recovery_point;
+                self.reduction = Some(Reduction::held(self.controller.cwnd().get()));
+                self.enter(Phase::Recovery);
+            }
+            _ => self.enter(Phase::Open),
+        }
     }
 
     /// 4.4BSD: half the smoothed RTT in which an ACK must be the original's.
