@@ -8,10 +8,10 @@
 
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 use lopsided_scenario::{
-    Cells, DirSpec, DropEnd, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, QueueLimit, QueueSpec, RecordSpec,
-    Scenario, StackSpec, Transfer,
+    Cells, DirSpec, DropEnd, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, QueueLimit, QueueSpec,
+    RecordSpec, Scenario, StackSpec, Transfer,
 };
-use lopsided_sim::{Monitor, RunOptions};
+use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use std::process::ExitCode;
 
 struct Workload {
@@ -73,7 +73,12 @@ impl Workload {
         let mut links = vec![self.link("bottleneck", NodeRef::Router(0), NodeRef::Router(1), true)];
         for number in 0..self.flows {
             links.push(self.link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), false));
-            links.push(self.link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(self.flows + number), false));
+            links.push(self.link(
+                &format!("right{number}"),
+                NodeRef::Router(1),
+                NodeRef::Host(self.flows + number),
+                false,
+            ));
         }
         let spacing = if self.flows > 20 { 1_000 / self.flows as u64 } else { 50 };
         let mut flows: Vec<FlowSpec> = (0..self.flows)
@@ -83,11 +88,8 @@ impl Workload {
             flows.push(self.flow("up", self.flows, 0, Span::from_secs(self.seconds / 2)));
         }
         let side = |side: &str| (0..self.flows).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
-        let graph = Graph {
-            hosts: [side("s"), side("c")].concat(),
-            routers: vec!["r1".to_owned(), "r2".to_owned()],
-            links,
-        };
+        let graph =
+            Graph { hosts: [side("s"), side("c")].concat(), routers: vec!["r1".to_owned(), "r2".to_owned()], links };
         Scenario {
             name: self.name.clone(),
             title: None,
@@ -133,15 +135,17 @@ impl Workload {
 
 fn measure(workload: &Workload) -> ExitCode {
     let scenario = workload.scenario();
-    let before = user_seconds();
-    let result = match lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()) {
-        Ok(result) => result,
+    let ended = Prepared::new(&scenario, 1, RunOptions::default()).map_err(RunError::from).and_then(|prepared| {
+        let before = cpu_seconds();
+        Ok((prepared.finish(&Monitor::default())?, cpu_seconds() - before))
+    });
+    let (result, seconds) = match ended {
+        Ok(ended) => ended,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };
-    let seconds = user_seconds() - before;
     let packets: u64 = result.flows.data_packets_delivered.iter().sum();
     let goodputs = &result.flows.goodput_bps;
     let retransmits: u64 = result.flows.retransmits.iter().sum();
@@ -163,8 +167,8 @@ fn measure(workload: &Workload) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// User CPU time of this process, in seconds; wall time where the system does not tell.
-fn user_seconds() -> f64 {
+/// CPU time of this process, in seconds; wall time where the system does not tell.
+fn cpu_seconds() -> f64 {
     let nanos = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos = nanos.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
     nanos.map_or_else(wall_seconds, |nanos| nanos / 1e9)

@@ -17,14 +17,35 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
     /// A flow names a host that is not there.
-    NoHost { flow: String },
-    NoPath { flow: String, from: String, to: String },
-    UnknownProfile { flow: String, profile: String },
-    UnknownController { flow: String, cc: String },
-    Link { link: String, what: String },
+    NoHost {
+        flow: String,
+    },
+    NoPath {
+        flow: String,
+        from: String,
+        to: String,
+    },
+    UnknownProfile {
+        flow: String,
+        profile: String,
+    },
+    UnknownController {
+        flow: String,
+        cc: String,
+    },
+    Link {
+        link: String,
+        what: String,
+    },
     /// More flows end at one host, or more links at one node, than there are ports.
-    TooMany { what: &'static str, at: String, limit: usize },
-    TooLong { limit: Span },
+    TooMany {
+        what: &'static str,
+        at: String,
+        limit: usize,
+    },
+    TooLong {
+        limit: Span,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -132,9 +153,20 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             stations.push(Station::Link(Box::new(link::build(spec, dir, seed, audit)?)));
         }
     }
+    let mut wires = net.wires();
+    for placed in options.middleboxes {
+        if placed.link >= scenario.graph.links.len() {
+            return Err(no_link(placed.link));
+        }
+        let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
+        let inlet = Wire { node: NodeId(stations.len() as u32), port: Port(0) };
+        let onward = std::mem::replace(&mut wires[link][0], inlet);
+        stations.push(Station::Middlebox(placed.node));
+        wires.push(vec![onward]);
+    }
     let mut books = Books::new(stations.len());
     options.sinks.into_iter().for_each(|sink| books.watch(sink));
-    let world = World::new(stations, net.wires(), books);
+    let world = World::new(stations, wires, books);
     if Time::ZERO + scenario.duration > world.horizon() {
         return Err(BuildError::TooLong { limit: world.horizon() - Time::ZERO });
     }
@@ -276,6 +308,10 @@ fn place_flow(
         start,
         stop: spec.stop.min(end),
     })
+}
+
+fn no_link(link: usize) -> BuildError {
+    BuildError::Link { link: link.to_string(), what: "there is none with this number for a middlebox".to_owned() }
 }
 
 fn too_many(spec: &FlowSpec) -> BuildError {

@@ -198,7 +198,8 @@ fn sent(world: &World, site: &FlowSite) -> Sent {
         }
         App::UdpSource(source) => {
             let (bytes_sent, packets) = (source.sent_bytes(), source.sent_packets);
-            let counters = Counters { bytes_sent, data_segments_out: packets, segments_out: packets, ..Counters::default() };
+            let counters =
+                Counters { bytes_sent, data_segments_out: packets, segments_out: packets, ..Counters::default() };
             Sent { counters, ..nothing }
         }
         App::TcpSink(_) | App::UdpSink(_) => nothing,

@@ -3,10 +3,13 @@
 //! An observation is not an event of the world: it happens between events, after all of its instant, and changes nothing.
 
 use crate::build::{FlowSite, Simulation};
+use crate::event_log::{self, EventLog};
 use crate::flow_row;
 use crate::host::App;
 use crate::meter::Moments;
-use crate::results::{Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable};
+use crate::results::{
+    Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable,
+};
 use crate::world::World;
 use lopsided_core::{Dir, DropReason, NodeId, Span, Time};
 use lopsided_link::Link;
@@ -25,6 +28,7 @@ pub(crate) struct Observer {
     tallies: Vec<Tally>,
     /// The state at each flow's last sample, where changes are watched.
     last: Vec<Option<flow_row::Watched>>,
+    log: EventLog,
 }
 
 /// The transfers of one flow.
@@ -36,7 +40,7 @@ pub(crate) struct Tally {
 }
 
 impl Observer {
-    pub fn new(scenario: &Scenario, simulation: &mut Simulation) -> Observer {
+    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog) -> Observer {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
         if record.on_change {
@@ -51,6 +55,7 @@ impl Observer {
             transfers: TransferTable::default(),
             tallies: vec![Tally::default(); scenario.flows.len()],
             last: vec![None; scenario.flows.len()],
+            log,
         }
     }
 
@@ -162,6 +167,8 @@ impl Observer {
             queues: self.queues,
             links,
             transfers: self.transfers,
+            packet_events: self.log.take(),
+            nodes: event_log::nodes(scenario),
         }
     }
 }
@@ -235,7 +242,7 @@ fn digest(world: &World, delivered: &[u64]) -> u64 {
 }
 
 fn audit(simulation: &mut Simulation) -> Audit {
-    let mut audit = Audit::default();
+    let mut audit = Audit { waiting: simulation.world.in_middleboxes(), ..Audit::default() };
     for link in 0..simulation.links {
         let ledger = simulation.world.with_link(simulation.link_node(link), |link, _| link.ledger());
         for part in [ledger.waiting, ledger.on_the_line] {

@@ -153,8 +153,50 @@ table! {
     }
 }
 
+table! {
+    /// Everything that happened to every packet, by time; only where the scenario asks for it. A number that an event does
+    /// not have is zero or NaN, a word empty.
+    EventTable of EventRow {
+        time_s: f64,
+        /// A row of the table of nodes.
+        node: u32,
+        /// `sent`, `received`, `enqueued`, `dequeued` or `dropped`.
+        event: &'static str,
+        flow: u32,
+        packet: u64,
+        /// `tcp`, `udp` or `other`.
+        protocol: &'static str,
+        seq: u32,
+        ack: u32,
+        /// The TCP flags, bit for bit.
+        flags: u32,
+        payload_bytes: u32,
+        /// Of the IP packet.
+        size_bytes: u32,
+        /// The ECN bits of the IP header.
+        ecn: u32,
+        /// Of the queue, after the event.
+        backlog_packets: u32,
+        sojourn_ms: f64,
+        /// Why it was dropped.
+        reason: &'static str,
+    }
+}
+
+table! {
+    /// The nodes by number: hosts, routers, and each link's two directions.
+    NodeTable of NodeRow {
+        node: u32,
+        name: String,
+        /// `host`, `router` or `link`.
+        kind: &'static str,
+        /// Of a link.
+        direction: &'static str,
+    }
+}
+
 /// All that a run found out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct RunResult {
     pub seed: u64,
     /// The length of the run, in seconds.
@@ -169,6 +211,8 @@ pub struct RunResult {
     pub queues: QueueTable,
     pub links: LinkTable,
     pub transfers: TransferTable,
+    pub packet_events: EventTable,
+    pub nodes: NodeTable,
 }
 
 /// Where all packets and their octets came to be.

@@ -1,10 +1,11 @@
 //! Runs scenarios: one, or many on several threads.
 
 use crate::build::{BuildError, Simulation, build};
+use crate::event_log::EventLog;
 use crate::observe::Observer;
 use crate::results::{Audit, RunResult};
-use crate::world::Progress;
-use lopsided_core::{Sink, Span, Time};
+use crate::world::{Middlebox, Progress};
+use lopsided_core::{Dir, Sink, Span, Time};
 use lopsided_scenario::Scenario;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Events between two looks at the monitor: some milliseconds of work.
 const SLICE: u64 = 1 << 16;
 /// So many events without time moving on mean that it never will.
-const STUCK: u64 = 1 << 22;
+const STUCK: u64 = 1 << 20;
 
 /// How to run, beside what the scenario says.
 #[derive(Default)]
@@ -22,11 +23,28 @@ pub struct RunOptions {
     pub sinks: Vec<Box<dyn Sink>>,
     /// Check every operation of every queue (slow). Always so in builds with debug assertions.
     pub audit_queues: bool,
+    /// Nodes put into the way; each has the number after the last, in this order.
+    pub middleboxes: Vec<Placed>,
+}
+
+/// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
+#[derive(Debug)]
+pub struct Placed {
+    /// A place in the scenario's links.
+    pub link: usize,
+    pub dir: Dir,
+    pub node: Box<dyn Middlebox>,
 }
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions").field("sinks", &self.sinks.len()).field("audit_queues", &self.audit_queues).finish()
+        let RunOptions { sinks, audit_queues, middleboxes } = self;
+        let mut shown = f.debug_struct("RunOptions");
+        shown
+            .field("sinks", &sinks.len())
+            .field("audit_queues", audit_queues)
+            .field("middleboxes", middleboxes)
+            .finish()
     }
 }
 
@@ -68,9 +86,13 @@ pub enum RunError {
     Build(BuildError),
     Cancelled,
     /// Events without end at one instant: a loop of links that take no time.
-    Stuck { at: Time },
+    Stuck {
+        at: Time,
+    },
     /// The books do not balance: an error in lopsided itself.
-    Unbalanced { audit: Audit },
+    Unbalanced {
+        audit: Audit,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -98,23 +120,43 @@ impl From<BuildError> for RunError {
 /// Runs the scenario once.
 pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
     monitor.expect(scenario.duration);
-    run_expected(scenario, seed, options, monitor)
+    Prepared::new(scenario, seed, options)?.finish(monitor)
 }
 
-fn run_expected(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
-    let mut simulation = build(scenario, seed, options)?;
-    let mut observer = Observer::new(scenario, &mut simulation);
-    let end = Time::ZERO + scenario.duration;
-    loop {
-        let next = observer.next().map_or(end, |next| next.min(end));
-        run_until(next, scenario, &mut simulation, &mut observer, monitor)?;
-        observer.observe(next, &mut simulation);
-        if next == end {
-            break;
+/// A run about to begin: its world is built.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    simulation: Simulation,
+    observer: Observer,
+}
+
+impl<'a> Prepared<'a> {
+    pub fn new(scenario: &'a Scenario, seed: u64, mut options: RunOptions) -> Result<Prepared<'a>, BuildError> {
+        let log = EventLog::default();
+        if scenario.record.events {
+            options.sinks.push(Box::new(log.clone()));
         }
+        let mut simulation = build(scenario, seed, options)?;
+        let observer = Observer::new(scenario, &mut simulation, log);
+        Ok(Prepared { scenario, seed, simulation, observer })
     }
-    let result = observer.finish(scenario, seed, simulation);
-    if result.audit.holds() { Ok(result) } else { Err(RunError::Unbalanced { audit: result.audit }) }
+
+    /// Runs to the end.
+    pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
+        let end = Time::ZERO + self.scenario.duration;
+        loop {
+            let next = self.observer.next().map_or(end, |next| next.min(end));
+            run_until(next, self.scenario, &mut self.simulation, &mut self.observer, monitor)?;
+            self.observer.observe(next, &mut self.simulation);
+            if next == end {
+                break;
+            }
+        }
+        let result = self.observer.finish(self.scenario, self.seed, self.simulation);
+        if result.audit.holds() { Ok(result) } else { Err(RunError::Unbalanced { audit: result.audit }) }
+    }
 }
 
 /// Lets the world go on to `until`, a slice at a time.
@@ -164,7 +206,8 @@ pub fn run_many(jobs: &[Job<'_>], workers: usize, monitor: &Monitor) -> Vec<Resu
         for _ in 0..workers.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
                 while let Some((place, job)) = take(jobs, &next) {
-                    let result = run_expected(job.scenario, job.seed, RunOptions::default(), monitor);
+                    let prepared = Prepared::new(job.scenario, job.seed, RunOptions::default());
+                    let result = prepared.map_err(RunError::from).and_then(|prepared| prepared.finish(monitor));
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
                 }
             });

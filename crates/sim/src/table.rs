@@ -49,7 +49,7 @@ macro_rules! table {
         pub struct $row { $($(#[$doc])* pub $column: $type,)+ }
 
         $(#[$table_doc])*
-        #[derive(Debug, Clone, Default, PartialEq)]
+        #[derive(Debug, Clone, Default)]
         pub struct $table { $($(#[$doc])* pub $column: Vec<$type>,)+ }
 
         impl $table {

@@ -7,6 +7,7 @@
 
 use crate::agenda::Agenda;
 use crate::host::Host;
+use crate::results::Count;
 use crate::router::Router;
 use lopsided_core::{Books, Cx, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
@@ -17,7 +18,7 @@ pub(crate) enum Station {
     Link(Box<Link>),
     Host(Box<Host>),
     Router(Router),
-    Custom(Box<dyn Custom>),
+    Middlebox(Box<dyn Middlebox>),
 }
 
 impl Station {
@@ -26,16 +27,19 @@ impl Station {
         match self {
             Station::Link(link) => link.poll_timeout(),
             Station::Host(host) => host.poll_timeout(),
-            Station::Custom(custom) => custom.poll_timeout(),
+            Station::Middlebox(middlebox) => middlebox.poll_timeout(),
             Station::Router(_) => None,
         }
     }
 }
 
-/// A node of the user's own: a middlebox, or a test's.
-pub trait Custom: Node + std::fmt::Debug + Send {}
-
-impl<T: Node + std::fmt::Debug + Send> Custom for T {}
+/// A node of the user's own, between the end of a link and what the link leads to.
+pub trait Middlebox: Node + std::fmt::Debug + Send {
+    /// The packets that it holds, for the audit at the end.
+    fn waiting(&self) -> Count {
+        Count::default()
+    }
+}
 
 /// Where the far end of a node's port is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,8 +133,16 @@ impl World {
     pub(crate) fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
         match &mut self.stations[node.index()] {
             Station::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.books)),
-            other => unreachable!("links come last, not {other:?}"),
+            other => unreachable!("links have numbers of their own, not {other:?}"),
         }
+    }
+
+    /// The packets in all middleboxes.
+    pub(crate) fn in_middleboxes(&self) -> Count {
+        self.stations.iter().fold(Count::default(), |sum, station| match station {
+            Station::Middlebox(middlebox) => sum + middlebox.waiting(),
+            _ => sum,
+        })
     }
 
     /// From now on remembers which hosts were polled.
@@ -171,30 +183,24 @@ impl World {
                 return self.deliver(node);
             }
             Station::Host(host) => host.handle_timeout(&mut cx),
-            Station::Custom(custom) => custom.handle_timeout(&mut cx),
+            Station::Middlebox(middlebox) => middlebox.handle_timeout(&mut cx),
             Station::Router(_) => {}
         }
         self.touched.push(node);
         self.settle();
     }
 
-    /// Takes what arrives now at the end of a link. A link says by its time when there is more to take, so it is polled no
-    /// oftener than that.
+    /// Takes a packet that arrives now at the end of a link. Where there are more, the link's time says so: each is an event.
     #[inline]
     fn deliver(&mut self, node: NodeId) {
         let slot = node.index();
-        loop {
-            let Station::Link(link) = &mut self.stations[slot] else { unreachable!("asked of links only") };
-            let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.books));
-            let next = link.poll_timeout();
-            // Set before the packet goes on: what it meets may be the same link.
-            self.agenda.set(slot, next);
-            let Some((_, packet)) = given else { return };
+        let Station::Link(link) = &mut self.stations[slot] else { unreachable!("asked of links only") };
+        let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.books));
+        // Set before the packet goes on: what it meets may be the same link.
+        self.agenda.set(slot, link.poll_timeout());
+        if let Some((_, packet)) = given {
             self.carry(self.wires[self.first_wire[slot] as usize], packet);
             self.settle();
-            if next.is_none_or(|next| next > self.now) {
-                return;
-            }
         }
     }
 
@@ -205,7 +211,7 @@ impl World {
             let mut cx = Cx::new(self.now, node, &mut self.books);
             let out = match &mut self.stations[node.index()] {
                 Station::Host(host) => host.poll_transmit(&mut cx),
-                Station::Custom(custom) => custom.poll_transmit(&mut cx),
+                Station::Middlebox(middlebox) => middlebox.poll_transmit(&mut cx),
                 Station::Link(_) | Station::Router(_) => None,
             };
             match out {
@@ -243,7 +249,7 @@ impl World {
                     return self.rearm(wire.node);
                 }
                 Station::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
-                Station::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
+                Station::Middlebox(middlebox) => middlebox.handle_packet(wire.port, packet, &mut cx),
             }
             return self.touched.push(wire.node);
         }

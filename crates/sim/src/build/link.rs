@@ -1,11 +1,11 @@
 //! One direction of a scenario's link, made into a link.
 
 use super::BuildError;
+use lopsided_core::Bytes;
 use lopsided_core::Dir;
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
 use lopsided_scenario::{Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, QueueLimit, QueueSpec};
-use lopsided_core::Bytes;
 
 pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result<Link, BuildError> {
     let config = config(spec.dir(dir), audit);

@@ -79,14 +79,12 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
 fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
     let DelayedAck::On { segments, timeout } = wanted else { return AckRule::Every };
     match base {
-        AckRule::Every => AckRule::Delayed {
-            segments: segments.unwrap_or(USUAL_DELAY.0),
-            timeout: timeout.unwrap_or(USUAL_DELAY.1),
-        },
-        AckRule::Delayed { segments: old_segments, timeout: old_timeout } => AckRule::Delayed {
-            segments: segments.unwrap_or(old_segments),
-            timeout: timeout.unwrap_or(old_timeout),
-        },
+        AckRule::Every => {
+            AckRule::Delayed { segments: segments.unwrap_or(USUAL_DELAY.0), timeout: timeout.unwrap_or(USUAL_DELAY.1) }
+        }
+        AckRule::Delayed { segments: old_segments, timeout: old_timeout } => {
+            AckRule::Delayed { segments: segments.unwrap_or(old_segments), timeout: timeout.unwrap_or(old_timeout) }
+        }
         AckRule::Quick { min, max, quick_acks, compress } => match (segments, timeout) {
             (Some(segments), timeout) => AckRule::Delayed { segments, timeout: timeout.unwrap_or(min) },
             (None, Some(timeout)) => AckRule::Quick { min: timeout, max: timeout, quick_acks, compress },

@@ -280,7 +280,15 @@ impl Host {
         }
     }
 
-    fn packet(&mut self, flow: FlowId, to: HostAddr, ecn: Ecn, transport: Transport, payload: Payload, cx: &mut Cx<'_>) -> (Port, Packet) {
+    fn packet(
+        &mut self,
+        flow: FlowId,
+        to: HostAddr,
+        ecn: Ecn,
+        transport: Transport,
+        payload: Payload,
+        cx: &mut Cx<'_>,
+    ) -> (Port, Packet) {
         self.sent_packets += 1;
         let packet = Packet {
             id: u64::from(cx.node().0) << 40 | self.sent_packets,
@@ -369,7 +377,14 @@ impl Node for Host {
                     && let Some(len) = source.poll(now)
                 {
                     let (flow, to, header) = (*flow, source.to.addr, source.header);
-                    return Some(self.packet(flow, to, Ecn::NotCapable, Transport::Udp(header), Payload::synthetic(len), cx));
+                    return Some(self.packet(
+                        flow,
+                        to,
+                        Ecn::NotCapable,
+                        Transport::Udp(header),
+                        Payload::synthetic(len),
+                        cx,
+                    ));
                 }
                 self.ready.pop();
                 lower(&mut self.timers, number as usize, app.due());

@@ -60,7 +60,8 @@ impl Ports {
     /// all are taken.
     pub fn go_out(&mut self, connection: u32) -> Option<u16> {
         let all = usize::from(LAST_EPHEMERAL - FIRST_EPHEMERAL) + 1;
-        let free = (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == NOBODY))?;
+        let free =
+            (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == NOBODY))?;
         if free >= self.outgoing.len() {
             self.outgoing.resize(free + 1, NOBODY);
         }

@@ -27,7 +27,8 @@ impl Dialer {
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
         let iss = self.numbers.next_u64() as u32;
-        ConnConfig::new(local, remote, iss, *mtu, profile.clone(), cc).expect("the name was checked when the world was built")
+        ConnConfig::new(local, remote, iss, *mtu, profile.clone(), cc)
+            .expect("the name was checked when the world was built")
     }
 }
 
@@ -246,9 +247,9 @@ impl Meter {
         self.cwnd.set(now, connection.cwnd().get());
         let stats = connection.rtt_stats();
         let (count, sum) = (stats.count - self.counted.0, stats.sum_ns - self.counted.1);
-        if count > 0 {
+        if let Some(mean) = sum.checked_div(count) {
             self.counted = (stats.count, stats.sum_ns);
-            self.rtt.count(Span::from_nanos(sum / count), count as u32);
+            self.rtt.count(Span::from_nanos(mean), count as u32);
         }
     }
 

@@ -1,0 +1,81 @@
+//! A scenario made in code can be wrong in ways that a file cannot: it is refused, and never a panic.
+
+use crate::{TWO_WAY, scenario};
+use lopsided_core::{BitRate, Span};
+use lopsided_scenario::{QueueLimit, QueueSpec, Scenario, ShaperSpec};
+use lopsided_sim::{BuildError, Job, Monitor, RunError, RunOptions, RunResult, run_many};
+
+fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
+    lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default())
+}
+
+fn refused(change: impl FnOnce(&mut Scenario)) -> BuildError {
+    let mut scenario = scenario(TWO_WAY);
+    change(&mut scenario);
+    match outcome(&scenario) {
+        Err(RunError::Build(error)) => {
+            assert!(!error.to_string().is_empty());
+            error
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_refused() {
+    let error = refused(|scenario| scenario.flows[0].from = 99);
+    assert_eq!(error, BuildError::NoHost { flow: "download".to_owned() });
+    let error = refused(|scenario| scenario.graph.links.clear());
+    assert!(matches!(error, BuildError::NoPath { .. }), "{error}");
+    let error = refused(|scenario| scenario.flows[1].to_stack.profile = "vms-4".to_owned());
+    assert!(matches!(error, BuildError::UnknownProfile { .. }), "{error}");
+    let error = refused(|scenario| scenario.flows[1].from_stack.cc = "hope".to_owned());
+    assert!(matches!(error, BuildError::UnknownController { .. }), "{error}");
+    let error = refused(|scenario| scenario.graph.links[0].down.rate = Some(BitRate::from_bps(0)));
+    assert!(matches!(error, BuildError::Link { .. }), "{error}");
+    let error = refused(|scenario| {
+        let QueueSpec::Fifo { limit, .. } = &mut scenario.graph.links[0].up.queue;
+        *limit = QueueLimit::Packets(0);
+    });
+    assert!(matches!(error, BuildError::Link { .. }), "{error}");
+    let error = refused(|scenario| {
+        let nothing = lopsided_core::Bytes::ZERO;
+        scenario.graph.links[0].up.shaper = Some(ShaperSpec { burst: nothing, interval: None, line_rate: None });
+    });
+    assert!(matches!(error, BuildError::Link { .. }), "{error}");
+    let error = refused(|scenario| scenario.duration = Span::MAX);
+    assert!(matches!(error, BuildError::TooLong { .. }), "{error}");
+}
+
+#[test]
+fn a_clock_that_cannot_move_is_noticed() {
+    let mut scenario = scenario(TWO_WAY);
+    for link in &mut scenario.graph.links {
+        for dir in [&mut link.down, &mut link.up] {
+            dir.rate = None;
+            dir.delay = Span::ZERO;
+        }
+    }
+    let error = outcome(&scenario).expect_err("a bulk flow over it never ends its first instant");
+    assert!(matches!(error, RunError::Stuck { .. }), "{error}");
+}
+
+#[test]
+fn a_run_that_is_cancelled_ends() {
+    let monitor = Monitor::default();
+    monitor.cancel();
+    let scenario = scenario(TWO_WAY);
+    let jobs = [Job { scenario: &scenario, seed: 1 }; 3];
+    for result in run_many(&jobs, 2, &monitor) {
+        assert_eq!(result.err(), Some(RunError::Cancelled));
+    }
+}
+
+#[test]
+fn nothing_to_do_is_no_error() {
+    let mut idle = scenario(TWO_WAY);
+    idle.flows.clear();
+    let result = outcome(&idle).expect("it runs");
+    assert_eq!((result.events, result.audit.created.packets), (0, 0));
+    assert!(run_many(&[], 4, &Monitor::default()).is_empty());
+}

@@ -1,0 +1,135 @@
+//! Changes to a scenario whose effect on the result is known exactly.
+
+use crate::{cell, run, scenario};
+use lopsided_core::Span;
+use lopsided_scenario::Scenario;
+use lopsided_sim::{FlowTable, Monitor, RunOptions, RunResult};
+
+fn outcome(scenario: &Scenario) -> RunResult {
+    lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs")
+}
+
+/// The columns of a flow that do not say when it was.
+fn conduct(flows: &FlowTable, flow: usize) -> String {
+    let columns = flows
+        .columns()
+        .into_iter()
+        .filter(|(name, _)| !["flow", "start_s", "stop_s", "direction", "from", "to"].contains(name));
+    columns.map(|(name, column)| format!("{name}={} ", cell(&column, flow))).collect()
+}
+
+const DOWNLOADS: &str = r#"
+    [scenario]
+    duration = "30 s"
+    [link]
+    rtt = "50 ms"
+    down = { rate = "4 Mbit/s", queue = "25 packets" }
+    up = { rate = "500 kbit/s", queue = "15 packets" }
+    [[flow]]
+    name = "a"
+    direction = "down"
+    stop = "28 s"
+    [[flow]]
+    name = "b"
+    direction = "up"
+    start = "3 s"
+    stop = "25 s"
+"#;
+
+#[test]
+fn a_later_start_shifts_everything_and_changes_nothing() {
+    let now = scenario(DOWNLOADS);
+    // Whole seconds: the stacks' clocks tick every 4 ms.
+    let mut later = now.clone();
+    later.duration += Span::from_secs(7);
+    for flow in &mut later.flows {
+        flow.start += Span::from_secs(7);
+        flow.stop += Span::from_secs(7);
+    }
+    let (now, later) = (outcome(&now), outcome(&later));
+    for flow in 0..2 {
+        assert_eq!(conduct(&now.flows, flow), conduct(&later.flows, flow));
+    }
+    assert_eq!(now.audit, later.audit);
+}
+
+#[test]
+fn an_idle_node_changes_nothing() {
+    let alone = scenario(DOWNLOADS);
+    let mut joined = alone.clone();
+    joined.graph.hosts.insert(0, "idle".to_owned());
+    for link in &mut joined.graph.links {
+        for end in [&mut link.from, &mut link.to] {
+            if let lopsided_scenario::NodeRef::Host(host) = end {
+                *host += 1;
+            }
+        }
+    }
+    for flow in &mut joined.flows {
+        flow.from += 1;
+        flow.to += 1;
+    }
+    let (alone, joined) = (outcome(&alone), outcome(&joined));
+    for flow in 0..2 {
+        assert_eq!(conduct(&alone.flows, flow), conduct(&joined.flows, flow));
+    }
+    assert_eq!(format!("{:?}", alone.links), format!("{:?}", joined.links));
+}
+
+#[test]
+fn a_mirrored_line_gives_a_mirrored_result() {
+    let mirrored = DOWNLOADS.replace("down", "DOWN").replace("up", "down").replace("DOWN", "up");
+    let (here, there) = (run(DOWNLOADS), run(&mirrored));
+    for flow in 0..2 {
+        assert_eq!(conduct(&here.flows, flow), conduct(&there.flows, flow));
+    }
+    let backlogs = |result: &RunResult| result.links.mean_backlog_packets.clone();
+    assert_eq!(backlogs(&here), backlogs(&there).into_iter().rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn doubled_rates_and_halved_spans_double_the_goodput() {
+    // Nothing here has a time constant of its own, and every span is an even number of nanoseconds.
+    let line = |rate: u32, unit: u32| {
+        let text = format!(
+            r#"
+            [scenario]
+            duration = "{d} ms"
+            [link]
+            delay = "{delay} us"
+            down = {{ rate = "{down} kbit/s", queue = "7 packets" }}
+            up = {{ rate = "{up} kbit/s", queue = "5 packets" }}
+            [[flow]]
+            name = "much"
+            direction = "down"
+            transfer = {{ udp = "{much} kbit/s", size = "1000 B" }}
+            stop = "{stop} ms"
+            [[flow]]
+            name = "little"
+            direction = "down"
+            transfer = {{ udp = "{little} kbit/s", size = "100 B" }}
+            [[flow]]
+            name = "back"
+            direction = "up"
+            transfer = {{ udp = "{back} kbit/s", size = "500 B" }}
+            "#,
+            d = 2_000 * unit,
+            stop = 1_500 * unit,
+            delay = 10_000 * unit,
+            down = 1_000 * rate,
+            up = 160 * rate,
+            much = 1_100 * rate,
+            little = 64 * rate,
+            back = 200 * rate,
+        );
+        run(&text)
+    };
+    let (slow, fast) = (line(1, 2), line(2, 1));
+    assert_eq!(slow.audit, fast.audit);
+    assert!(slow.audit.lost.packets > 0, "the queue must overflow for this to mean something");
+    for flow in 0..3 {
+        assert_eq!(slow.flows.delivered_bytes[flow], fast.flows.delivered_bytes[flow]);
+        assert!((slow.flows.goodput_bps[flow] * 2.0 / fast.flows.goodput_bps[flow] - 1.0).abs() < 1e-12);
+        assert!((slow.flows.rtt_mean_ms[flow] / 2.0 / fast.flows.rtt_mean_ms[flow] - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,202 @@
+//! Packets take the way they should, at the rate that they should.
+
+use crate::{flow, run, scenario};
+use lopsided_core::{Bytes, Cx, Dir, DropReason, Node, Packet, Port, Time};
+use lopsided_sim::{BuildError, Middlebox, Monitor, Placed, RunError, RunOptions, RunResult};
+
+#[test]
+fn a_datagram_flow_has_its_rate_and_its_delay() {
+    let result = run(r#"
+        [scenario]
+        duration = "10 s"
+        [link]
+        delay = "30 ms"
+        down = { rate = "1 Mbit/s", queue = "10 packets" }
+        up = { rate = "160 kbit/s", queue = "10 packets" }
+        [[flow]]
+        name = "call"
+        direction = "up"
+        start = "1 s"
+        stop = "9 s"
+        transfer = { udp = "64 kbit/s", size = "200 B" }
+    "#);
+    // 40 packets a second for 8 s; each takes 10 ms to send and 30 ms on the way.
+    assert_eq!(result.flows.data_packets_sent, [320]);
+    assert_eq!(result.flows.data_packets_delivered, [320]);
+    assert_eq!(result.flows.delivered_bytes, [320 * 200]);
+    assert_eq!(result.flows.goodput_bps, [64_000.0]);
+    assert_eq!(result.flows.missing_packets, [0]);
+    for delay in [result.flows.rtt_min_ms[0], result.flows.rtt_mean_ms[0], result.flows.rtt_max_ms[0]] {
+        assert!((delay - 40.0).abs() < 1e-6, "{delay}");
+    }
+    assert!((result.links.utilisation[1] - 0.32).abs() < 1e-3, "{:?}", result.links.utilisation);
+}
+
+#[test]
+fn an_overloaded_link_delivers_exactly_its_rate() {
+    let result = run(r#"
+        [scenario]
+        duration = "20 s"
+        [link]
+        delay = "0 ms"
+        down = { rate = "1 Mbit/s", queue = "10 packets" }
+        up = { rate = "1 Mbit/s", queue = "10 packets" }
+        [[flow]]
+        name = "flood"
+        direction = "down"
+        transfer = { udp = "3 Mbit/s", size = "1250 B" }
+    "#);
+    // One packet each 10 ms.
+    assert_eq!(result.flows.data_packets_delivered, [2000]);
+    assert_eq!(result.links.max_backlog_packets[0], 10);
+    let lost = result.links.dropped_queue_full[0];
+    assert_eq!(result.flows.data_packets_sent[0], 2000 + lost + result.audit.waiting.packets);
+    // A full queue of ten, and the packet itself.
+    assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
+}
+
+const PARKING_LOT: &str = r#"
+    [scenario]
+    duration = "10 s"
+    [topology]
+    hosts = ["a", "b", "c", "d"]
+    routers = ["r1", "r2", "r3"]
+    [[topology.link]]
+    name = "first"
+    between = ["r1", "r2"]
+    rate = "1 Mbit/s"
+    delay = "5 ms"
+    queue = "50 packets"
+    [[topology.link]]
+    name = "second"
+    between = ["r3", "r2"]
+    rate = "2 Mbit/s"
+    delay = "5 ms"
+    queue = "50 packets"
+    [[topology.link]]
+    between = ["a", "r1"]
+    rate = "10 Mbit/s"
+    queue = "50 packets"
+    [[topology.link]]
+    between = ["b", "r2"]
+    rate = "10 Mbit/s"
+    queue = "50 packets"
+    [[topology.link]]
+    between = ["c", "r3"]
+    rate = "10 Mbit/s"
+    queue = "50 packets"
+    [[topology.link]]
+    between = ["d", "r3"]
+    rate = "10 Mbit/s"
+    queue = "50 packets"
+    [[flow]]
+    name = "long"
+    from = "a"
+    to = "c"
+    transfer = { udp = "100 kbit/s", size = "500 B" }
+    [[flow]]
+    name = "short"
+    from = "d"
+    to = "b"
+    transfer = { udp = "400 kbit/s", size = "1000 B" }
+    [[flow]]
+    name = "local"
+    from = "c"
+    to = "d"
+    transfer = { udp = "800 kbit/s", size = "1000 B" }
+"#;
+
+#[test]
+fn every_packet_takes_its_path_and_no_other() {
+    let result = run(PARKING_LOT);
+    let sent = |link: &str, direction: &str| {
+        let rows = result.links.name.iter().zip(&result.links.direction);
+        let row =
+            rows.into_iter().position(|(name, dir)| name == link && *dir == direction).expect("the link is there");
+        result.links.sent_packets[row]
+    };
+    // 25, 50 and 100 packets a second for 10 s.
+    assert_eq!(result.flows.data_packets_sent, [250, 500, 1000]);
+    assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
+    // It is written from r3 to r2: the long way crosses it upwards.
+    assert_eq!((sent("second", "down"), sent("second", "up")), (500, 250));
+    assert_eq!((sent("c-r3", "down"), sent("c-r3", "up")), (1000, 250));
+    assert_eq!((sent("d-r3", "down"), sent("d-r3", "up")), (500, 1000));
+    assert_eq!(sent("b-r2", "up"), 500);
+}
+
+#[test]
+fn tcp_over_several_bottlenecks_fills_the_narrowest() {
+    let text = PARKING_LOT.replace(r#"transfer = { udp = "100 kbit/s", size = "500 B" }"#, "");
+    let result = run(&text);
+    let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
+    // 1448 of 1500 octets, less the start.
+    assert!((800_000.0..966_000.0).contains(&goodput), "{goodput}");
+}
+
+/// Loses every tenth data packet.
+#[derive(Debug, Default)]
+struct Tenth {
+    seen: u64,
+    through: Option<Packet>,
+}
+
+impl Node for Tenth {
+    fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
+        self.seen += u64::from(!packet.payload.is_empty());
+        if !packet.payload.is_empty() && self.seen.is_multiple_of(10) {
+            return cx.discard(packet, DropReason::Policed);
+        }
+        assert!(self.through.replace(packet).is_none(), "it is polled after each packet");
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Cx<'_>) {}
+
+    fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        self.through.take().map(|packet| (Port(0), packet))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Middlebox for Tenth {}
+
+fn with_middlebox(link: usize) -> Result<RunResult, RunError> {
+    let scenario = scenario(
+        r#"
+        [scenario]
+        duration = "60 s"
+        [link]
+        rtt = "20 ms"
+        down = { rate = "5 Mbit/s", queue = "50 packets" }
+        up = { rate = "1 Mbit/s", queue = "50 packets" }
+        [[flow]]
+        name = "file"
+        direction = "down"
+        transfer = "1 MB"
+        "#,
+    );
+    let placed = Placed { link, dir: Dir::Down, node: Box::new(Tenth::default()) };
+    let options = RunOptions { middleboxes: vec![placed], ..RunOptions::default() };
+    lopsided_sim::run(&scenario, 1, options, &Monitor::default())
+}
+
+#[test]
+fn a_transfer_survives_a_middlebox_that_drops() {
+    let result = with_middlebox(0).expect("it runs");
+    assert_eq!(result.flows.delivered_bytes, [1_000_000]);
+    assert_eq!(result.flows.transfers, [1]);
+    let sent = result.flows.data_packets_sent[0];
+    assert_eq!(result.audit.lost.packets - result.links.dropped_packets[0], sent / 10);
+    assert!(result.flows.retransmits[0] >= sent / 10);
+    assert!(result.audit.holds());
+    assert!(Bytes::new(result.audit.created.bytes) > Bytes::new(1_000_000));
+}
+
+#[test]
+fn a_middlebox_on_no_link_is_refused() {
+    let error = with_middlebox(7).expect_err("there is one link");
+    assert!(matches!(error, RunError::Build(BuildError::Link { .. })), "{error}");
+}

@@ -1,0 +1,87 @@
+//! Samples, tables and events say what happened, and agree with each other.
+
+use crate::{BUSY, TWO_WAY, run};
+
+#[test]
+fn samples_add_up_to_the_summary() {
+    let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"500 ms\""));
+    let (samples, flows) = (&result.samples, &result.flows);
+    assert_eq!(samples.time_s.len(), 40 * 2);
+    for flow in 0..2u32 {
+        let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == flow).collect();
+        for pair in rows.windows(2) {
+            for column in [&samples.sent_bytes, &samples.acked_bytes, &samples.delivered_bytes, &samples.retransmits] {
+                assert!(column[pair[0]] <= column[pair[1]]);
+            }
+        }
+        let (flow, last) = (flow as usize, *rows.last().expect("there are samples"));
+        // The last sample is at the end of the run.
+        assert_eq!(samples.delivered_bytes[last], flows.delivered_bytes[flow]);
+        assert_eq!(samples.retransmits[last], flows.retransmits[flow]);
+        let count: u64 = rows.iter().map(|row| samples.rtt_count[*row]).sum();
+        assert_eq!(count, flows.rtt_count[flow]);
+        let sum: f64 = rows.iter().map(|row| samples.rtt_sum_ms[*row]).sum();
+        assert!((sum / count as f64 - flows.rtt_mean_ms[flow]).abs() < 1e-9);
+        let least = rows.iter().map(|row| samples.rtt_min_ms[*row]).fold(f64::INFINITY, f64::min);
+        assert_eq!(least, flows.rtt_min_ms[flow]);
+        assert!(
+            flows.rtt_p50_ms[flow] <= flows.rtt_p95_ms[flow]
+                && flows.rtt_p95_ms[flow] <= flows.rtt_max_ms[flow] * 1.008
+        );
+    }
+}
+
+#[test]
+fn the_round_trip_is_the_lines_and_the_queues() {
+    let result = run(TWO_WAY);
+    // 40 ms, and the sending of a full segment and of its ACK.
+    assert!((45.0..50.0).contains(&result.flows.rtt_min_ms[0]), "{}", result.flows.rtt_min_ms[0]);
+    // At most both queues full: 21 packets of 1500 octets down, 11 up.
+    let most = 40.0 + 21.0 * 12_000.0 / 2_400.0 + 11.0 * 12_000.0 / 196.0;
+    assert!(result.flows.rtt_max_ms[0] < most, "{} {most}", result.flows.rtt_max_ms[0]);
+}
+
+#[test]
+fn every_change_of_the_window_has_a_row() {
+    let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"0 s\"\non_change = true"));
+    let samples = &result.samples;
+    let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == 0).collect();
+    let state = |row: usize| (samples.state[row], samples.cwnd_bytes[row], samples.ssthresh_bytes[row].to_bits());
+    assert!(rows.len() > 200, "{}", rows.len());
+    assert!(rows.windows(2).all(|pair| state(pair[0]) != state(pair[1])));
+    assert!(rows.windows(2).all(|pair| samples.time_s[pair[0]] <= samples.time_s[pair[1]]));
+    let largest = rows.iter().map(|row| samples.cwnd_bytes[*row]).max();
+    assert_eq!(largest, Some(result.flows.cwnd_max_bytes[0]));
+}
+
+#[test]
+fn the_event_table_holds_every_packet() {
+    let result = run(&format!("{TWO_WAY}\n[record]\nevents = true"));
+    let events = &result.packet_events;
+    let count = |event: &str| events.event.iter().filter(|of_row| **of_row == event).count() as u64;
+    assert_eq!(count("sent"), result.audit.created.packets);
+    assert_eq!(count("received"), result.audit.consumed.packets);
+    assert_eq!(count("dropped"), result.audit.lost.packets);
+    assert_eq!(count("dequeued"), result.links.sent_packets.iter().sum::<u64>());
+    assert!(events.time_s.is_sorted());
+    let of_links = events.event.iter().zip(&events.node).filter(|(event, _)| **event == "dequeued");
+    assert!(of_links.into_iter().all(|(_, node)| result.nodes.kind[*node as usize] == "link"));
+}
+
+#[test]
+fn queue_samples_end_with_the_links_counts() {
+    let result = run(BUSY);
+    let links = result.links.link.len();
+    let last = &result.queues.sent_packets[result.queues.sent_packets.len() - links..];
+    assert_eq!(last, result.links.sent_packets);
+    let dropped = &result.queues.dropped_packets[result.queues.dropped_packets.len() - links..];
+    assert_eq!(dropped, result.links.dropped_packets);
+}
+
+#[test]
+fn memory_does_not_grow_with_time_unless_asked() {
+    let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"0 s\""));
+    assert!(
+        result.samples.time_s.is_empty() && result.queues.time_s.is_empty() && result.packet_events.time_s.is_empty()
+    );
+}

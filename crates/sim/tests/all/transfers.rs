@@ -1,0 +1,109 @@
+//! What applications do: transfers once and repeatedly, pauses, on and off, stopping.
+
+use crate::{run, run_seed};
+
+fn line(flow: &str) -> String {
+    format!(
+        r#"
+        [scenario]
+        duration = "20 s"
+        [link]
+        rtt = "40 ms"
+        down = {{ rate = "8 Mbit/s", queue = "100 packets" }}
+        up = {{ rate = "1 Mbit/s", queue = "100 packets" }}
+        [[flow]]
+        name = "flow"
+        direction = "down"
+        {flow}
+        [record]
+        interval = "100 ms"
+        "#
+    )
+}
+
+#[test]
+fn a_short_transfer_takes_two_round_trips_and_its_sending() {
+    let result = run(&line(r#"transfer = "10 kB""#));
+    assert_eq!(result.flows.transfers, [1]);
+    assert_eq!(result.flows.delivered_bytes, [10_000]);
+    // SYN and its answer, 40 ms; the data at once in the initial window, 20 ms on the way and 10 ms to send.
+    let completion = result.flows.completion_s[0];
+    assert!((0.070..0.073).contains(&completion), "{completion}");
+    assert_eq!(result.flows.active_s, [completion]);
+    assert!((result.flows.goodput_bps[0] - 80_000.0 / completion).abs() < 1e-6);
+}
+
+#[test]
+fn transfers_follow_each_other_with_their_pause() {
+    let result = run(&line(r#"transfer = { size = "10 kB", repeat = 5, pause = "1 s" }"#));
+    assert_eq!(result.flows.transfers, [5]);
+    assert_eq!(result.flows.delivered_bytes, [50_000]);
+    assert_eq!(result.transfers.flow, [0; 5]);
+    assert_eq!(result.transfers.size_bytes, [10_000; 5]);
+    for pair in result.transfers.start_s.windows(2) {
+        // The pause counts from when the sender knows that all is closed: a round trip after the last octet went out.
+        assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
+    }
+    let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);
+    assert_eq!(result.flows.completion_max_s, [longest]);
+}
+
+#[test]
+fn transfers_without_end_stop_when_told() {
+    let result = run(&line(
+        r#"transfer = { size = "10 kB", repeat = "forever", pause = "100 ms" }
+        start = "1 s"
+        stop = "6 s""#,
+    ));
+    let last = result.transfers.start_s.last().copied().expect("there were transfers");
+    assert!((5.7..6.0).contains(&last), "{last}");
+    assert_eq!(result.flows.delivered_bytes[0], 10_000 * result.flows.transfers[0]);
+    // 70 ms to the last octet, 20 ms until the sender knows, 100 ms of pause.
+    assert!((26..=27).contains(&result.flows.transfers[0]), "{:?}", result.flows.transfers);
+}
+
+#[test]
+fn connections_that_are_over_leave_nothing_behind() {
+    // More transfers than there are ports would be needed to run out of them; time-wait holds each port for a minute.
+    let result = run(&line(r#"transfer = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
+    let transfers = result.flows.transfers[0];
+    assert!(transfers > 190, "{transfers}");
+    assert_eq!(result.flows.delivered_bytes, [transfers]);
+}
+
+#[test]
+fn off_is_silent_and_on_is_not() {
+    let result = run(&line(r#"transfer = { on = "2 s", off = "3 s" }"#));
+    let samples = &result.samples;
+    let delivered = |time: f64| {
+        let row = samples.time_s.iter().position(|sampled| (sampled - time).abs() < 1e-9).expect("a sample");
+        samples.delivered_bytes[row]
+    };
+    for begin in [0.0, 5.0, 10.0] {
+        // After the data that was written at the end of the time on has drained.
+        assert!(delivered(begin + 2.0) > delivered(begin + 0.5) + 500_000, "on from {begin}");
+        assert_eq!(delivered(begin + 4.9), delivered(begin + 3.5), "off from {}", begin + 2.0);
+    }
+}
+
+#[test]
+fn bulk_stops_and_closes() {
+    let result = run(&line("start = \"1 s\"\nstop = \"5 s\""));
+    let last = result.samples.delivered_bytes.len() - 1;
+    let at = |time: f64| result.samples.time_s.iter().position(|t| (t - time).abs() < 1e-9).expect("a sample");
+    assert_eq!(result.samples.delivered_bytes[at(0.9)], 0);
+    assert!(result.samples.delivered_bytes[at(4.9)] > 3_000_000);
+    assert_eq!(result.samples.delivered_bytes[last], result.samples.delivered_bytes[at(7.0)]);
+    assert_eq!(result.samples.state[last], "closed");
+    assert_eq!(result.flows.active_s, [4.0]);
+    // Everything that was written arrived and was acknowledged.
+    assert_eq!(result.flows.acked_bytes, result.flows.delivered_bytes);
+}
+
+#[test]
+fn jitter_spreads_the_starts() {
+    let text = line("start = \"2 s\"\nstart_jitter = \"500 ms\"");
+    let starts: Vec<f64> = (1..6).map(|seed| run_seed(&text, seed).flows.start_s[0]).collect();
+    assert!(starts.iter().all(|start| (2.0..2.5).contains(start)), "{starts:?}");
+    assert!(starts.windows(2).all(|pair| pair[0] != pair[1]), "{starts:?}");
+}
