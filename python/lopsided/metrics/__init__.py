@@ -40,7 +40,7 @@ from .performance import (
     throughput_ratio,
 )
 from .periodicity import Dips, Periodicity, autocorrelation, dips, periodicity
-from .phase import Phase, window_phase
+from .phase import Phase, window_lag, window_phase
 
 __all__ = [
     "FULL_PACKET_BYTES",
@@ -83,6 +83,7 @@ __all__ = [
     "uplink_buffer_bound_packets",
     "upload_averages",
     "window_difference_for_bound_bytes",
+    "window_lag",
     "window_over_rtt_bps",
     "window_phase",
 ]

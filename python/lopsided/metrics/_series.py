@@ -50,8 +50,11 @@ def hold(time_s: Array, value: Array, at_s: Array) -> Array:
 def moving_mean(value: Array, width: int) -> Array:
     """Returns the centred moving mean over `width` rows; near the ends it averages the rows that exist."""
     width = max(1, min(int(width), value.size))
-    kernel = np.ones(width)
-    return np.asarray(np.convolve(value, kernel, "same") / np.convolve(np.ones(value.size), kernel, "same"))
+    total = np.concatenate(([0.0], np.cumsum(value)))
+    rows = np.arange(value.size)
+    first = np.maximum(rows - (width - 1) // 2, 0)
+    last = np.minimum(rows + width // 2 + 1, value.size)
+    return np.asarray((total[last] - total[first]) / (last - first))
 
 
 def correlation(a: Array, b: Array) -> float:

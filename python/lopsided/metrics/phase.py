@@ -35,16 +35,16 @@ class Phase:
     """Pearson correlation of the detrended levels: +1 together, -1 against each other."""
     agreement: float
     """Cohen's kappa of the directions of movement over `scale_s`: 1 always the same, 0 unrelated, below 0 opposed."""
-    best_lag_s: float
-    """Shift of the second window, within half the trend length, that makes the correlation largest (nearly: among equal
-    ones, as a periodic pair has many, the shortest)."""
-    best_correlation: float
+
+    @property
+    def score(self) -> float:
+        """The mean of both measures: above zero in phase, below out of phase."""
+        return (self.correlation + self.agreement) / 2.0
 
     @property
     def verdict(self) -> Verdict:
-        """By the mean of both measures, with a dead zone of 0.1 either side of zero (this project's convention)."""
-        score = (self.correlation + self.agreement) / 2.0
-        return "in phase" if score > 0.1 else "out of phase" if score < -0.1 else "neither"
+        """By the score, with a dead zone of 0.1 either side of zero (this project's convention)."""
+        return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
 def window_phase(
@@ -71,11 +71,41 @@ def window_phase(
     if t1_s - t0_s < 4 * scale_s:
         raise ValueError(f"{t1_s - t0_s} s is too short to see movement over {scale_s} s")
     grid = np.arange(t0_s, t1_s, step_s)
-    a, b = (_level(grid, time, cwnd) for time, cwnd in ((time_a_s, cwnd_a), (time_b_s, cwnd_b)))
+    a, b = _level(grid, time_a_s, cwnd_a), _level(grid, time_b_s, cwnd_b)
     width = round(trend_s / step_s)
-    flat_a, flat_b = a - moving_mean(a, width), b - moving_mean(b, width)
-    lag, best = _best_lag(flat_a, flat_b, min(width // 2, grid.size // 4))
-    return Phase(correlation(flat_a, flat_b), _agreement(a, b, round(scale_s / step_s)), lag * step_s, best)
+    return Phase(
+        correlation(a - moving_mean(a, width), b - moving_mean(b, width)),
+        _agreement(a, b, round(scale_s / step_s)),
+    )
+
+
+def window_lag(
+    time_a_s: ArrayLike,
+    cwnd_a: ArrayLike,
+    time_b_s: ArrayLike,
+    cwnd_b: ArrayLike,
+    t0_s: float,
+    t1_s: float,
+    *,
+    step_s: float = 0.1,
+    trend_s: float = 30.0,
+) -> tuple[float, float]:
+    """How much later (s) the second window does what the first does, and the correlation at that shift.
+
+    Shifts of up to half of `trend_s` and a quarter of the record are tried. Of nearly equal ones (a periodic pair has
+    many) the shortest is taken.
+    """
+    window(t0_s, t1_s)
+    grid = np.arange(t0_s, t1_s, step_s)
+    width = round(trend_s / step_s)
+    a, b = (_level(grid, time, cwnd) for time, cwnd in ((time_a_s, cwnd_a), (time_b_s, cwnd_b)))
+    a, b = a - moving_mean(a, width), b - moving_mean(b, width)
+    best_lag, best = 0, correlation(a, b)
+    for lag in range(1, min(width // 2, grid.size // 4) + 1):
+        for signed, value in ((lag, correlation(a[:-lag], b[lag:])), (-lag, correlation(a[lag:], b[:-lag]))):
+            if value > best + 0.02:
+                best_lag, best = signed, value
+    return best_lag * step_s, best
 
 
 def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
@@ -91,13 +121,3 @@ def _agreement(a: Array, b: Array, rows: int) -> float:
     expected = share_a * share_b + (1 - share_a) * (1 - share_b)
     observed = float((up_a == up_b).mean())
     return (observed - expected) / (1 - expected) if expected < 1 else 0.0
-
-
-def _best_lag(a: Array, b: Array, longest: int) -> tuple[int, float]:
-    """Lag in rows of `b` behind `a` with the largest correlation, and it; a longer lag must beat a shorter by 0.02."""
-    best_lag, best = 0, correlation(a, b)
-    for lag in range(1, longest + 1):
-        for signed, value in ((lag, correlation(a[:-lag], b[lag:])), (-lag, correlation(a[lag:], b[:-lag]))):
-            if value > best + 0.02:
-                best_lag, best = signed, value
-    return best_lag, best
