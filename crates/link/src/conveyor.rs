@@ -63,11 +63,6 @@ impl Conveyor {
         self.room.fits(size)
     }
 
-    #[inline]
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.border < self.end
-    }
-
     /// A packet that is admitted joins those that wait, and this is its course.
     #[inline]
     pub(crate) fn push(&mut self, packet: Packet, course: impl FnOnce(&Packet) -> Note) {

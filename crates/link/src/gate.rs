@@ -65,7 +65,7 @@ impl Gate {
     /// The course of a packet that enters a first-in-first-out queue now, behind all that was promised before: when it leaves
     /// the queue, and when its last bit has left the line.
     #[inline]
-    pub(crate) fn promise(&mut self, now: Time, behind_others: bool, wire: Bytes) -> (Time, Time) {
+    pub(crate) fn promise(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
         match self {
             Gate::Open => (now, now),
             Gate::Serializer(line) => {
@@ -73,9 +73,8 @@ impl Gate {
                 (start, line.send(start, wire))
             }
             Gate::Bucket(bucket) => {
-                if !behind_others {
-                    bucket.rest_until(now);
-                }
+                // If others wait, credit is counted beyond now already.
+                bucket.rest_until(now);
                 let start = bucket.ready(wire).max(now);
                 (start, bucket.send(start, wire))
             }

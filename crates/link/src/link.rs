@@ -180,7 +180,7 @@ impl Link {
             return self.refuse(packet, size, cx);
         }
         let wire = self.line.framing.wire_size(size);
-        let (departs, sent) = self.line.gate.promise(now, conveyor.is_waiting(), wire);
+        let (departs, sent) = self.line.gate.promise(now, wire);
         let arrives = sent + self.line.delay;
         self.queue.entered(now, size);
         let Backlog { packets, bytes } = self.queue.backlog();
