@@ -22,7 +22,6 @@ test: .venv/.checkers ## install everything and run every test
 	@tools/test
 
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
-	@tools/setup bench
 	@.venv/bin/python bench/run.py
 
 clean: ## remove what was built and installed here

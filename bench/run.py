@@ -82,14 +82,21 @@ class Simulator:
     """Workloads whose whole run would take it minutes: where to stop instead."""
 
 
+def target_folder() -> Path:
+    """Where cargo puts what it builds."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+
+def build_bench(built: Path) -> str:
+    """Our own benchmark program, built as the simulator is built for use."""
+    build = ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    return str(built / "release" / "examples" / "bench")
+
+
 def prepare_lopsided(built: Path) -> Command | None:
-    """Our own, built as it is built for use."""
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"],
-        cwd=ROOT,
-        check=True,
-    )
-    program = str(built / "release" / "examples" / "bench")
+    """The program is always here."""
+    program = build_bench(built)
     return lambda work, stop: [program, work.name, f"flows={work.flows}", f"loss={work.loss}", f"seconds={stop:.0f}"]
 
 
@@ -281,7 +288,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="only the comparison, not the variations of our own")
     arguments = arguments.parse_args()
-    built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = target_folder()
     console = Console(highlight=False)
     console.print(LEGEND, soft_wrap=True)
     compared = compare(built, console)
