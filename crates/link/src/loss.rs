@@ -78,8 +78,8 @@ impl Loss {
     /// The fate of the next packet, which leaves the queue at `now`.
     pub(crate) fn befalls(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
-        // Each is asked in any case, so that each keeps its own count.
-        let pattern = self.in_pattern() | self.in_outage(now);
+        let pattern = self.in_pattern() || self.in_outage(now);
+        // Both draw in any case, so that each keeps its own place in its stream.
         let random = self.at_random() | self.in_burst();
         match (pattern, random) {
             (true, _) => Some(DropReason::PatternLoss),
