@@ -1,0 +1,157 @@
+"""The kernel world: the same scenario on Linux itself, with its TCP and its queue disciplines.
+
+Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable and undisturbed by the machine's
+load; `uml` is the distribution's user-mode Linux in real time, with every congestion control as a module; `host` is the running
+kernel. The network is made of namespaces that have no names and end with the process that made them.
+
+Left out: settings that Linux has no counterpart of (`translate` refuses them by name), and per-packet queue events.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import captures, machine, plan, results, translate
+from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
+from .guest.job import Job
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.sweeps import Job as SweepJob
+    from lopsided.worlds import RunOptions
+
+__all__ = [
+    "GuestFailed",
+    "KernelUnavailable",
+    "KernelWorldError",
+    "Overloaded",
+    "SelfCheckFailed",
+    "Unsupported",
+    "run",
+    "stream",
+]
+
+SAMPLE_NS = 20_000_000
+QUEUE_SAMPLE_NS = 50_000_000
+"""TCP_INFO and queues are looked at this often, or as often as the scenario wants, for summaries (peaks, means) that the recording
+interval would miss."""
+
+PREPARATION_S = 120.0
+"""A generous bound on booting, building and checking."""
+
+LATE_MS = 10.0
+"""Timers later than this on average mean that the machine could not carry a run in real time."""
+
+
+def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
+    """Runs the scenario once, on the best kernel at hand or the one that the options or `LOPSIDED_KERNEL` name."""
+    chosen = machine.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
+    resolved = scenario.resolved
+    job = plan.make_job(
+        translate.layout(resolved),
+        translate.flows(resolved, seed),
+        _recording(resolved, chosen, options.pcap is not None and "links" in options.pcap_at),
+    )
+    with tempfile.TemporaryDirectory(prefix="lopsided-kernel-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        chosen.run(job, folder, PREPARATION_S + resolved["duration_s"] / chosen.speed, options.progress)
+        _require_sound(folder)
+        measured = results.read(folder, job, resolved)
+        if options.pcap is not None:
+            _keep_captures(folder, job, options)
+    return _to_run(scenario, seed, measured, chosen, translate.notes(resolved))
+
+
+def stream(
+    jobs: Sequence[SweepJob], *, workers: int | None = None, progress: Callable[[float], object] | None = None
+) -> Iterator[tuple[int, Run]]:
+    """Runs many jobs and gives each one's number and run as it is done.
+
+    In virtual time as many guests side by side as there are cores; in real time one after the other, for they would disturb each other.
+    """
+    from lopsided.worlds import RunOptions
+
+    chosen = machine.choose(os.environ.get("LOPSIDED_KERNEL", "auto"))
+    side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
+    shares = [0.0] * len(jobs)
+
+    def carry_out(number: int) -> Run:
+        def note(share: float) -> None:
+            shares[number] = share
+            if progress is not None:
+                progress(sum(shares) / len(shares))
+
+        done = run(jobs[number].scenario, jobs[number].seed, RunOptions(progress=note))
+        note(1.0)
+        return done
+
+    with ThreadPoolExecutor(side_by_side) as pool:
+        waiting = {pool.submit(carry_out, number): number for number in range(len(jobs))}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _recording(resolved: dict[str, Any], chosen: machine.Machine, tap_links: bool) -> plan.Recording:
+    interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
+    return plan.Recording(
+        duration_ns=translate.nanoseconds(resolved["duration_s"]),
+        sample_ns=_whole_part(interval, SAMPLE_NS),
+        queue_sample_ns=_whole_part(interval, QUEUE_SAMPLE_NS),
+        record_ns=interval,
+        virtual_time=chosen.virtual_time,
+        modules=translate.modules(resolved),
+        tap_links=tap_links,
+    )
+
+
+def _whole_part(interval: int, wanted: int) -> int:
+    """The wanted interval, or the largest below it of which the recording interval is a multiple."""
+    return interval // -(-interval // wanted) if interval else wanted
+
+
+def _require_sound(folder: Path) -> None:
+    """A path that is not what the scenario says, or a machine that was too slow, gives no numbers."""
+    result = results.load(folder)
+    if result["failed_checks"]:
+        lines = [
+            f"  {check['path']}: {check['what']}: expected {check['expected']:.3f}, measured {check['measured']:.3f}"
+            for check in result["failed_checks"]
+        ]
+        raise SelfCheckFailed("the path is not what the scenario says:\n" + "\n".join(lines))
+    lost = sum(result["capture_lost"].values())
+    late = result["load"]["timer_late_mean_ms"]
+    if lost or late > LATE_MS:
+        raise Overloaded(
+            f"this machine could not carry the run: timers came {late:.1f} ms late on average and the captures lost {lost} "
+            "packets; use --kernel timetravel, or slower links"
+        )
+
+
+def _keep_captures(folder: Path, job: Job, options: RunOptions) -> None:
+    assert options.pcap is not None
+    options.pcap.mkdir(parents=True, exist_ok=True)
+    origin = results.load(folder)["origin_realtime_ns"]
+    for tap in job.taps:
+        if ("hosts" if tap.file.startswith("host-") else "links") in options.pcap_at:
+            captures.write_pcapng(folder / f"{tap.file}.pcap", options.pcap / f"{tap.file}.pcapng", origin, tap.file)
+
+
+def _to_run(
+    scenario: Scenario, seed: int, measured: results.Measured, chosen: machine.Machine, notes: list[str]
+) -> Run:
+    from lopsided.run import Run
+
+    facts = {"kernel_kind": chosen.kind, **measured.facts, "notes": notes}
+    return Run(
+        scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="kernel", facts=facts
+    )

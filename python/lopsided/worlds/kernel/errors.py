@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from lopsided.errors import RunError
 
-class KernelWorldError(Exception):
+
+class KernelWorldError(RunError):
     """The kernel world could not give a result that deserves the name."""
 
 
@@ -17,6 +19,10 @@ class Unsupported(KernelWorldError):
 
 class SelfCheckFailed(KernelWorldError):
     """The path that was built does not behave as the scenario says, so nothing measured on it counts."""
+
+
+class Overloaded(KernelWorldError):
+    """The machine could not carry the run in real time."""
 
 
 class GuestFailed(KernelWorldError):

@@ -10,10 +10,11 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ MEMORY = "512M"
 """Of a guest; the host gives it page by page, as it is used."""
 
 ALONE = Path(__file__).parent
+KEEPER = ALONE / "keeper.py"
+LOOK_S = 0.1
 KINDS = ("timetravel", "uml", "host")
 
 
@@ -39,26 +42,30 @@ class Machine:
     def virtual_time(self) -> bool:
         return self.kind == "timetravel"
 
-    def run(self, job: Job, folder: Path, timeout_s: float) -> None:
-        """Runs a job to its end; what it found is in the folder."""
+    def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
+        """Runs a job to its end; what it found is in the folder.
+
+        Whatever happens to this process, what it started ends with it: a keeper sees to that.
+        """
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with (folder / "console.txt").open("wb") as console:
-            # A session of its own: a user-mode kernel is many processes, which must go together.
-            process = subprocess.Popen(
-                command,
+            keeper = subprocess.Popen(
+                [sys.executable, "-S", "-E", str(KEEPER), str(folder), *command],
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             try:
-                process.wait(timeout_s)
+                _await(keeper, folder, time.monotonic() + timeout_s, progress)
             except subprocess.TimeoutExpired:
                 raise GuestFailed(f"the {self.kind} kernel was still running after {timeout_s:.0f} s") from None
             finally:
-                _end(process)
+                assert keeper.stdin is not None
+                keeper.stdin.close()
+                keeper.wait()
         if not (folder / "result.json").exists():
             raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
@@ -84,6 +91,11 @@ class Machine:
             "panic=-1",
         ]
         return [str(self.program), *arguments], {"HOME": str(folder), "PATH": os.defpath, "TMPDIR": _memory_folder()}
+
+    @property
+    def speed(self) -> float:
+        """How many seconds of a run pass in one, at the very least, for deciding that something hangs."""
+        return 0.1 if self.virtual_time else 0.8
 
 
 def choose(wanted: str) -> Machine:
@@ -123,10 +135,19 @@ def _memory_folder() -> str:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _await(
+    keeper: subprocess.Popen[bytes], folder: Path, deadline: float, progress: Callable[[float], object] | None
+) -> None:
+    while True:
+        try:
+            keeper.wait(LOOK_S)
+            return
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > deadline:
+                raise
+        if progress is not None:
+            with contextlib.suppress(OSError, ValueError):
+                progress(float((folder / "progress").read_text()))
 
 
 def _why(folder: Path) -> str:

@@ -28,12 +28,14 @@ ROOT, CHILD = 0x10000, 0x100000
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a link as Linux can build it. `overhead` is what a packet counts beyond its Ethernet frame."""
+    """One direction of a link as Linux can build it. Sizes in queues are those of IP packets."""
 
     rate_bps: int = 0
     burst: int = 0
-    """Octets of the shaper's bucket; 0 means a plain serializer."""
-    overhead: int = 0
+    """Octets on the wire in the shaper's bucket; 0 means a plain serializer."""
+    overhead: int = ETHERNET_HEADER
+    """Octets on the wire beyond the IP packet."""
+    minimum: int = 0
     atm: bool = False
     queue_kind: str = "pfifo"
     queue_options: str = ""
@@ -42,12 +44,11 @@ class Direction:
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
-    size_overhead: int = 0
-    """Change of every packet's size below the root, for limits in octets of IP."""
+    """Probabilities of going bad, of going good, of passing while bad, of loss while good."""
 
     @property
     def ideal(self) -> bool:
-        return not self.rate_bps and not self.delay_ns and not self.loss and self.gilbert is None
+        return not self.rate_bps and not self.delay_ns and not self.lossy
 
     @property
     def lossy(self) -> bool:
@@ -55,7 +56,7 @@ class Direction:
 
     def octets(self, ip_length: int) -> int:
         """What a packet counts at the shaper or serializer."""
-        length = ip_length + ETHERNET_HEADER + self.overhead
+        length = max(self.minimum, ip_length + self.overhead)
         return -(-length // 48) * 53 if self.atm else length
 
     def send_ns(self, ip_length: int) -> int:
@@ -83,10 +84,22 @@ class Layout:
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-def make_job(
-    layout: Layout, flows: list[Flow], *, duration_ns: int, sample_ns: int, virtual_time: bool, modules: list[str]
-) -> Job:
-    return _Planner(layout).job(flows, duration_ns, sample_ns, virtual_time, modules)
+@dataclass(frozen=True)
+class Recording:
+    """How long, how often, and on what."""
+
+    duration_ns: int
+    sample_ns: int
+    queue_sample_ns: int
+    record_ns: int
+    virtual_time: bool
+    modules: list[str]
+    tap_links: bool = False
+
+
+def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
+    """The whole job: what is to be built, checked, run and written down."""
+    return _Planner(layout).job(flows, recording)
 
 
 @dataclass(frozen=True)
@@ -104,19 +117,20 @@ class _Planner:
         self.veths: list[Veth] = []
         self.qdiscs: list[Qdisc] = []
         self.watched: list[Watched] = []
+        self.losses: list[Watched] = []
         self.hops: dict[str, list[_Hop]] = {name: [] for name in self.names}
         for line in layout.lines:
             self._lay(line)
 
-    def job(
-        self, flows: list[Flow], duration_ns: int, sample_ns: int, virtual_time: bool, modules: list[str]
-    ) -> Job:
+    def job(self, flows: list[Flow], recording: Recording) -> Job:
         hosts = set(self.layout.hosts)
         return Job(
-            virtual_time=virtual_time,
-            duration_ns=duration_ns,
-            sample_ns=sample_ns,
-            modules=modules,
+            virtual_time=recording.virtual_time,
+            duration_ns=recording.duration_ns,
+            sample_ns=recording.sample_ns,
+            queue_sample_ns=recording.queue_sample_ns,
+            record_ns=recording.record_ns,
+            modules=recording.modules,
             nodes=[
                 Node(name, self._address(name), name in hosts, self.layout.sysctls.get(name, {})) for name in self.names
             ],
@@ -124,14 +138,26 @@ class _Planner:
             qdiscs=self.qdiscs,
             routes=[route for host in self.layout.hosts for route in self._routes_to(host)],
             watched=self.watched,
+            losses=self.losses,
             flows=flows,
-            taps=[
-                Tap(host, hop.interface, f"{host}.pcap" if not number else f"{host}.{number}.pcap")
-                for host in self.layout.hosts
-                for number, hop in enumerate(self.hops[host])
-            ],
+            taps=[*self._host_taps(), *(self._link_taps() if recording.tap_links else [])],
             checks=self._checks(flows),
         )
+
+    def _host_taps(self) -> list[Tap]:
+        return [
+            Tap(host, hop.interface, f"host-{host}" if number == 0 else f"host-{host}-{number}")
+            for host in self.layout.hosts
+            for number, hop in enumerate(self.hops[host])
+        ]
+
+    def _link_taps(self) -> list[Tap]:
+        """Where a link's two shapers face each other, packets of both directions have left their queues."""
+        return [
+            Tap(near, self._interface(near, f"{line.name}.far"), f"link-{line.name}")
+            for line in self.layout.lines
+            if (near := f"{line.name}.near") in self.hops
+        ]
 
     def _address(self, name: str) -> str:
         number = self.names.index(name) + 1
@@ -151,8 +177,8 @@ class _Planner:
         self._join(far, second)
         self._shape(near, far, line.down, line.name, "down")
         self._shape(far, near, line.up, line.name, "up")
-        self._delay(far, second, line.down)
-        self._delay(near, first, line.up)
+        self._delay(far, second, line.down, line.name, "down")
+        self._delay(near, first, line.up, line.name, "up")
 
     def _join(self, one: str, other: str) -> None:
         ends = []
@@ -170,27 +196,31 @@ class _Planner:
         if not direction.rate_bps:
             return
         interface = self._interface(node, to)
-        overhead = direction.overhead - direction.size_overhead
         burst = direction.burst or direction.octets(LARGEST_PACKET)
-        shaper = qdisc.token_bucket(direction.rate_bps, burst, overhead, direction.atm)
-        table = qdisc.size_table(direction.size_overhead) if direction.size_overhead else ""
-        self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, table))
+        shaper = qdisc.token_bucket(
+            direction.rate_bps, burst, direction.overhead, direction.minimum, direction.atm
+        )
+        # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
+        self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, qdisc.size_table(-ETHERNET_HEADER)))
         self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
         self.watched.append(Watched(link, name, node, interface, CHILD))
 
-    def _delay(self, node: str, to: str, direction: Direction) -> None:
+    def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
         serializes = direction.rate_bps and not direction.burst
         if not direction.delay_ns and not direction.lossy and not serializes:
             return
         options = qdisc.delay_line(
             direction.delay_ns,
             direction.rate_bps if serializes else 0,
-            direction.overhead,
+            direction.overhead - ETHERNET_HEADER,
             direction.atm,
             direction.loss,
             direction.gilbert,
         )
-        self.qdiscs.append(Qdisc(node, self._interface(node, to), "netem", ROOT, 0, options))
+        interface = self._interface(node, to)
+        self.qdiscs.append(Qdisc(node, interface, "netem", ROOT, 0, options))
+        if direction.lossy:
+            self.losses.append(Watched(link, name, node, interface, ROOT))
 
     def _routes_to(self, host: str) -> list[Route]:
         """The fewest hops to a host from everywhere, found from the host outwards."""
@@ -260,7 +290,7 @@ class _Planner:
         full = idle_ns(LARGEST_PACKET) + narrowest.queue_packets * packet_ns if narrowest.queue_packets else 0
         if narrowest.burst and full:
             # The queue's first packet waits for less than its size when credit is left over from the one before.
-            left_over = (narrowest.burst - narrowest.octets(LARGEST_PACKET)) % narrowest.octets(LARGEST_PACKET)
+            left_over = narrowest.burst % narrowest.octets(LARGEST_PACKET)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(LARGEST_PACKET)
         return Check(sender, receiver, small, narrowest.rate_bps, octets, full), name

@@ -20,17 +20,16 @@ NETEM_ROOM = 100_000
 """Packets that a delay line may hold: never the limit of anything."""
 
 
-def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, atm: bool = False) -> str:
+def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
     """tbf: `rate` bits per second, `burst` octets; each packet counts `overhead` octets more, in ATM cells if told so.
 
     Its own queue is a formality: a child takes its place at once.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
-    if bits_per_second % 8 or bits_per_second >> 35:
-        raise ValueError(f"{bits_per_second} bit/s: the kernel's shaper counts whole octets per second below 2^32")
-    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, 0, bits_per_second // 8)
+    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     parameters = rate + bytes(12) + struct.pack("=III", 1 << 20, 0, 0)
-    return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst))).hex()
+    # The kernel counts the burst like a packet, overhead and all.
+    return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 
 def fifo(limit: int) -> str:
@@ -46,7 +45,10 @@ def delay_line(
     loss: float = 0.0,
     gilbert: tuple[float, float, float, float] | None = None,
 ) -> str:
-    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts by Gilbert and Elliott (p, r, 1-h, 1-k)."""
+    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts of it.
+
+    `gilbert`: the probabilities of going bad, of going good, of passing while bad, of loss while good.
+    """
     options = struct.pack("=IIIIII", 0, NETEM_ROOM, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
     if bits_per_second:

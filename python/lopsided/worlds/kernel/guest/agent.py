@@ -11,9 +11,10 @@ import os
 import platform
 import resource
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from . import check as checks
 from . import flows, modules, tcp_info
@@ -25,6 +26,8 @@ from .topology import Network, QueueCount
 
 LEAD_NS = 100_000_000
 """Between the end of the preparations and the run's time zero."""
+
+PROGRESS_STEPS = 100
 
 NETSTAT = ("TcpExt", "Tcp")
 
@@ -56,7 +59,7 @@ class Agent:
         capture = Capture(self.network, self.job.taps, self.folder, self.job.snap_length)
         self.loop = Loop()
         self._queues_before = self._queue_counts()
-        netstat_before = self._netstat()
+        self._netstat_before = self._netstat()
         self.origin = self.loop.now() + LEAD_NS
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.flows = [
@@ -64,39 +67,57 @@ class Agent:
         ]
         cpu_before = resource.getrusage(resource.RUSAGE_SELF)
         with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
-            tcp.write(",".join(["time_ns", "flow", "delivered", "written", *tcp_info.FIELDS]) + "\n")
+            tcp.write(",".join(["time_ns", "flow", "delivered", "receive_space", *tcp_info.FIELDS]) + "\n")
             queues.write("time_ns,queue,sent_bytes,sent_packets,dropped,backlog_bytes,backlog_packets\n")
-            self._schedule_sample(0, tcp, queues)
-            self.loop.at(self.origin + self.job.duration_ns, self._end)
+            self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
+            self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
+            self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
+            # After the samples of the last instant.
+            self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             self.loop.run()
         self.result["capture_lost"] = capture.finish()
-        self.result["netstat"] = _difference(self._netstat(), netstat_before)
         self._describe_load(cpu_before)
-        self.result["flows"] = [self._summary(flow) for flow in self.flows]
-        self.result["queues"] = [asdict(count) for count in self._queue_counts_since_start()]
 
     def _end(self) -> None:
-        self.final_infos = [flow.info() for flow in self.flows]
+        """Takes stock at the very instant of the run's end."""
         self.loop.stop()
+        self.result["netstat"] = _difference(self._netstat(), self._netstat_before)
+        self.result["flows"] = [flow.summary() for flow in self.flows]
+        self.result["queues"] = [asdict(count) for count in self._queue_counts_since_start()]
+        self.result["losses"] = [
+            self.network.queue_count(place.node, place.interface, place.handle).dropped for place in self.job.losses
+        ]
 
-    def _schedule_sample(self, number: int, tcp: Any, queues: Any) -> None:
-        def sample() -> None:
-            now = self.loop.now() - self.origin
-            for index, flow in enumerate(self.flows):
-                info = flow.info()
-                if info is not None:
-                    values = [str(info.get(name, "")) for name in tcp_info.FIELDS]
-                    tcp.write(f"{now},{index},{flow.delivered},{flow.written},{','.join(values)}\n")
-                elif self.job.flows[index].datagram_rate:
-                    tcp.write(f"{now},{index},{flow.delivered},{flow.written}{',' * len(tcp_info.FIELDS)}\n")
-            for index, count in enumerate(self._queue_counts_since_start()):
-                queues.write(
-                    f"{now},{index},{count.sent_bytes},{count.sent_packets},{count.dropped},"
-                    f"{count.backlog_bytes},{count.backlog_packets}\n"
-                )
-            self._schedule_sample(number + 1, tcp, queues)
+    def _every(self, interval_ns: int, action: Callable[[int], None], number: int = 1) -> None:
+        """Calls `action(time since the origin)` at each multiple of the interval, the run's end included."""
+        if interval_ns == 0:
+            return
 
-        self.loop.at(self.origin + number * self.job.sample_ns, sample)
+        def act() -> None:
+            action(number * interval_ns)
+            self._every(interval_ns, action, number + 1)
+
+        self.loop.at(self.origin + number * interval_ns, act)
+
+    def _sample_flows(self, now: int, file: TextIO) -> None:
+        recorded = self.job.record_ns and now % self.job.record_ns == 0
+        for index, flow in enumerate(self.flows):
+            space = flow.receive_space() if recorded else 0
+            if (info := flow.info()) is not None:
+                values = ",".join(str(info.get(name, "")) for name in tcp_info.FIELDS)
+                file.write(f"{now},{index},{flow.delivered},{space},{values}\n")
+            else:
+                file.write(f"{now},{index},{flow.delivered},0{',' * len(tcp_info.FIELDS)}\n")
+
+    def _sample_queues(self, now: int, file: TextIO) -> None:
+        for index, count in enumerate(self._queue_counts_since_start()):
+            file.write(
+                f"{now},{index},{count.sent_bytes},{count.sent_packets},{count.dropped},"
+                f"{count.backlog_bytes},{count.backlog_packets}\n"
+            )
+
+    def _say_progress(self, now: int) -> None:
+        (self.folder / "progress").write_text(str(now / self.job.duration_ns))
 
     def _queue_counts(self) -> list[QueueCount]:
         return [
@@ -132,16 +153,6 @@ class Agent:
             "timer_late_max_ms": self.loop.latest_ns / 1e6,
             "timer_late_mean_ms": self.loop.late_sum_ns / max(1, self.loop.late_count) / 1e6,
             "agent_cpu_share": cpu / (self.job.duration_ns / 1e9),
-        }
-
-    def _summary(self, flow: Any) -> dict[str, Any]:
-        return {
-            "name": flow.flow.name,
-            "delivered": flow.delivered,
-            "written": flow.written,
-            "transfers": [[transfer.started_ns, transfer.finished_ns] for transfer in flow.transfers],
-            "closed_infos": flow.closed_infos,
-            "final_info": self.final_infos[self.flows.index(flow)],
         }
 
 

@@ -101,7 +101,7 @@ def _capture_and_exit(rings: list[_Ring], taps: list[Tap], folder: Path, snap_le
     status = 1
     try:
         end_with_parent()
-        _capture(rings, [folder / tap.file for tap in taps], snap_length, ready)
+        _capture(rings, [folder / f"{tap.file}.pcap" for tap in taps], snap_length, ready)
         lost = {tap.file: ring.lost() for ring, tap in zip(rings, taps, strict=True)}
         (folder / "capture.json").write_text(json.dumps(lost))
         status = 0

@@ -20,15 +20,10 @@ from .topology import Network
 CHUNK = bytes(1 << 17)
 READ = 1 << 20
 _SPACE = bytearray(READ)
-SO_LINGER_RESET = struct.pack("ii", 1, 0)
-
-
-class Transfer:
-    """What one connection did, for the summary."""
-
-    def __init__(self, started_ns: int) -> None:
-        self.started_ns = started_ns
-        self.finished_ns: int | None = None
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+UDP_HEADERS = 28
+COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs_out", "dsack_dups")
+"""Fields of TCP_INFO that are summed over a flow's connections."""
 
 
 class TcpFlow:
@@ -38,15 +33,21 @@ class TcpFlow:
         self.flow = flow
         self.delivered = 0
         self.written = 0
-        self.transfers: list[Transfer] = []
-        self.past: dict[str, int] = {"bytes_sent": 0, "bytes_acked": 0, "total_retrans": 0}
+        self.completed: list[tuple[int, int]] = []
+        """Start and end of each completed transfer."""
+        self.begun_ns: int | None = None
+        """Start of the transfer that is not completed."""
         self.sender: socket.socket | None = None
-        self.closed_infos: list[dict[str, int]] = []
+        self._past = dict.fromkeys(COUNTERS, 0)
+        self._received_packets = 0
+        self._last: dict[str, int] = {}
         self._network, self._addresses, self._loop, self._origin = network, addresses, loop, origin_ns
         self._left = 0
+        self._attempts = 0
         self._paused = False
+        self._stopped = False
         self._received_of_transfer = 0
-        self._readers: list[socket.socket] = []
+        self._reader: socket.socket | None = None
         self._listener = self._listen()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -54,65 +55,82 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's TCP_INFO now, with its counters continued over connections."""
+        """The sender's TCP_INFO now, with its counters continued over connections; None without a connection."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
-        for name, value in self.past.items():
+        for name, value in self._past.items():
             info[name] = info.get(name, 0) + value
         return info
 
+    def receive_space(self) -> int:
+        """What the receiver's autotuning provides for, in octets."""
+        return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
+
+    def summary(self) -> dict[str, Any]:
+        """What the two ends counted over the whole run."""
+        info = self.info() or {**self._last, **self._past}
+        received = self._received_packets
+        if self._reader is not None:
+            received += tcp_info.read(self._reader).get("data_segs_in", 0)
+        return {
+            "delivered": self.delivered,
+            "received_packets": received,
+            "completed": self.completed,
+            "begun_ns": self.begun_ns,
+            "info": info,
+        }
+
     def _listen(self) -> socket.socket:
-        with self._network.nodes[self.flow.receiver].entered():
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener = self._socket(self.flow.receiver)
         if self.flow.receive_buffer:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.flow.receive_buffer)
-        if self.flow.max_segment:
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.flow.max_segment)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+            listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, self.flow.receive_buffer)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((self._addresses[self.flow.receiver], self.flow.port))
         listener.listen(16)
-        listener.setblocking(False)
         self._loop.watch(listener, select.EPOLLIN, self._accept)
         return listener
+
+    def _socket(self, host: str) -> socket.socket:
+        with self._network.nodes[host].entered():
+            made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+        if self.flow.max_segment:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.flow.max_segment)
+        return made
 
     def _accept(self, _events: int) -> None:
         reader, _ = self._listener.accept()
         reader.setblocking(False)
-        self._readers.append(reader)
+        self._reader = reader
         self._received_of_transfer = 0
         self._loop.watch(reader, select.EPOLLIN, lambda _: self._read(reader))
 
     def _read(self, reader: socket.socket) -> None:
-        try:
-            # MSG_TRUNC: the kernel throws the octets away and says how many there were.
-            count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
-        except ConnectionResetError:
-            count = 0
+        # MSG_TRUNC: the kernel throws the octets away and says how many there were.
+        count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
         if count == 0:
+            self._received_packets += tcp_info.read(reader).get("data_segs_in", 0)
             self._loop.forget(reader)
             reader.close()
-            self._readers.remove(reader)
+            self._reader = None
             return
         self.delivered += count
         self._received_of_transfer += count
-        if self.flow.size and self._received_of_transfer == self.flow.size:
-            now = self._loop.now()
-            self.transfers[-1].finished_ns = now - self._origin
-            self._loop.at(now + self.flow.pause_ns, self._next_transfer)
+        if self._received_of_transfer == self.flow.size and self.begun_ns is not None:
+            self.completed.append((self.begun_ns, self._loop.now() - self._origin))
+            self.begun_ns = None
 
     def _start_transfer(self) -> None:
-        with self._network.nodes[self.flow.sender].entered():
-            sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+        if self._stopped:
+            return
+        sender = self._socket(self.flow.sender)
         if self.flow.send_buffer:
-            sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.flow.send_buffer)
-        if self.flow.max_segment:
-            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.flow.max_segment)
-        sender.setblocking(False)
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sender.bind((self._addresses[self.flow.sender], self.flow.port if not self.transfers else 0))
-        self.transfers.append(Transfer(self._loop.now() - self._origin))
+            sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.flow.send_buffer)
+        sender.bind((self._addresses[self.flow.sender], 0 if self._attempts else self.flow.port))
+        self._attempts += 1
+        self.begun_ns = self._loop.now() - self._origin
         self._left = self.flow.size
         self.sender = sender
         code = sender.connect_ex((self._addresses[self.flow.receiver], self.flow.port))
@@ -125,7 +143,7 @@ class TcpFlow:
         if error:
             raise OSError(error, f"{self.flow.name}: {errno.errorcode[error]}")
         try:
-            while not self._paused:
+            while not self._paused and not self._stopped:
                 chunk = CHUNK if not self.flow.size else CHUNK[: self._left]
                 if not chunk:
                     break
@@ -135,13 +153,22 @@ class TcpFlow:
         except BlockingIOError:
             return
         self._loop.forget(sender)
-        if self.flow.size and self._left == 0:
-            sender.shutdown(socket.SHUT_WR)
+        if self._stopped or (self.flow.size and self._left == 0):
+            self._finish(sender)
 
-    def _next_transfer(self) -> None:
-        self._retire()
-        if len(self.transfers) < self.flow.repeat and self._loop.now() < self._origin + self.flow.stop_ns:
-            self._start_transfer()
+    def _finish(self, sender: socket.socket) -> None:
+        """Says that no more comes, and waits for the other end to say so too."""
+        sender.shutdown(socket.SHUT_WR)
+        self._loop.watch(sender, select.EPOLLIN, lambda _: self._over(sender))
+
+    def _over(self, sender: socket.socket) -> None:
+        self._last = self.info() or {}
+        self._past = {name: self._last.get(name, 0) for name in COUNTERS}
+        self._loop.forget(sender)
+        sender.close()
+        self.sender = None
+        if self.flow.size and self._attempts < self.flow.repeat:
+            self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
     def _pause(self) -> None:
         """Ends an "on" period; nothing is written until the next begins."""
@@ -150,36 +177,26 @@ class TcpFlow:
 
     def _resume(self) -> None:
         self._paused = False
-        if (sender := self.sender) is not None:
+        if (sender := self.sender) is not None and not self._stopped:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
             self._loop.at(self._loop.now() + self.flow.on_ns, self._pause)
 
     def _stop(self) -> None:
-        """Ends the flow at once: what the send buffer still holds is not sent, as when a program is killed by the experimenter."""
-        self._retire(reset=True)
-
-    def _retire(self, reset: bool = False) -> None:
-        if self.sender is None:
-            return
-        self.closed_infos.append(tcp_info.read(self.sender))
-        for name in self.past:
-            self.past[name] += self.closed_infos[-1].get(name, 0)
-        if reset:
-            self.sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, SO_LINGER_RESET)
-        self._loop.forget(self.sender)
-        self.sender.close()
-        self.sender = None
+        """The application ends: what it has written already is still delivered."""
+        self._stopped = True
+        if (sender := self.sender) is not None:
+            self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams."""
+    """A constant-rate stream of UDP datagrams, each carrying the time it was sent."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
-        self.transfers: list[Transfer] = []
-        self.closed_infos: list[dict[str, int]] = []
+        self.delays: list[tuple[int, int]] = []
+        """When each datagram arrived, and how long it took."""
         self._loop, self._origin, self._sent = loop, origin_ns, 0
         with network.nodes[flow.receiver].entered():
             self._receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -193,12 +210,28 @@ class DatagramFlow:
         loop.at(origin_ns + flow.start_ns, self._send)
 
     def info(self) -> dict[str, int] | None:
+        """There is none for datagrams."""
         return None
+
+    def receive_space(self) -> int:
+        """There is none for datagrams."""
+        return 0
+
+    def summary(self) -> dict[str, Any]:
+        """What the two ends counted over the whole run."""
+        return {
+            "delivered": self.delivered,
+            "received_packets": len(self.delays),
+            "sent": self.written,
+            "sent_packets": self._sent,
+            "delays": self.delays,
+        }
 
     def _send(self) -> None:
         if self._loop.now() >= self._origin + self.flow.stop_ns:
             return
-        self._sender.send(CHUNK[: self.flow.datagram_size])
+        stamp = struct.pack("q", self._loop.now())
+        self._sender.send(stamp.ljust(self.flow.datagram_size - UDP_HEADERS, b"\0"))
         self.written += self.flow.datagram_size
         self._sent += 1
         due = self._sent * self.flow.datagram_size * 8 * 1_000_000_000 // self.flow.datagram_rate
@@ -207,9 +240,12 @@ class DatagramFlow:
     def _read(self, _events: int) -> None:
         while True:
             try:
-                self.delivered += len(self._receiver.recv(1 << 16))
+                data = self._receiver.recv(1 << 16)
             except BlockingIOError:
                 return
+            now = self._loop.now()
+            self.delivered += len(data) + UDP_HEADERS
+            self.delays.append((now - self._origin, now - struct.unpack_from("q", data)[0]))
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:

@@ -72,7 +72,10 @@ class Watched:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow. `repeat` transfers of `size` octets with `pause_ns` between them, or without end when `size` is 0."""
+    """One flow. `repeat` transfers of `size` octets with `pause_ns` between them, or without end when `size` is 0.
+
+    A flow of datagrams has a `datagram_rate`; its sizes and rates are those of IP packets.
+    """
 
     name: str
     sender: str
@@ -95,7 +98,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Tap:
-    """A packet capture on a host's interface: headers only."""
+    """A packet capture on an interface: headers only. The file's name comes without its ending."""
 
     node: str
     interface: str
@@ -122,16 +125,18 @@ class Job:
     virtual_time: bool
     duration_ns: int
     sample_ns: int
+    queue_sample_ns: int
+    record_ns: int
     modules: list[str]
     nodes: list[Node]
     veths: list[Veth]
     qdiscs: list[Qdisc]
     routes: list[Route]
     watched: list[Watched]
+    losses: list[Watched]
     flows: list[Flow]
     taps: list[Tap]
     checks: list[Check]
-    settle_ns: int = 0
     snap_length: int = 128
 
     def save(self, path: Path) -> None:
@@ -145,6 +150,7 @@ class Job:
         data["qdiscs"] = [Qdisc(**qdisc) for qdisc in data["qdiscs"]]
         data["routes"] = [Route(**route) for route in data["routes"]]
         data["watched"] = [Watched(**watched) for watched in data["watched"]]
+        data["losses"] = [Watched(**watched) for watched in data["losses"]]
         data["flows"] = [Flow(**flow) for flow in data["flows"]]
         data["taps"] = [Tap(**tap) for tap in data["taps"]]
         data["checks"] = [Check(**check) for check in data["checks"]]

@@ -73,15 +73,18 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer:
-                    os.read(self._timer, 8)
+                    # Setting the timer anew clears it: it need not be read.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)
 
     def _run_due(self) -> None:
+        now = 0
         while self._due and self._running:
             when, _, action = self._due[0]
-            late = self.now() - when
+            if when > now:
+                now = self.now()
+            late = now - when
             if late < 0:
                 return
             self.latest_ns = max(self.latest_ns, late)
@@ -92,7 +95,7 @@ class Loop:
 
     def _arm(self) -> None:
         when = self._due[0][0] if self._due else 0
-        if when == self._armed_for:
+        if when == self._armed_for != 0:
             return
         self._armed_for = when
         spec = struct.pack("=qqqq", 0, 0, when // 1_000_000_000, when % 1_000_000_000)

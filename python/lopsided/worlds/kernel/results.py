@@ -1,0 +1,327 @@
+"""From what the agent left behind to the tables that every world writes: same columns, same units.
+
+What Linux does not tell is null: the waiting times in a queue are by Little's law, from the backlog sampled and the packets sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from . import captures
+from .guest import tcp_info
+from .guest.job import Flow, Job
+
+UNDO_COUNTERS = ("TCPFullUndo", "TCPPartialUndo", "TCPLossUndo", "TCPDSACKUndo")
+RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's tables, digest and facts."""
+
+    tables: dict[str, pl.DataFrame]
+    digest: str
+    facts: dict[str, Any]
+
+
+def read(folder: Path, job: Job, scenario: dict[str, Any]) -> Measured:
+    """Makes the tables from a finished job's folder."""
+    return _Reader(folder, job, scenario).measured()
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """What the agent wrote last."""
+    result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return result
+
+
+class _Reader:
+    def __init__(self, folder: Path, job: Job, scenario: dict[str, Any]) -> None:
+        self.folder, self.job, self.scenario = folder, job, scenario
+        self.result = load(folder)
+        interval = scenario["record"]["interval_s"]
+        self.interval_ns = round(interval * 1e9) if interval else 0
+        self.fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
+        self.queue_fine = pl.read_csv(folder / "queues.csv", infer_schema_length=None)
+        self.delays = self._delays()
+
+    def measured(self) -> Measured:
+        tables = {
+            "flows": self._flows(),
+            "samples": self._samples(),
+            "queues": self._queues(),
+            "links": self._links(),
+            "transfers": self._transfers(),
+        }
+        fates = [tables["flows"].drop("cc", "profile").rows(), self.result["queues"]]
+        facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
+        return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)
+
+    def _delays(self) -> pl.DataFrame:
+        """Round trips of TCP flows, one-way times of datagrams: flow, at_ns, ms."""
+        frames = []
+        for host in self.scenario["hosts"]:
+            ports = {flow.port: number for number, flow in self._tcp_flows() if flow.sender == host}
+            if ports:
+                path = self.folder / f"host-{host}.pcap"
+                for number, trips in captures.round_trips(path, self.result["origin_realtime_ns"], ports).items():
+                    frames.append(_delay_frame(number, [(trip.at_ns, trip.rtt_ns) for trip in trips]))
+        for number, flow in enumerate(self.job.flows):
+            if flow.datagram_rate:
+                frames.append(_delay_frame(number, self.result["flows"][number]["delays"]))
+        return pl.concat(frames) if frames else _delay_frame(0, [])
+
+    def _tcp_flows(self) -> list[tuple[int, Flow]]:
+        return [(number, flow) for number, flow in enumerate(self.job.flows) if not flow.datagram_rate]
+
+    def _flows(self) -> pl.DataFrame:
+        rows = [self._flow(number) for number in range(len(self.job.flows))]
+        return pl.DataFrame(rows, schema_overrides=_FLOW_FLOATS, infer_schema_length=None)
+
+    def _flow(self, number: int) -> dict[str, Any]:
+        flow, spec, seen = self.job.flows[number], self.scenario["flows"][number], self.result["flows"][number]
+        udp = bool(flow.datagram_rate)
+        info = seen.get("info", {})
+        completed = [(end - start) / 1e9 for start, end in seen.get("completed", [])]
+        active = self._active_s(flow, seen, completed)
+        sent_packets = seen["sent_packets"] if udp else info.get("data_segs_out", 0)
+        counters = self._host_counters(number)
+        windows = self.fine.filter((pl.col("flow") == number) & pl.col("snd_cwnd").is_not_null())
+        windows = (windows["snd_cwnd"] * windows["snd_mss"]).cast(pl.Int64)
+        return {
+            "flow": number,
+            "name": flow.name,
+            "group": spec["group"],
+            "direction": spec["direction"] or "",
+            "from": flow.sender,
+            "to": flow.receiver,
+            "cc": "" if udp else flow.cc,
+            "profile": "udp" if udp else f"linux-{'.'.join(self.result['kernel'].split('.')[:2])}",
+            "start_s": flow.start_ns / 1e9,
+            "stop_s": flow.stop_ns / 1e9,
+            "active_s": active,
+            "sent_bytes": seen["sent"] if udp else info.get("bytes_sent", 0),
+            "acked_bytes": info.get("bytes_acked", 0),
+            "delivered_bytes": seen["delivered"],
+            "goodput_bps": 8 * seen["delivered"] / active if active > 0 else 0.0,
+            "data_packets_sent": sent_packets,
+            "data_packets_delivered": seen["received_packets"],
+            "retransmits": info.get("total_retrans", 0),
+            "timeouts": _total(counters, ("TCPTimeouts",)),
+            "fast_retransmits": _total(counters, RECOVERY_COUNTERS),
+            "tail_probes": _total(counters, ("TCPLossProbes",)),
+            "spurious": _total(counters, UNDO_COUNTERS),
+            **_delay_summary(self.delays.filter(pl.col("flow") == number)["ms"]),
+            "srtt_ms": info["rtt"] / 1e3 if info.get("rtt") else None,
+            "cwnd_mean_bytes": windows.mean(),
+            "cwnd_max_bytes": windows.max() or 0,
+            "transfers": len(completed),
+            "completion_s": sum(completed) / len(completed) if completed else None,
+            "completion_max_s": max(completed, default=None),
+            "missing_packets": sent_packets - seen["received_packets"] if udp else 0,
+        }
+
+    def _active_s(self, flow: Flow, seen: dict[str, Any], completed: list[float]) -> float:
+        if not flow.size:
+            return max(0, flow.stop_ns - flow.start_ns) / 1e9
+        begun = seen["begun_ns"]
+        return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
+
+    def _host_counters(self, number: int) -> dict[str, int] | None:
+        """The sending host's counters, where they are the flow's alone: Linux keeps them per network namespace."""
+        flow = self.job.flows[number]
+        sharing = [other for _, other in self._tcp_flows() if other.sender == flow.sender]
+        if flow.datagram_rate:
+            return {}
+        counters: dict[str, int] | None = self.result["netstat"][flow.sender] if len(sharing) == 1 else None
+        return counters
+
+    def _samples(self) -> pl.DataFrame:
+        if not self.interval_ns:
+            return pl.DataFrame()
+        at = self.fine.filter(pl.col("time_ns") % self.interval_ns == 0)
+        mss = pl.col("snd_mss")
+        present = pl.col("snd_cwnd").is_not_null()
+        datagram = pl.col("flow").is_in([number for number, flow in enumerate(self.job.flows) if flow.datagram_rate])
+        states = pl.col("ca_state").replace_strict(dict(enumerate(tcp_info.CONGESTION_STATES)), return_dtype=pl.String)
+
+        def count(expression: pl.Expr) -> pl.Expr:
+            return expression.fill_null(0).cast(pl.Int64)
+
+        in_flight = (pl.col("unacked") - pl.col("sacked") - pl.col("lost") + pl.col("retrans")) * mss
+        samples = at.select(
+            (pl.col("time_ns") / 1e9).alias("time_s"),
+            pl.col("flow").cast(pl.Int64),
+            pl.when(present).then(states).when(datagram).then(pl.lit("udp")).otherwise(pl.lit("closed")).alias("state"),
+            count(pl.col("snd_cwnd") * mss).alias("cwnd_bytes"),
+            pl.when(pl.col("snd_ssthresh") < tcp_info.INFINITE_SSTHRESH)
+            .then((pl.col("snd_ssthresh") * mss).cast(pl.Float64))
+            .alias("ssthresh_bytes"),
+            *((pl.col(name) / 1e3).alias(column) for name, column in _TIMES),
+            count(in_flight).alias("in_flight_bytes"),
+            count(pl.col("snd_wnd")).alias("snd_wnd_bytes"),
+            count(pl.col("receive_space")).alias("rcv_space_bytes"),
+            *(self._continued(name).alias(column) for name, column in _CONTINUED),
+            pl.col("delivered").alias("delivered_bytes"),
+            self._continued("total_retrans").alias("retransmits"),
+        )
+        return samples.join(self._interval_delays(), on=["time_s", "flow"], how="left", maintain_order="left").with_columns(
+            pl.col("rtt_count").fill_null(0).cast(pl.Int64),
+            pl.col("rtt_sum_ms", "rtt_sumsq_ms2").fill_null(0.0),
+        )
+
+    @staticmethod
+    def _continued(name: str) -> pl.Expr:
+        """A counter that keeps its value while there is no connection."""
+        return pl.col(name).forward_fill().over("flow").fill_null(0).cast(pl.Int64)
+
+    def _interval_delays(self) -> pl.DataFrame:
+        interval_s = self.interval_ns / 1e9
+        number = (pl.col("at_ns") + self.interval_ns - 1) // self.interval_ns
+        return (
+            self.delays.with_columns(((number * self.interval_ns) / 1e9).alias("time_s"))
+            .group_by("time_s", "flow")
+            .agg(
+                pl.len().alias("rtt_count"),
+                pl.col("ms").sum().alias("rtt_sum_ms"),
+                (pl.col("ms") ** 2).sum().alias("rtt_sumsq_ms2"),
+                pl.col("ms").min().alias("rtt_min_ms"),
+                pl.col("ms").max().alias("rtt_max_ms"),
+            )
+            .filter(pl.col("time_s") >= interval_s / 2)
+        )
+
+    def _queues(self) -> pl.DataFrame:
+        if not self.interval_ns:
+            return pl.DataFrame()
+        number = (pl.col("time_ns") + self.interval_ns - 1) // self.interval_ns
+        mean = self.queue_fine.group_by(number.alias("number"), "queue").agg(pl.col("backlog_packets").mean().alias("mean"))
+        places = pl.DataFrame(
+            {
+                "queue": range(len(self.job.watched)),
+                "link": [watched.link for watched in self.job.watched],
+                "direction": [watched.direction for watched in self.job.watched],
+            },
+            schema={"queue": pl.Int64, "link": pl.String, "direction": pl.String},
+        )
+        at = self.queue_fine.filter(pl.col("time_ns") % self.interval_ns == 0).with_columns(number.alias("number"))
+        sent = pl.col("sent_packets").diff().over("queue").fill_null(pl.col("sent_packets"))
+        return (
+            at.join(mean, on=["number", "queue"], how="left", maintain_order="left")
+            .join(places, on="queue", how="left", maintain_order="left")
+            .select(
+                (pl.col("time_ns") / 1e9).alias("time_s"),
+                "link",
+                "direction",
+                "backlog_packets",
+                "backlog_bytes",
+                (pl.col("sent_packets") + pl.col("dropped") + pl.col("backlog_packets")).alias("offered_packets"),
+                pl.col("dropped").alias("dropped_packets"),
+                "sent_packets",
+                "sent_bytes",
+                pl.when(sent > 0).then(pl.col("mean") * self.interval_ns / 1e6 / sent).alias("sojourn_mean_ms"),
+                pl.lit(None, dtype=pl.Float64).alias("sojourn_max_ms"),
+            )
+        )
+
+    def _links(self) -> pl.DataFrame:
+        rows = [self._link(link, direction) for link in self.scenario["links"] for direction in ("down", "up")]
+        return pl.DataFrame(rows, schema_overrides=_LINK_FLOATS, infer_schema_length=None)
+
+    def _link(self, link: dict[str, Any], direction: str) -> dict[str, Any]:
+        spec = link[direction]
+        row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": spec["rate_bps"]}
+        place = (link["name"], direction)
+        lost = [
+            count
+            for count, loss in zip(self.result["losses"], self.job.losses, strict=True)
+            if (loss.link, loss.direction) == place
+        ]
+        number = next(
+            (n for n, watched in enumerate(self.job.watched) if (watched.link, watched.direction) == place), None
+        )
+        if number is None:
+            return {**row, **dict.fromkeys(_LINK_COLUMNS), "lost_random": sum(lost)}
+        final = self.result["queues"][number]
+        series = self.queue_fine.filter(pl.col("queue") == number)
+        octets = final["sent_bytes"] + final["sent_packets"] * spec["framing"]["overhead_bytes"]
+        seconds = self.job.duration_ns / 1e9
+        head = spec["queue"]["drop"] == "front"
+        mean = series["backlog_packets"].mean()
+        return {
+            **row,
+            "utilisation": None if spec["framing"]["cells"] != "none" else octets * 8 / spec["rate_bps"] / seconds,
+            "mean_backlog_packets": mean,
+            "max_backlog_packets": series["backlog_packets"].max(),
+            "mean_backlog_bytes": series["backlog_bytes"].mean(),
+            "max_backlog_bytes": series["backlog_bytes"].max(),
+            "offered_packets": final["sent_packets"] + final["dropped"] + final["backlog_packets"],
+            "sent_packets": final["sent_packets"],
+            "sent_bytes": final["sent_bytes"],
+            "dropped_packets": final["dropped"],
+            "dropped_queue_full": 0 if head else final["dropped"],
+            "dropped_head": final["dropped"] if head else 0,
+            "dropped_early": 0,
+            "dropped_policed": 0,
+            "lost_random": sum(lost),
+            "lost_pattern": 0,
+            "sojourn_mean_ms": mean * seconds * 1e3 / final["sent_packets"] if mean and final["sent_packets"] else None,
+            "sojourn_p50_ms": None,
+            "sojourn_p95_ms": None,
+            "sojourn_max_ms": None,
+        }
+
+    def _transfers(self) -> pl.DataFrame:
+        rows = [
+            (number, start / 1e9, (end - start) / 1e9, flow.size)
+            for number, flow in self._tcp_flows()
+            for start, end in self.result["flows"][number]["completed"]
+        ]
+        columns = {"flow": pl.Int64, "start_s": pl.Float64, "completion_s": pl.Float64, "size_bytes": pl.Int64}
+        return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+_TIMES = (("rtt", "srtt_ms"), ("rttvar", "rttvar_ms"), ("rto", "rto_ms"))
+_CONTINUED = (("bytes_sent", "sent_bytes"), ("bytes_acked", "acked_bytes"))
+_FLOW_FLOATS = dict.fromkeys(
+    ("rtt_mean_ms", "rtt_std_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "srtt_ms", "cwnd_mean_bytes")
+    + ("completion_s", "completion_max_s"),
+    pl.Float64,
+)
+_LINK_FLOATS = dict.fromkeys(
+    ("rate_bps", "utilisation", "sojourn_mean_ms", "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_max_ms"), pl.Float64
+)
+_LINK_COLUMNS = (
+    *("utilisation", "mean_backlog_packets", "max_backlog_packets", "mean_backlog_bytes", "max_backlog_bytes"),
+    *("offered_packets", "sent_packets", "sent_bytes", "dropped_packets", "dropped_queue_full", "dropped_head"),
+    *("dropped_early", "dropped_policed", "lost_random", "lost_pattern"),
+    *("sojourn_mean_ms", "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_max_ms"),
+)
+
+
+def _delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:
+    columns = {"at_ns": pl.Int64, "ns": pl.Int64}
+    frame = pl.DataFrame([tuple(delay) for delay in delays], schema=columns, orient="row")
+    return frame.select(pl.lit(flow, dtype=pl.Int64).alias("flow"), "at_ns", (pl.col("ns") / 1e6).alias("ms"))
+
+
+def _delay_summary(ms: pl.Series) -> dict[str, Any]:
+    return {
+        "rtt_count": len(ms),
+        "rtt_mean_ms": ms.mean(),
+        "rtt_std_ms": ms.std(ddof=0),
+        "rtt_min_ms": ms.min(),
+        "rtt_p50_ms": ms.quantile(0.5),
+        "rtt_p95_ms": ms.quantile(0.95),
+        "rtt_max_ms": ms.max(),
+    }
+
+
+def _total(counters: dict[str, int] | None, names: tuple[str, ...]) -> int | None:
+    return None if counters is None else sum(counters.get(name, 0) for name in names)

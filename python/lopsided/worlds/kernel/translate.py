@@ -1,0 +1,215 @@
+"""A resolved scenario in Linux' terms: what each setting is called there, and what has no counterpart.
+
+Nothing is approximated silently: what Linux cannot do is refused by name, and what it does differently by nature is noted in the run's facts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import keyed, qdisc
+from .errors import Unsupported
+from .guest.job import Flow
+from .plan import LARGEST_PACKET, Direction, Layout, Line
+
+FIRST_PORT = 5001
+FOREVER = 1 << 30
+
+DEFAULT_SYSCTLS = {
+    # Each run must be its own: no windows or thresholds carried over from an earlier connection.
+    "net.ipv4.tcp_no_metrics_save": "1",
+    # A guest with little memory would get smaller buffers than a machine people use.
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+}
+
+SWITCHES = {
+    "sack": ("net.ipv4.tcp_sack", "0", "1"),
+    "dsack": ("net.ipv4.tcp_dsack", "0", "1"),
+    "timestamps": ("net.ipv4.tcp_timestamps", "0", "1"),
+    "window_scaling": ("net.ipv4.tcp_window_scaling", "0", "1"),
+    "ecn": ("net.ipv4.tcp_ecn", "0", "1"),
+    "rack": ("net.ipv4.tcp_recovery", "0", "1"),
+    "tlp": ("net.ipv4.tcp_early_retrans", "0", "3"),
+    "frto": ("net.ipv4.tcp_frto", "0", "2"),
+}
+"""Settings that are a sysctl: its name, and its values for no and yes."""
+
+NO_SWITCH = {
+    "prr": True,
+    "limited_transmit": True,
+}
+"""What Linux always does: the other value is refused."""
+
+
+def layout(scenario: dict[str, Any]) -> Layout:
+    """The network, with each host's stack."""
+    sysctls: dict[str, dict[str, str]] = {}
+    metrics: dict[str, dict[str, int]] = {}
+    for flow in scenario["flows"]:
+        if flow["transfer"]["kind"] == "udp":
+            continue
+        for host, stack in ((flow["from"], flow["sender_stack"]), (flow["to"], flow["receiver_stack"])):
+            _agree(sysctls, host, _sysctls(stack), flow["name"])
+            _agree(metrics, host, _route_metrics(stack), flow["name"])
+    return Layout(
+        hosts=scenario["hosts"],
+        routers=scenario["routers"],
+        lines=[_line(link) for link in scenario["links"]],
+        sysctls={host: {**DEFAULT_SYSCTLS, **sysctls.get(host, {})} for host in scenario["hosts"]},
+        route_metrics=metrics,
+    )
+
+
+def flows(scenario: dict[str, Any], seed: int) -> list[Flow]:
+    """The flows, starting when the simulator would start them with this seed."""
+    end = nanoseconds(scenario["duration_s"])
+    return [_flow(flow, FIRST_PORT + number, end, seed) for number, flow in enumerate(scenario["flows"])]
+
+
+def modules(scenario: dict[str, Any]) -> list[str]:
+    """Kernel modules that the scenario needs where they are not built in."""
+    controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
+    return ["veth", "sch_tbf", "sch_netem", *sorted(f"tcp_{control}" for control in controls)]
+
+
+def notes(scenario: dict[str, Any]) -> list[str]:
+    """How this world differs from what the scenario says, by its nature."""
+    profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
+    return [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
+
+
+def nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _agree(known: dict[str, dict[str, Any]], host: str, wanted: dict[str, Any], flow: str) -> None:
+    """A host has one stack in Linux, however many flows end there."""
+    settled = known.setdefault(host, {})
+    for name, value in wanted.items():
+        if settled.setdefault(name, value) != value:
+            raise Unsupported(
+                f"flow {flow}: host {host} already has {name} = {settled[name]}; "
+                "in the kernel world all flows of a host share its stack"
+            )
+
+
+def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
+    for name, always in NO_SWITCH.items():
+        if stack[name] not in (None, always):
+            raise Unsupported(f"Linux cannot turn {name} off")
+    if stack["abc"] is not None:
+        raise Unsupported("Linux has no setting for byte counting (abc)")
+    return {
+        sysctl: yes if stack[name] else no
+        for name, (sysctl, no, yes) in SWITCHES.items()
+        if stack[name] is not None
+    }
+
+
+def _route_metrics(stack: dict[str, Any]) -> dict[str, int]:
+    metrics = {}
+    if (window := stack["initial_window"]) is not None:
+        metrics["initcwnd"] = window["segments"] if "segments" in window else max(1, window["bytes"] // 1448)
+    if stack["min_rto_s"] is not None:
+        metrics["rto_min"] = round(stack["min_rto_s"] * 1000)
+    if (delayed := stack["delayed_ack"]) is not None:
+        if not delayed["on"]:
+            metrics["quickack"] = 1
+        elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
+            raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
+    if stack["max_window"] is not None:
+        raise Unsupported("max_window has no counterpart in the kernel world; bound the receive buffer instead")
+    return metrics
+
+
+def _line(link: dict[str, Any]) -> Line:
+    down, up = (_direction(link[name], f"{link['name']}.{name}") for name in ("down", "up"))
+    return Line(link["name"], (link["from"], link["to"]), down, up)
+
+
+def _direction(direction: dict[str, Any], where: str) -> Direction:
+    framing, loss = direction["framing"], direction["loss"]
+    if framing["cells"] == "ptm":
+        raise Unsupported(f"{where}: Linux' shapers know no PTM framing")
+    if loss["packets"] or loss["outages_s"]:
+        raise Unsupported(f"{where}: Linux cannot lose chosen packets or at chosen times")
+    kind, options, packets = _queue(direction["queue"], where)
+    gilbert = loss["gilbert"]
+    made = Direction(
+        rate_bps=_rate(direction["rate_bps"] or 0, where),
+        burst=_burst(direction["shaper"], where),
+        overhead=framing["overhead_bytes"],
+        minimum=framing["minimum_bytes"],
+        atm=framing["cells"] == "atm",
+        queue_kind=kind,
+        queue_options=options,
+        queue_packets=packets,
+        delay_ns=nanoseconds(direction["delay_s"]),
+        loss=loss["random"],
+        gilbert=gilbert and (gilbert["to_bad"], gilbert["to_good"], 1 - gilbert["loss_bad"], gilbert["loss_good"]),
+    )
+    if made.rate_bps and made.burst and made.burst < made.octets(LARGEST_PACKET):
+        raise Unsupported(f"{where}: Linux' tbf cannot have a burst below one packet ({made.octets(LARGEST_PACKET)} B)")
+    return made
+
+
+def _rate(rate_bps: int, where: str) -> int:
+    if rate_bps % 8 or rate_bps >= 1 << 35:
+        raise Unsupported(f"{where}: Linux' shapers take whole octets per second below 34 Gbit/s")
+    return rate_bps
+
+
+def _burst(shaper: dict[str, Any] | None, where: str) -> int:
+    if shaper is None:
+        return 0
+    if shaper["interval_s"] is not None or shaper["line_rate_bps"] is not None:
+        raise Unsupported(f"{where}: Linux' tbf refills continuously and lets a burst pass at once")
+    burst: int = shaper["burst_bytes"]
+    return burst
+
+
+def _queue(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+    """Kind, options, and how many full packets it holds."""
+    limit, front = queue["limit"], queue["drop"] == "front"
+    if "packets" in limit:
+        return "pfifo_head_drop" if front else "pfifo", qdisc.fifo(limit["packets"]), limit["packets"]
+    if "bytes" in limit and not front:
+        return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
+    raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
+
+
+def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:
+    transfer = flow["transfer"]
+    jitter = keyed.below(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
+    common: dict[str, Any] = {
+        "name": flow["name"],
+        "sender": flow["from"],
+        "receiver": flow["to"],
+        "port": port,
+        "start_ns": nanoseconds(flow["start_s"]) + jitter,
+        "stop_ns": min(nanoseconds(flow["stop_s"]), end),
+    }
+    if transfer["kind"] == "udp":
+        if transfer["size_bytes"] < 40:
+            raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
+        return Flow(**common, datagram_size=transfer["size_bytes"], datagram_rate=transfer["rate_bps"])
+    sender, receiver = flow["sender_stack"], flow["receiver_stack"]
+    common |= {
+        "cc": sender["cc"],
+        # TCP_MAXSEG has the meaning of the option, the time stamp's octets included.
+        "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
+        "send_buffer": _buffer(sender["send_buffer_bytes"]),
+        "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
+    }
+    if transfer["kind"] == "bytes":
+        repeat = FOREVER if transfer["repeat"] is None else transfer["repeat"]
+        pause = nanoseconds(transfer["pause_s"])
+        return Flow(**common, size=transfer["size_bytes"], repeat=repeat, pause_ns=pause)
+    if transfer["kind"] == "on_off":
+        return Flow(**common, on_ns=nanoseconds(transfer["on_s"]), off_ns=nanoseconds(transfer["off_s"]))
+    return Flow(**common)
+
+
+def _buffer(size: int | str | None) -> int:
+    return size if isinstance(size, int) else 0
