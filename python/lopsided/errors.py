@@ -41,6 +41,7 @@ class ScenarioError(LopsidedError):
         self.column = first.column
         self.text = first.text
         self.help = first.help
+        self.key = first.key
 
 
 class RunError(LopsidedError):

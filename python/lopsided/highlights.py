@@ -1,4 +1,4 @@
-"""Which links of a run are worth showing: those at which packets waited, were dropped or used a good part of the rate."""
+"""Which links of a run are worth showing: those at which packets waited or were lost, or that were well used."""
 
 from __future__ import annotations
 

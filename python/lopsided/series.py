@@ -45,11 +45,11 @@ def goodput(run: Run, flow: str, window_s: float) -> Series:
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
         return delivered
-    first, last = float(delivered.time_s[0]), float(delivered.time_s[-1])
-    windows = int((last - first) / window_s + 1e-9)
-    edges: Floats = first + window_s * np.arange(windows + 1, dtype=np.float64)
-    at_edges = np.interp(edges, delivered.time_s, delivered.value)
-    return Series(flow, delivered.direction, edges[:-1] + window_s / 2, np.diff(at_edges) * 8 / window_s)
+    # Nothing was delivered before the first sample's interval, which began at zero.
+    time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
+    edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
+    rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
+    return Series(flow, delivered.direction, edges[:-1] + window_s / 2, rates)
 
 
 def goodput_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:

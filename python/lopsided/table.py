@@ -19,7 +19,7 @@ from lopsided.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-    from rich.table import Table as RichTable
+    from rich.console import Group
 
 _SHOWN_ROWS = 40
 
@@ -78,16 +78,18 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
 
-    def __rich__(self) -> RichTable:
+    def __rich__(self) -> Group:
         from rich import box
+        from rich.console import Group
         from rich.table import Table as RichTable
 
-        shown = RichTable(box=box.SIMPLE_HEAD, caption=self._left_out(), caption_justify="left")
+        shown = RichTable(box=box.SIMPLE_HEAD)
         for series in self._frame:
             shown.add_column(title(series.name), justify="right" if series.dtype.is_numeric() else "left", no_wrap=True)
         for row in self._frame.head(_SHOWN_ROWS).iter_rows(named=True):
             shown.add_row(*(text(column, value) for column, value in row.items()))
-        return shown
+        left_out = self._left_out()
+        return Group(shown, left_out) if left_out else Group(shown)
 
     def _repr_html_(self) -> str:
         numeric = {series.name for series in self._frame if series.dtype.is_numeric()}

@@ -38,7 +38,7 @@ def parse_rate(text: str) -> int:
         if prefix.endswith(suffix):
             prefix = prefix.removesuffix(suffix)
             break
-    if prefix not in _RATES or unit.endswith("B"):
+    if prefix not in _RATES or "B" in unit:
         raise UsageError(f"{text!r} is not a rate: write 2.4M, 196k or '2400 kbit/s' (bits per second)")
     bits = number * _RATES[prefix]
     if not 1 <= bits <= 1e15:

@@ -19,6 +19,18 @@ def test_performance_is_the_worse_direction() -> None:
         metrics.min_normalised_goodput(1.0, 1.0, 1.0, 0.0)
 
 
+def test_performance_bound_fills_exactly_one_direction() -> None:
+    for down, up in ((3e6, 1e6), (2.4e6, 196e3), (3e6, 100e3), (1e6, 1e6)):
+        share = metrics.two_way_performance_bound(down, up)
+        uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
+        downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
+        assert max(uplink / up, downlink / down) == pytest.approx(1.0)
+    # Without ACKs nothing but the headers is left; with an ACK for every segment the slow uplink bears twice as many.
+    assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
+    assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
+    assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
+
+
 def test_jain_index_from_equal_to_all_to_one() -> None:
     assert metrics.jain_index([3.0, 3.0, 3.0, 3.0]) == pytest.approx(1.0)
     assert metrics.jain_index([5.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)

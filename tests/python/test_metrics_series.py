@@ -222,6 +222,20 @@ def test_step_growth_in_the_same_moments_is_seen_without_any_loss() -> None:
     assert phase(stairs, later, scale_s=0.5).agreement < -0.3
 
 
+def test_falls_that_coincide_beyond_chance() -> None:
+    slow, fast = sawtooth(20), sawtooth(5)
+    # Five falls of the slow one (the fall at 0 s is not seen), each beside one of the fast one's; +-0.5 s around every 5 s.
+    together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
+    assert (together.falls, together.share) == (5, 1.0)
+    assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
+    apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
+    assert apart.share == 0 and apart.lift == 0
+    # Falls nearer than the tolerance must not count twice: the whole time is near one.
+    assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
+    never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
+    assert never.falls == 0 and np.isnan(never.share)
+
+
 def test_phase_needs_a_window_longer_than_its_scale() -> None:
     with pytest.raises(ValueError, match="too short"):
         metrics.window_phase(TIME, TIME, TIME, TIME, 0, 3, scale_s=1.0)

@@ -54,10 +54,10 @@ def build(arguments: Sequence[str]) -> cyclopts.App:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs the command and exits."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(arguments: Sequence[str]) -> int:
+def invoke(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
     from lopsided.errors import LopsidedError, ScenarioError, UsageError
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from lopsided.cli.options import Quiet, Settings, load
 from lopsided.cli.terminal import say
 
 
-def check(file: str, /, *, settings: Settings = (), quiet: Quiet = False) -> None:
+def check(file: Path, /, *, settings: Settings = (), quiet: Quiet = False) -> None:
     """Check a scenario file without running it.
 
     Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
@@ -19,7 +21,7 @@ def check(file: str, /, *, settings: Settings = (), quiet: Quiet = False) -> Non
     Parameters
     ----------
     file
-        The scenario file, or `-` for standard input.
+        The scenario file.
     """
     scenario = load(file, settings)
     if not quiet:

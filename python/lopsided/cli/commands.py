@@ -1,7 +1,8 @@
 """The commands of `lopsided`, in the order in which `--help` lists them: name, and where its function is.
 
 Adding one takes a module in this folder and a line here; the first line of the function's docstring is its line of
-help. `--help` imports all of these modules, so what they need only when used (polars, matplotlib) they import when used.
+help. `--help` imports all of these modules, so what only their work needs (polars, matplotlib) they import when they
+work.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,14 +35,11 @@ Json = Annotated[
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
-def load(file: str, settings: Sequence[str] = ()) -> Scenario:
-    """The scenario in `file` (`-` is standard input) with settings changed."""
+def load(file: Path, settings: Sequence[str] = ()) -> Scenario:
+    """The scenario in `file` with settings changed."""
     from lopsided.scenario import Scenario
 
-    overrides = dict(split(setting) for setting in settings)
-    if file == "-":
-        return Scenario.from_text(sys.stdin.read(), name="stdin").with_(**overrides)
-    return Scenario.load(Path(file), **overrides)
+    return Scenario.load(file, **dict(split(setting) for setting in settings))
 
 
 def split(setting: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Quiet, Seed, Settings, Workers, World, load
-from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Pcap = Annotated[
 
 
 def run(
-    file: str,
+    file: Path,
     /,
     *,
     seed: Seed = None,
@@ -44,6 +44,7 @@ def run(
         bool, Parameter(negative=(), show_default=False, help="Replace an earlier run in --out.")
     ] = False,
     pcap: Pcap = None,
+    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
     workers: Workers = None,
     as_json: Json = False,
@@ -64,7 +65,7 @@ def run(
     Parameters
     ----------
     file
-        The scenario file, or `-` for standard input.
+        The scenario file.
     """
     from lopsided import folder as folders
 
@@ -75,20 +76,20 @@ def run(
     folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)
     capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}
     try:
-        with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as report:
-            runs = _runs(scenario, seed, repeat, world, workers, capture, report)
+        with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
+            runs = _runs(scenario, seed, repeat, world, workers, capture, show)
     except BaseException:
         folders.abandon(folder)
         raise
     first = runs[0]
     if repeat > 1:
         _rows(runs).write(folder / "repeats.parquet")
-    first.write(folder)
+    first.write(folder, report=report)
     if as_json:
         say_json(_as_json(runs, folder))
     elif not quiet:
         _show(runs)
-        say(f"\n[dim]report[/]  {link(folder / 'report.html')}")
+        say_path("report" if report else "folder", folder / "report.html" if report else folder)
 
 
 def _runs(
@@ -159,10 +160,8 @@ def _show(runs: list[Run]) -> None:
     first = runs[0]
     seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"
     digest = f"digest {first.digest}" if len(runs) == 1 else f"digest of the first {first.digest}"
-    say(
-        f"[bold]{first.scenario.title or first.scenario.name}[/]\n"
-        f"[dim]{first.world} · {first.scenario.duration_s:g} s · {seeds} · {digest}[/]"
-    )
+    details = f"{first.world} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
+    heading(first.scenario.title or first.scenario.name, details)
     out().print(tables.flows(first) if len(runs) == 1 else tables.repeated_flows(runs))
     if len(first.links):
         out().print(tables.links(first))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Quiet, Workers
-from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
 from lopsided.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def size(
         say(str(found.measured.knee_packets))
     else:
         _show(found)
-        say(f"[dim]curve[/]  {link(target)}")
+        say_path("curve", target)
 
 
 def _sizes(text: str) -> list[int]:
@@ -116,14 +117,12 @@ def _sizes(text: str) -> list[int]:
 
 def _show(found: Sizing) -> None:
     measured = found.measured
-    say(f"\nSet the uplink buffer to [bold]{measured.knee_packets} packets[/].\n")
+    say(f"Set the uplink buffer to {measured.knee_packets} packets.", style="bold")
     out().print(_answers(found))
     say(found.why + "\n")
     for config in found.configs:
-        say(f"[bold]{config.device}[/]  [dim]{config.note}[/]")
-        for row in config.lines.splitlines():
-            out().print(f"    {row}", markup=False, soft_wrap=True)
-        say("")
+        heading(config.device, config.note)
+        say(indent(config.lines, "    ") + "\n")
 
 
 def _answers(found: Sizing) -> RichTable:

@@ -9,12 +9,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Quiet, Workers, World, load, split
-from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import FolderError, UsageError
 
 
 def sweep(
-    file: str,
+    file: Path,
     /,
     *,
     axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
@@ -40,7 +40,7 @@ def sweep(
     Parameters
     ----------
     file
-        The scenario file, or `-` for standard input.
+        The scenario file.
     axes
         A setting and its values: `key=5..50:5 packets` or `key=a,b,c`; may be given several times.
     repeat
@@ -81,11 +81,11 @@ def sweep(
         from lopsided.cli import tables
 
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
-        say(f"[bold]{scenario.title or scenario.name}[/]\n[dim]{world} · {runs} runs[/]")
+        heading(scenario.title or scenario.name, f"{world} · {runs} runs")
         out().print(tables.sweep(table))
-        say(f"[dim]table[/]  {link(table_path)}")
+        say_path("table", table_path)
         if picture:
-            say(f"[dim]plot[/]   {link(picture)}")
+            say_path("plot", picture)
 
 
 def _target(given: Path | None, name: str) -> Path:

@@ -33,9 +33,21 @@ def errors() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def say(text: str) -> None:
-    """A line of result; rich markup is understood."""
-    out().print(text, soft_wrap=True)
+def say(text: str, style: str = "") -> None:
+    """A line of result, as it is."""
+    out().print(text, style=style, markup=False, soft_wrap=True)
+
+
+def heading(title: str, details: str) -> None:
+    """What the result is of, and how it came about."""
+    out().print(title, style="bold", markup=False, soft_wrap=True)
+    out().print(details, style="dim", markup=False, soft_wrap=True)
+
+
+def say_path(what: str, path: Path) -> None:
+    """Where something was written."""
+    out().print(f"[dim]{what}[/]  ", end="")
+    out().print(link(path), markup=False, soft_wrap=True)
 
 
 def say_error(text: str, *, prefix: bool = True) -> None:

@@ -51,6 +51,8 @@ _RC: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.facecolor": PAPER,
     "svg.fonttype": "none",
+    # Titles are the user's words: a dollar in them is no formula.
+    "text.parse_math": False,
 }
 
 _WIDTH_IN = 8.4

@@ -1,0 +1,50 @@
+"""Fixtures: a short scenario with one flow each way, and one run of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import lopsided as lop
+
+ADSL = """\
+[scenario]
+name = "adsl"
+title = "A download meets an upload"
+duration = "20 s"
+
+[link]
+rtt = "20 ms"
+down = { rate = "2400 kbit/s", queue = { limit = "50 packets" } }
+up = { rate = "196 kbit/s", queue = { limit = "15 packets" } }
+
+[[flow]]
+name = "download"
+direction = "down"
+
+[[flow]]
+name = "upload"
+direction = "up"
+start = "8 s"
+start_jitter = "1 s"
+
+[sweep]
+"link.up.queue.limit" = "10..20:10 packets"
+repeat = 2
+"""
+
+
+@pytest.fixture(scope="session")
+def adsl() -> lop.Scenario:
+    return lop.Scenario.from_text(ADSL, "adsl.toml")
+
+
+@pytest.fixture(scope="session")
+def adsl_run(adsl) -> lop.Run:
+    return adsl.run()
+
+
+@pytest.fixture
+def adsl_file(tmp_path):
+    path = tmp_path / "adsl.toml"
+    path.write_text(ADSL)
+    return path

@@ -1,0 +1,255 @@
+"""The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+from conftest import ADSL
+from lopsided import cli
+
+MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Consoles remember the streams of the test that first used them.
+    cli.terminal.out.cache_clear()
+    cli.terminal.errors.cache_clear()
+
+
+def test_run_prints_a_table_and_writes_a_folder(adsl_file, tmp_path, capsys, adsl_run):
+    assert cli.invoke(["run", str(adsl_file)]) == 0
+    said = capsys.readouterr()
+    for text in ("A download meets an upload", adsl_run.digest, "download", "upload", "Mbit/s", "█", "report.html"):
+        assert text in said.out
+    assert said.err == ""
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name.startswith("adsl-")
+    assert {path.name for path in folder.iterdir()} >= {
+        "scenario.toml",
+        "manifest.json",
+        "flows.parquet",
+        "report.html",
+    }
+
+
+def test_two_runs_get_two_folders(adsl_file, tmp_path):
+    for _ in range(2):
+        assert cli.invoke(["run", str(adsl_file), "--no-report", "--quiet"]) == 0
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_quiet_says_nothing(adsl_file, capsys):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_json_is_all_there_is_on_stdout(adsl_file, capsys, adsl_run):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "--json", "--out", "here"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["digest"] == adsl_run.digest
+    assert result["folder"] == "here"
+    assert [flow["name"] for flow in result["flows"]] == ["download", "upload"]
+
+
+def test_repeat_shows_the_spread_over_seeds(adsl_file, tmp_path, capsys):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "--repeat", "3", "--json", "--out", "here"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    goodputs = [row["goodput_bps"] for row in result["repeats"] if row["name"] == "upload"]
+    upload = next(row for row in result["summary"] if row["name"] == "upload")
+    assert upload["goodput_least_bps"] == min(goodputs)
+    assert upload["goodput_median_bps"] == sorted(goodputs)[1]
+    assert pl.read_parquet(tmp_path / "here" / "repeats.parquet")["seed"].to_list() == [1, 1, 2, 2, 3, 3]
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "--repeat", "3"]) == 0
+    assert "least to greatest" in capsys.readouterr().out
+
+
+def test_settings_and_seed_are_taken(adsl_file, capsys):
+    arguments = ["--set", "link.up.queue.limit=5 packets", "--set", "scenario.title=Five", "--seed", "4", "--json"]
+    assert cli.invoke(["run", str(adsl_file), "--no-report", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["seed"] == 4
+    assert next(row for row in result["links"] if row["direction"] == "up")["max_backlog_packets"] == 5
+
+
+def test_captures_are_written_where_asked(adsl_file, tmp_path):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "all", "--pcap"]) == 0
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "one", "--pcap", "links"]) == 0
+    assert len(list((tmp_path / "all" / "pcap").iterdir())) == 3
+    assert [path.name for path in (tmp_path / "one" / "pcap").iterdir()] == ["link-link.pcapng"]
+
+
+def test_an_earlier_run_stays_unless_asked(adsl_file, capsys):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 0
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here"]) == 1
+    assert "already holds a run" in capsys.readouterr().err
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "here", "--overwrite"]) == 0
+
+
+def test_a_title_is_shown_as_it_is(adsl_file, capsys):
+    title = "[/x] costs $5 or $6_a^{ [red]"
+    assert (
+        cli.invoke(["run", str(adsl_file), "--no-report", "--set", f'scenario.title="{title}"', "--out", "here"]) == 0
+    )
+    assert title in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["run", "nothing.toml"], 2, "nothing.toml does not exist"),
+        (["run", "."], 2, "is a folder"),
+        (["run", "adsl.toml", "--set", "link.up.queue.limitt=5"], 2, "did you mean `limit`"),
+        (["run", "adsl.toml", "--set", "limit"], 2, "write --set key=value"),
+        (["run", "adsl.toml", "--seed", "-1"], 2, "not a seed"),
+        (["run", "adsl.toml", "--repeat", "0"], 2, "at least once"),
+        (["run", "adsl.toml", "--world", "mars"], 2, "no world called 'mars'"),
+        (["run", "adsl.toml", "--frob"], 2, "--frob"),
+        (["run"], 2, "FILE"),
+        (["frob"], 2, "frob"),
+        (["run", "adsl.toml", "--out", "/proc/nothing/here"], 1, "cannot make"),
+        (["sweep", "adsl.toml", "--out", "table.xls"], 2, "written as .parquet or .csv"),
+        (["sweep", "adsl.toml", "--set", "flow.nobody.cc=a,b"], 2, "there is no flow `nobody`"),
+        (["plot", "nothing", "goodput"], 1, "does not exist"),
+        (["size", "--down", "2.4M", "--up", "fast", "--rtt", "20ms"], 2, "is not a rate"),
+        (["size", "--down", "2.4M", "--up", "196k", "--rtt", "20"], 2, "needs its unit"),
+        (["size", "--down", "2.4M", "--up", "196k", "--rtt", "20ms", "--sizes", "5-9"], 2, "write 5..50:5"),
+        (["size", "--down", "2.4M", "--up", "196k", "--rtt", "20ms", "--plot", "x.bmp"], 2, ".png, .svg or .pdf"),
+        (["reproduce", "nobody1999"], 2, "no paper called 'nobody1999'"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(adsl_file, capsys, arguments, code, expected):
+    assert cli.invoke(arguments) == code
+    said = capsys.readouterr()
+    assert expected in said.err.replace("\n", " ")
+    assert said.out == ""
+    assert "Traceback" not in said.err
+
+
+def test_a_refused_run_leaves_no_folder(adsl_file, tmp_path):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "--world", "mars"]) == 2
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_check_says_good_or_all_that_is_wrong(adsl_file, tmp_path, capsys):
+    assert cli.invoke(["check", str(adsl_file)]) == 0
+    assert "good; 2 flows over 20 s" in capsys.readouterr().out
+    bad = tmp_path / "bad.toml"
+    bad.write_text(ADSL.replace("20 ms", "20 mss").replace("[[flow]]", "[[flows]]"))
+    assert cli.invoke(["check", str(bad)]) == 2
+    said = capsys.readouterr().err
+    assert "bad.toml:7:" in said
+    assert "did you mean `flow`" in said
+
+
+def test_schema_is_json(capsys):
+    assert cli.invoke(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["type"] == "object"
+
+
+def test_sweep_writes_a_tidy_table_and_a_plot(adsl_file, tmp_path, capsys):
+    settings = ["--set", "link.up.queue.limit=5,15 packets", "--set", "scenario.duration=15 s"]
+    assert cli.invoke(["sweep", str(adsl_file), *settings, "--repeat", "2", "--out", "table.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "4 runs" in said
+    assert "performance" in said
+    table = pl.read_csv(tmp_path / "table.csv")
+    assert table.columns[:3] == ["link.up.queue.limit_packets", "repetition", "seed"]
+    assert table["stop_s"].unique().to_list() == [15]
+    assert (tmp_path / "table.png").stat().st_size > 10_000
+
+
+def test_sweep_of_the_files_own_axes_as_json(adsl_file, capsys):
+    assert cli.invoke(["sweep", str(adsl_file), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 2 * 2 * 2
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_two_axes_are_drawn_as_a_map_and_three_not_at_all(adsl_file, tmp_path, capsys, axes):
+    given = ["link.up.queue.limit=5,15 packets", "link.down.queue.limit=20,50 packets", "link.rtt=10,20 ms"][:axes]
+    settings = [part for axis in given for part in ("--set", axis)]
+    assert cli.invoke(["sweep", str(adsl_file), *settings, "--repeat", "1", "--out", "table.parquet"]) == 0
+    assert (tmp_path / "table.png").exists() == (axes == 2)
+
+
+def test_plot_draws_from_a_folder(adsl_run, tmp_path, capsys):
+    adsl_run.save(tmp_path / "run", report=False)
+    assert cli.invoke(["plot", "run", "goodput", "--window", "500ms", "--flow", "upload", "--out", "upload.svg"]) == 0
+    picture = (tmp_path / "upload.svg").read_text()
+    assert "windows of 500 ms" in picture
+    assert cli.invoke(["plot", "run", "rtt"]) == 0
+    assert (tmp_path / "run" / "rtt.png").exists()
+    assert cli.invoke(["plot", "run", "pie"]) == 2
+
+
+def test_size_prints_both_answers_and_how_to_set_them(tmp_path, capsys):
+    line = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms", "--sizes", "5..45:20", "--repeat", "1"]
+    assert cli.invoke(["size", *line]) == 0
+    said = capsys.readouterr().out
+    for text in (
+        "Set the uplink buffer to",
+        "inequality 6.6",
+        "RTT x C",
+        "tc qdisc",
+        "queue-limit",
+        "uci set",
+        "size.png",
+    ):
+        assert text in said
+    assert (tmp_path / "size.png").stat().st_size > 10_000
+    assert cli.invoke(["size", *line, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["packets"]["measured"] in (5, 25, 45)
+    assert cli.invoke(["size", *line, "--quiet"]) == 0
+    assert capsys.readouterr().out.strip() == str(result["packets"]["measured"])
+
+
+def test_help_and_version_are_there(capsys):
+    assert cli.invoke(["--help"]) == 0
+    said = capsys.readouterr().out
+    for name, _ in cli.COMMANDS:
+        assert name in said
+    assert "Find the uplink buffer" in said
+    assert cli.invoke(["run", "--help"]) == 0
+    assert "For example" in capsys.readouterr().out
+    assert cli.invoke(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("lopsided 0.")
+
+
+def test_help_and_check_load_nothing_heavy(adsl_file):
+    code = (
+        "import sys; from lopsided import cli; "
+        "assert cli.invoke(sys.argv[1:]) == 0; "
+        "print([name for name in ('polars', 'numpy', 'matplotlib', 'jinja2') if name in sys.modules])"
+    )
+    for arguments in (["--help"], ["check", str(adsl_file)], ["schema"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], text=True, capture_output=True, check=True)
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
+    (tmp_path / "long.toml").write_text(ADSL.replace('"20 s"', '"36000 s"').replace("2400 kbit/s", "1 Gbit/s"))
+    arguments = ["run", "long.toml", "--out", "here", "--set", "record.interval=0 s"]
+    process = subprocess.Popen([*MAIN, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "here").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert (out, err) == ("", "interrupted\n")
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f'"{sys.executable}" -c "from lopsided.cli import main; main()" schema | head -c 1 > /dev/null'
+    done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
+    assert done.stderr == ""

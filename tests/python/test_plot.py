@@ -1,0 +1,72 @@
+"""Figures: what they say beside the curves. How they look was judged by eye."""
+
+import numpy as np
+import pytest
+
+import lopsided as lop
+from lopsided import plot
+from lopsided.plot import style
+
+
+def texts(figure) -> str:
+    return "\n".join(artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text")))
+
+
+@pytest.mark.parametrize("kind", plot.KINDS)
+def test_every_figure_names_its_run_and_its_time_axis(adsl_run, kind):
+    said = texts(adsl_run.plot(kind))
+    for text in (adsl_run.digest, "seed 1", "sim", "time since the run began (s)", "A download meets an upload"):
+        assert text in said
+
+
+def test_goodput_says_its_window_and_the_links_rates(adsl_run):
+    said = texts(adsl_run.plot("goodput", window_s=0.5))
+    for text in ("windows of 500 ms, no smoothing", "link 2.40 Mbit/s", "down (Mbit/s)", "up (kbit/s)"):
+        assert text in said
+
+
+def test_only_the_flows_asked_for_are_drawn(adsl_run):
+    figure = adsl_run.plot("cwnd", flows=["upload"])
+    assert len(figure.axes) == 1
+    assert "download" not in texts(figure).replace("A download meets", "")
+
+
+def test_what_cannot_be_drawn_is_told(adsl_run):
+    with pytest.raises(lop.UsageError, match="no plot called 'pie'; there are goodput"):
+        adsl_run.plot("pie")
+    with pytest.raises(lop.UsageError, match="no flow called nobody"):
+        adsl_run.plot("rtt", flows=["nobody"])
+    with pytest.raises(lop.UsageError, match="unexpected keyword argument"):
+        adsl_run.plot("rtt", window_s=1)
+
+
+def test_many_flows_become_a_cloud_with_its_mean(adsl):
+    settings = {
+        "flow.download.count": 12,
+        "flow.download.start_jitter": "1 s",
+        "scenario.duration": "5 s",
+        "flow.upload.start": "1 s",
+    }
+    said = texts(adsl.with_(**settings).run().plot("goodput"))
+    assert "12 flows" in said
+    assert "download.3" not in said
+
+
+def test_thinning_keeps_every_peak():
+    time = np.arange(100_000.0)
+    value = np.zeros(100_000)
+    value[[7, 54_321]] = 1, -1
+    value[60_000:70_000] = np.nan
+    kept_time, kept = style.thin_out(time, value, points=100)
+    assert len(kept) < 300
+    assert 7 in kept_time
+    assert 54_321 in kept_time
+    assert np.isnan(kept).any()
+    assert (np.diff(kept_time) > 0).all()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_figures_are_saved(adsl_run, tmp_path, ending):
+    path = tmp_path / f"figure.{ending}"
+    style.save(adsl_run.plot("rtt"), path)
+    assert path.stat().st_size > 1000

@@ -1,0 +1,105 @@
+"""Runs from Python: tables, repeatability, captures, being stopped."""
+
+import os
+import signal
+import threading
+import time
+
+import polars as pl
+import pytest
+
+import lopsided as lop
+from lopsided import series
+
+
+def test_the_tables_agree_with_each_other(adsl_run):
+    flows = adsl_run.flows
+    assert flows["name"].to_list() == ["download", "upload"]
+    for number, row in enumerate(flows.rows()):
+        last = adsl_run.samples.to_polars().filter(pl.col("flow") == number).tail(1)
+        assert last["time_s"][0] == 20
+        assert last["delivered_bytes"][0] == row["delivered_bytes"]
+        assert row["goodput_bps"] == pytest.approx(row["delivered_bytes"] * 8 / row["active_s"])
+    dropped = (
+        adsl_run.queues.to_polars().group_by("link", "direction", maintain_order=True).agg(pl.col("^drop.*$").last())
+    )
+    assert dropped["dropped_packets"].to_list() == adsl_run.links["dropped_packets"].to_list()
+
+
+def test_the_same_seed_gives_the_same_run(adsl, adsl_run):
+    again = adsl.run()
+    assert again.digest == adsl_run.digest
+    assert again.samples.to_polars().equals(adsl_run.samples.to_polars())
+
+
+def test_another_seed_gives_another_run(adsl, adsl_run):
+    other = adsl.run(seed=2)
+    assert other.seed == 2
+    assert other.digest != adsl_run.digest
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_must_fit(adsl, seed):
+    with pytest.raises(lop.UsageError, match="not a seed"):
+        adsl.run(seed=seed)
+
+
+def test_an_unknown_world_is_refused(adsl):
+    with pytest.raises(lop.UsageError, match="no world called 'mars'"):
+        adsl.run(world="mars")
+
+
+def test_events_are_recorded_where_asked_for(adsl, adsl_run):
+    assert len(adsl_run.events) == 0
+    run = adsl.with_(**{"record.events": True}).run()
+    events = run.events.to_polars()
+    assert run.digest == adsl_run.digest
+    dropped = events.filter((pl.col("event") == "dropped") & (pl.col("node") == "link") & (pl.col("direction") == "up"))
+    assert dropped.height == run.links["dropped_packets"][1]
+    assert events["time_s"].is_sorted()
+
+
+def test_a_capture_is_written_for_each_point(adsl, adsl_run, tmp_path):
+    run = adsl.run(pcap=tmp_path / "pcap")
+    names = sorted(path.name for path in (tmp_path / "pcap").iterdir())
+    assert names == ["host-client.pcapng", "host-server.pcapng", "link-link.pcapng"]
+    assert run.digest == adsl_run.digest
+    only_hosts = tmp_path / "hosts"
+    adsl.run(pcap=only_hosts, pcap_at=["hosts"])
+    assert sorted(path.name for path in only_hosts.iterdir()) == ["host-client.pcapng", "host-server.pcapng"]
+
+
+def test_a_capture_that_cannot_be_written_is_told(adsl, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(lop.FolderError, match="cannot write"):
+        adsl.run(pcap=tmp_path / "file")
+
+
+def test_progress_goes_from_nothing_to_everything(adsl):
+    shares: list[float] = []
+    adsl.run(progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+def test_an_interrupt_stops_a_long_run_promptly(adsl):
+    # Hours of simulated time at a high rate: many seconds of work, if nothing stopped it.
+    settings = {"scenario.duration": "36000 s", "link.down.rate": "1 Gbit/s", "record.interval": "0 s"}
+    endless = adsl.with_(**settings)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        endless.run()
+    assert time.monotonic() - started < 3
+
+
+def test_goodput_over_windows_adds_up_to_what_was_delivered(adsl_run):
+    curve = series.goodput(adsl_run, "download", 0.5)
+    assert float(curve.value.sum() * 0.5) == pytest.approx(adsl_run.flows["delivered_bytes"][0] * 8)
+
+
+def test_a_run_describes_itself(adsl_run):
+    assert adsl_run.digest in repr(adsl_run)
+    page = adsl_run._repr_html_()
+    assert "<svg" in page
+    assert adsl_run.digest in page

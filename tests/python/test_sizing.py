@@ -1,0 +1,108 @@
+"""Sizing: the answer for one small line, and the arithmetic around it."""
+
+import pytest
+
+import lopsided as lop
+from lopsided import devices, metrics, sizing, units
+
+
+@pytest.fixture(scope="module")
+def sized() -> sizing.Sizing:
+    return lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2)
+
+
+def test_the_curve_has_one_row_for_each_size_and_the_runs_two(sized):
+    assert sized.curve["buffer_packets"].to_list() == [5, 15, 25, 40, 60]
+    assert len(sized.runs) == 5 * 2 * 2
+
+
+def test_performance_is_the_smaller_of_the_two_shares(sized):
+    for row in sized.runs.to_polars().filter(part="sweep").iter_rows(named=True):
+        shares = row["goodput_down_bps"] / 2.4e6, row["goodput_up_bps"] / 196e3
+        assert row["performance"] == pytest.approx(min(shares))
+
+
+def test_the_measured_size_is_the_largest_that_still_performs(sized):
+    measured, curve = sized.measured, sized.curve.to_polars()
+    floor = measured.best_performance * (1 - sizing.TOLERANCE)
+    larger = curve.filter(curve["buffer_packets"] > measured.knee_packets)
+    assert measured.best_performance == curve["performance"].max()
+    assert measured.knee_performance >= floor
+    assert (larger["performance"] < floor).all()
+    # The thesis's finding, and Linux's: on this line a large uplink buffer starves the download.
+    assert measured.falls
+    assert measured.worst_performance < 0.8 * measured.best_performance
+
+
+def test_the_model_is_inequality_6_6_fed_by_the_field_procedure(sized):
+    for row in sized.runs.to_polars().filter(part="field").iter_rows(named=True):
+        windows = row["window_down_bytes"], row["window_up_bytes"]
+        expected = ((windows[0] - windows[1]) / 2 - row["rtt_alone_ms"] / 1e3 * 196e3 / 8) / 1500
+        assert row["estimate_packets"] == pytest.approx(expected)
+        assert row["window_down_both_bytes"] <= row["window_down_bytes"]
+        # A download alone fills its 50-packet queue up and down between 20 ms and 20 + 250 ms.
+        assert 100 < row["rtt_alone_ms"] < 270
+
+
+def test_the_models_limit_lies_on_the_diagonal(sized):
+    curve = sized.curve
+    crossing = metrics.diagonal_crossing(curve["buffer_packets"].to_numpy(), curve["estimate_packets"].to_numpy())
+    assert sized.model.packets == int(crossing.packets)
+
+
+def test_the_rules_of_thumb(sized):
+    assert sized.rule_of_thumb_packets == pytest.approx(196_000 * 0.02 / 8 / 1500)
+    assert sized.many_flows_packets(4) == pytest.approx(sized.rule_of_thumb_packets / 2)
+
+
+def test_the_reason_names_this_lines_numbers(sized):
+    for text in ("196 kbit/s", f"{sized.measured.knee_packets} packets", f"{sized.model.packets} packets", "61.2 ms"):
+        assert text in sized.why
+
+
+def test_the_same_question_has_the_same_answer(sized):
+    again = lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, workers=1)
+    assert again.digest == sized.digest
+    assert again.to_dict() == sized.to_dict()
+
+
+def test_the_devices_are_told_the_size():
+    texts = {config.device: config.lines for config in devices.configs(196_000, 17)}
+    assert "pfifo limit 17" in texts["Linux, tc"]
+    assert "rate 196000bit burst 1600" in texts["Linux, tc"]
+    assert "queue-limit 17" in texts["Cisco IOS"]
+    assert "elimit='17'" in texts["OpenWrt, sqm-scripts"]
+    assert "upload='196'" in texts["OpenWrt, sqm-scripts"]
+
+
+def test_a_fast_shaper_gets_a_bucket_that_outlasts_a_timer_tick():
+    (linux, *_) = devices.configs(1_000_000_000, 500)
+    assert "burst 500000" in linux.lines
+
+
+def test_the_downlink_buffer_is_one_bdp_but_at_least_fifty_packets():
+    assert sizing.line_of("2.4M", "196k", "20ms").queue_down == units.QueueLimit(50, "packets")
+    assert sizing.line_of("100M", "10M", "40ms").queue_down == units.QueueLimit(334, "packets")
+    assert sizing.line_of("100M", "10M", "40ms", queue_down="64kB").queue_down == units.QueueLimit(64_000, "B")
+
+
+@pytest.mark.parametrize(
+    ("down", "up", "rtt"), [("2.4M", "196k", "20ms"), ("1G", "50M", "5ms"), ("1M", "64k", "600ms")]
+)
+def test_default_sizes_span_what_could_matter(down, up, rtt):
+    sizes = sizing.default_sizes(sizing.line_of(down, up, rtt))
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] <= 3
+    assert sizes[-1] >= 50
+    assert len(sizes) <= 14
+
+
+@pytest.mark.parametrize("wrong", [{"sizes": [0, 5]}, {"sizes": []}, {"repeat": 0}])
+def test_nonsense_is_refused(wrong):
+    with pytest.raises(lop.UsageError):
+        lop.size("2.4M", "196k", "20ms", **wrong)
+
+
+def test_an_unknown_control_is_refused():
+    with pytest.raises(lop.ScenarioError, match="renoo"):
+        lop.size("2.4M", "196k", "20ms", cc="renoo")

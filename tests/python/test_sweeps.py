@@ -1,0 +1,109 @@
+"""Sweeps: axes, seeds, tidy tables."""
+
+import polars as pl
+import pytest
+
+import lopsided as lop
+from lopsided import sweeps
+
+
+@pytest.fixture(scope="module")
+def swept(adsl) -> lop.Table:
+    return lop.sweep(adsl)
+
+
+def test_the_axes_of_the_file_are_swept(swept, adsl):
+    frame = swept.to_polars()
+    assert sweeps.axis_columns(swept) == ["link.up.queue.limit_packets"]
+    runs = frame.unique(["link.up.queue.limit_packets", "seed"], maintain_order=True)
+    assert runs["link.up.queue.limit_packets"].to_list() == [10, 10, 20, 20]
+    assert runs["seed"].to_list() == [1, 2, 1, 2]
+    assert frame["name"].to_list() == ["download", "upload"] * 4
+
+
+def test_every_row_is_the_run_it_says_it_is(swept, adsl):
+    row = swept.to_polars().filter((pl.col("link.up.queue.limit_packets") == 20) & (pl.col("seed") == 2))
+    run = adsl.with_(**{"link.up.queue.limit": "20 packets"}).run(seed=2)
+    assert row["digest"].unique().to_list() == [run.digest]
+    assert row["goodput_bps"].to_list() == run.flows["goodput_bps"].to_list()
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers(adsl, swept):
+    for workers in (1, 5):
+        assert lop.sweep(adsl, workers=workers).to_polars().equals(swept.to_polars())
+
+
+def test_performance_is_the_smaller_share_while_both_are_active(adsl, adsl_run):
+    together = sweeps.together_goodput(adsl_run)
+    performance = sweeps.performance_of(adsl_run, together)
+    assert performance == min(together["download"] / 2.4e6, together["upload"] / 196e3)
+    alone = adsl.with_(**{"flow.upload.direction": "down"}).run()
+    assert sweeps.performance_of(alone, sweeps.together_goodput(alone)) is None
+
+
+def test_axes_may_be_lists_and_arms_of_several_settings(adsl):
+    axes = {
+        "line": [
+            {"label": "slow", "link.down.rate": "1 Mbit/s", "link.up.rate": "100 kbit/s"},
+            {"label": "fast", "link.down.rate": "5 Mbit/s", "link.up.rate": "500 kbit/s"},
+        ],
+        "flow.upload.start": ["5 s", "6 s"],
+    }
+    table = lop.sweep(adsl, axes, repeat=1, measure=lambda run: [{"rate": run.scenario.link_rate_bps("up")}])
+    assert table["line"].to_list() == ["slow", "slow", "fast", "fast"]
+    assert table["flow.upload.start_s"].to_list() == [5, 6, 5, 6]
+    assert table["rate"].to_list() == [1e5, 1e5, 5e5, 5e5]
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "written"),
+    [
+        (["5 packets", "10 packets"], "x_packets", [5, 10]),
+        (["0.5", "1"], "x", [0.5, 1]),
+        (["5 packets", "64 kB"], "x", ["5 packets", "64 kB"]),
+        (["1 Mbit/s", "2 Mbit/s"], "x_Mbit_s", [1, 2]),
+        (["reno", "cubic"], "x", ["reno", "cubic"]),
+    ],
+)
+def test_an_axis_is_numbers_where_its_values_have_one_unit(values, name, written):
+    column, numbers = sweeps.axis_column("x", values)
+    assert column == name
+    assert [numbers[value] for value in values] == written
+
+
+def test_what_cannot_be_swept_is_told(adsl):
+    with pytest.raises(lop.ScenarioError, match="did you mean `limit`"):
+        lop.sweep(adsl, {"link.up.queue.limmit": ["5 packets"]})
+    with pytest.raises(lop.UsageError, match="ends before it begins"):
+        lop.sweep(adsl, {"link.up.queue.limit": "50..5 packets"})
+    with pytest.raises(lop.UsageError, match="has no values"):
+        lop.sweep(adsl, {"link.up.queue.limit": []})
+    with pytest.raises(lop.UsageError, match="nothing to sweep"):
+        lop.sweep(adsl, {})
+    with pytest.raises(lop.UsageError, match="0 times"):
+        lop.sweep(adsl, repeat=0)
+    with pytest.raises(lop.UsageError, match="0 workers"):
+        lop.sweep(adsl, workers=0)
+
+
+def test_repetitions_use_the_seeds_that_follow(adsl, adsl_run):
+    runs = sweeps.repeat(adsl, 3)
+    assert [run.seed for run in runs] == [1, 2, 3]
+    assert runs[0].digest == adsl_run.digest
+    assert len({run.digest for run in runs}) == 3
+
+
+def test_a_sweep_is_summed_up_by_arm_and_flow(swept):
+    short = sweeps.summary(swept).to_polars()
+    assert short.height == 4
+    arm = swept.to_polars().filter((pl.col("link.up.queue.limit_packets") == 10) & (pl.col("name") == "upload"))
+    assert short["goodput_median_bps"][1] == arm["goodput_bps"].median()
+    assert short["goodput_greatest_bps"][1] == arm["goodput_bps"].max()
+
+
+def test_a_failing_run_stops_the_sweep(adsl):
+    def refuse(_run):
+        raise RuntimeError("measured nothing")
+
+    with pytest.raises(RuntimeError, match="measured nothing"):
+        lop.sweep(adsl, measure=refuse)

@@ -1,0 +1,66 @@
+"""Tables: handed to other libraries, shown to people."""
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import lopsided as lop
+
+
+@pytest.fixture
+def table() -> lop.Table:
+    frame = {
+        "name": ["a", "b"],
+        "goodput_bps": [2.2e6, None],
+        "rtt_mean_ms": [0.25, 206.0],
+        "cwnd_max_bytes": [162_000, 999],
+    }
+    return lop.Table(pl.DataFrame(frame))
+
+
+def test_any_library_reads_it_through_arrow(table):
+    class Foreign:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.__arrow_c_stream__(requested_schema)
+
+    assert pl.DataFrame(Foreign()).equals(table.to_polars())
+
+
+def test_pandas_needs_no_pyarrow(table):
+    pytest.importorskip("pandas")
+    frame = table.to_pandas()
+    assert list(frame.columns) == table.columns
+    assert frame["goodput_bps"].isna().tolist() == [False, True]
+
+
+def test_values_are_shown_with_their_unit(table):
+    for shown in (table._repr_html_(), _printed(table)):
+        for text in ("goodput", "2.20 Mbit/s", "–", "250 µs", "206 ms", "162 kB", "999 B"):
+            assert text in shown
+        assert "_bps" not in shown
+
+
+def test_html_is_escaped():
+    assert "<b>" not in lop.Table(pl.DataFrame({"name": ["<b>"]}))._repr_html_()
+
+
+def test_a_long_table_says_what_it_leaves_out():
+    long = lop.Table(pl.DataFrame({"flow": range(100)}))
+    assert "and 60 more rows" in long._repr_html_()
+    assert "and 60 more rows" in _printed(long)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
+def test_it_is_written_by_the_ending_of_the_name(table, tmp_path, ending):
+    path = table.write(tmp_path / f"table.{ending}")
+    read = getattr(pl, f"read_{ending}")(path)
+    assert read["cwnd_max_bytes"].to_list() == [162_000, 999]
+    with pytest.raises(lop.UsageError, match="written as"):
+        table.write(tmp_path / "table.xls")
+
+
+def _printed(table: lop.Table) -> str:
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
