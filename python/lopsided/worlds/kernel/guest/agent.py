@@ -60,7 +60,8 @@ class Agent:
         self.loop = Loop()
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
-        self.origin = self.loop.now() + LEAD_NS
+        # On a whole second: the phase to the kernel's tick, which its timers round to, is the same in every run.
+        self.origin = (self.loop.now() + LEAD_NS) // 1_000_000_000 * 1_000_000_000 + 1_000_000_000
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.flows = [
             flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows
