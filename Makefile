@@ -2,13 +2,17 @@
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The same interpreter for every build, so that cargo does not take it for a change.
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install demo test bench clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-DEVELOP := .venv/bin/maturin develop --release --quiet
+# What the simulator is built as: `make install PROFILE=quick` for those who change it often.
+PROFILE ?= release
+DEVELOP := .venv/bin/maturin develop --profile $(PROFILE) --quiet
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,11 +35,11 @@ clean: ## remove what was built and installed here
 .venv/.maturin: tools/setup
 	@echo "Setting up"
 	@tools/setup
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	@.venv/bin/python -m pip install 'maturin>=1.9,<2'
 	@touch $@
 
 .venv/.installed: .venv/.maturin pyproject.toml $(RUST_SOURCES)
-	@echo "Building the simulator and installing the Python packages"
+	@echo "Installing the Python packages and building the simulator (a minute or two the first time)"
 	@$(DEVELOP)
 	@touch $@
 
