@@ -200,12 +200,13 @@ impl World {
         self.agenda.set(slot, link.poll_timeout());
         if let Some((_, packet)) = given {
             self.carry(self.wires[self.first_wire[slot] as usize], packet);
-            self.settle();
+            if !self.touched.is_empty() {
+                self.settle();
+            }
         }
     }
 
     /// Polls every touched node until none has anything to send. A node given a packet goes on top, before its giver.
-    #[inline]
     fn settle(&mut self) {
         while let Some(&node) = self.touched.last() {
             let mut cx = Cx::new(self.now, node, &mut self.books);
@@ -246,7 +247,7 @@ impl World {
                 // A link is never polled here: what it has to send, even at once, it asks for by its time.
                 Station::Link(link) => {
                     link.handle_packet(wire.port, packet, &mut cx);
-                    return self.rearm(wire.node);
+                    return self.agenda.set(wire.node.index(), link.poll_timeout());
                 }
                 Station::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
                 Station::Middlebox(middlebox) => middlebox.handle_packet(wire.port, packet, &mut cx),
