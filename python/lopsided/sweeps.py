@@ -36,24 +36,11 @@ def stream(
     jobs: Sequence[Job], *, world: str = "sim", workers: int | None = None, progress: Progress | None = None
 ) -> Iterator[tuple[int, Run]]:
     """Runs all jobs and gives each one's number and run as it is done; no more are held than need be."""
-    from lopsided.worlds import RunOptions
     from lopsided.worlds import world as world_of
 
     if workers is not None and workers < 1:
         raise UsageError(f"cannot run on {workers} workers")
-    if world == "sim":
-        from lopsided.worlds import sim
-
-        yield from sim.stream(jobs, workers=workers, progress=progress)
-        return
-    found = world_of(world)
-    for number, job in enumerate(jobs):
-        share = None if progress is None else _part(progress, number, len(jobs))
-        yield number, found.run(job.scenario, job.seed, RunOptions(progress=share))
-
-
-def _part(progress: Progress, number: int, of: int) -> Progress:
-    return lambda share: progress((number + share) / of)
+    yield from world_of(world).stream(jobs, workers=workers, progress=progress)
 
 
 def run_jobs(

@@ -6,7 +6,7 @@ Each is a module with `run(scenario, seed, options) -> Run`, loaded when first a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
@@ -16,6 +16,7 @@ from lopsided.errors import UsageError
 if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.scenario import Scenario
+    from lopsided.sweeps import Job
 
 WORLDS = {
     "sim": "lopsided.worlds.sim",
@@ -36,6 +37,8 @@ class RunOptions:
     """A folder (made if missing) to write captures into."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
     """Where packets are captured."""
+    kernel: str | None = None
+    """Which kernel the kernel world takes; None: the best at hand."""
 
 
 class World(Protocol):
@@ -43,6 +46,12 @@ class World(Protocol):
 
     def run(self, scenario: Scenario, seed: int, options: RunOptions) -> Run:
         """Runs the scenario once."""
+        ...
+
+    def stream(
+        self, jobs: Sequence[Job], *, workers: int | None = None, progress: Callable[[float], object] | None = None
+    ) -> Iterator[tuple[int, Run]]:
+        """Runs many jobs, side by side where the world can, and gives each one's number and run as it is done."""
         ...
 
 

@@ -197,9 +197,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         burst = direction.burst or direction.octets(LARGEST_PACKET)
-        shaper = qdisc.token_bucket(
-            direction.rate_bps, burst, direction.overhead, direction.minimum, direction.atm
-        )
+        shaper = qdisc.token_bucket(direction.rate_bps, burst, direction.overhead, direction.minimum, direction.atm)
         # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
         self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, qdisc.size_table(-ETHERNET_HEADER)))
         self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
@@ -243,7 +241,9 @@ class _Planner:
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
         """One for each way that a flow's data or its acknowledgements take, but each bottleneck only once."""
-        ways = dict.fromkeys(way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender)))
+        ways = dict.fromkeys(
+            way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
+        )
         seen: set[tuple[str, str]] = set()
         checks = []
         for sender, receiver in ways:
@@ -277,7 +277,8 @@ class _Planner:
         def idle_ns(ip_length: int) -> int:
             """A shaper with credit lets a lone packet pass at once; a serializer never does."""
             return sum(
-                direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length)) for _, direction in directions
+                direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
+                for _, direction in directions
             )
 
         small = idle_ns(SMALL + UDP_HEADERS)

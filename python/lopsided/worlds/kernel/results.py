@@ -171,7 +171,9 @@ class _Reader:
             pl.col("delivered").alias("delivered_bytes"),
             self._continued("total_retrans").alias("retransmits"),
         )
-        return samples.join(self._interval_delays(), on=["time_s", "flow"], how="left", maintain_order="left").with_columns(
+        return samples.join(
+            self._interval_delays(), on=["time_s", "flow"], how="left", maintain_order="left"
+        ).with_columns(
             pl.col("rtt_count").fill_null(0).cast(pl.Int64),
             pl.col("rtt_sum_ms", "rtt_sumsq_ms2").fill_null(0.0),
         )
@@ -201,7 +203,9 @@ class _Reader:
         if not self.interval_ns:
             return pl.DataFrame()
         number = (pl.col("time_ns") + self.interval_ns - 1) // self.interval_ns
-        mean = self.queue_fine.group_by(number.alias("number"), "queue").agg(pl.col("backlog_packets").mean().alias("mean"))
+        mean = self.queue_fine.group_by(number.alias("number"), "queue").agg(
+            pl.col("backlog_packets").mean().alias("mean")
+        )
         places = pl.DataFrame(
             {
                 "queue": range(len(self.job.watched)),

@@ -101,9 +101,7 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     return {
-        sysctl: yes if stack[name] else no
-        for name, (sysctl, no, yes) in SWITCHES.items()
-        if stack[name] is not None
+        sysctl: yes if stack[name] else no for name, (sysctl, no, yes) in SWITCHES.items() if stack[name] is not None
     }
 
 

@@ -63,9 +63,7 @@ class Agent:
         # On a whole second: the phase to the kernel's tick, which its timers round to, is the same in every run.
         self.origin = (self.loop.now() + LEAD_NS) // 1_000_000_000 * 1_000_000_000 + 1_000_000_000
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
-        self.flows = [
-            flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows
-        ]
+        self.flows = [flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows]
         cpu_before = resource.getrusage(resource.RUSAGE_SELF)
         with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
             tcp.write(",".join(["time_ns", "flow", "delivered", "receive_space", *tcp_info.FIELDS]) + "\n")

@@ -150,7 +150,19 @@ class Network:
             self._statistics[node].settimeout(5)
         channel = self._statistics[node]
         channel.send(
-            struct.pack("=IHHIIBxxxiIII", 36, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_ECHO, 0, 0, 0, self._index[node, interface], handle, 0, 0)
+            struct.pack(
+                "=IHHIIBxxxiIII",
+                36,
+                RTM_GETQDISC,
+                NLM_F_REQUEST | NLM_F_ECHO,
+                0,
+                0,
+                0,
+                self._index[node, interface],
+                handle,
+                0,
+                0,
+            )
         )
         reply = channel.recv(8192)
         if struct.unpack_from("=H", reply, 4)[0] != RTM_NEWQDISC:

@@ -1,0 +1,145 @@
+"""The fixed set of scenarios that the simulator is held to Linux on, and the page that says how close it comes.
+
+Linux is measured once: its values are data beside the page, with the kernel they come from, so that the page can be redrawn (and the
+simulator held to them again) on a machine without any of this. `python -m lopsided.fidelity` does all of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided import compare, sweeps
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+FOLDER = Path(__file__).parent
+LINES = ((2400, 196), (3000, 1000), (3000, 100))
+"""Down and up, kbit/s."""
+BUFFERS = range(5, 51, 5)
+"""Of the uplink, packets."""
+
+COLUMNS = ("cell", "seed", "what", "quantity", "value", "kernel", "kernel_kind", "scenario_sha256", "digest")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario of the set, and the seconds of it that are measured."""
+
+    name: str
+    file: str
+    settings: tuple[tuple[str, str], ...]
+    window: tuple[float, float]
+
+    def scenario(self) -> Scenario:
+        """The scenario as it runs."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.load(FOLDER / self.file, **dict(self.settings))
+
+    def fingerprint(self) -> str:
+        """What a measurement is valid for: the resolved scenario and the window."""
+        resolved = self.scenario().native.to_json()
+        return hashlib.sha256(f"{resolved}{self.window}".encode()).hexdigest()[:16]
+
+
+def two_way(down: int, up: int, buffer: int) -> Cell:
+    """A cell of the two-way experiment."""
+    settings = (
+        ("link.down.rate", f"{down} kbit/s"),
+        ("link.up.rate", f"{up} kbit/s"),
+        ("link.up.queue.limit", f"{buffer} packets"),
+    )
+    return Cell(f"{down}/{up} u{buffer}", "two_way.toml", settings, (22.0, 110.0))
+
+
+CELLS = (
+    Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
+    Cell("unequal RTT", "unequal_rtt.toml", (), (10.0, 110.0)),
+    *(two_way(down, up, buffer) for down, up in LINES for buffer in BUFFERS),
+)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one run of a cell gave."""
+
+    cell: str
+    seed: int
+    values: dict[compare.Key, float]
+    kernel: str
+    kernel_kind: str
+    fingerprint: str
+    digest: str
+
+
+class Records:
+    """Linux' values on disk: one line for each value, added to as they are measured."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found: dict[tuple[str, int], Measurement] = {}
+        if path.exists():
+            with path.open(newline="") as file:
+                for row in csv.DictReader(file):
+                    self._take(row)
+
+    def get(self, cell: Cell, seed: int) -> Measurement | None:
+        """The measurement, if there is one of the scenario as it is now."""
+        found = self._found.get((cell.name, seed))
+        return found if found is not None and found.fingerprint == cell.fingerprint() else None
+
+    def add(self, measurement: Measurement) -> None:
+        """Adds it, and writes all down."""
+        self._found[measurement.cell, measurement.seed] = measurement
+        order = {cell.name: number for number, cell in enumerate(CELLS)}
+        kept = sorted(self._found.values(), key=lambda one: (order.get(one.cell, len(order)), one.seed))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_suffix(".new")
+        with temporary.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for one in kept:
+                for (what, quantity), value in one.values.items():
+                    provenance = (one.kernel, one.kernel_kind, one.fingerprint, one.digest)
+                    writer.writerow((one.cell, one.seed, what, quantity, f"{value:.6g}", *provenance))
+        temporary.replace(self._path)
+
+    def _take(self, row: dict[str, str]) -> None:
+        key = (row["cell"], int(row["seed"]))
+        if key not in self._found:
+            provenance = (row["kernel"], row["kernel_kind"], row["scenario_sha256"], row["digest"])
+            self._found[key] = Measurement(*key, {}, *provenance)
+        self._found[key].values[row["what"], row["quantity"]] = float(row["value"])
+
+
+def measure_linux(
+    records: Records, seeds: range, progress: Callable[[float], object] | None = None
+) -> Iterator[Measurement]:
+    """Measures what the records lack, and adds it as it comes."""
+    missing = [(cell, seed) for seed in seeds for cell in CELLS if records.get(cell, seed) is None]
+    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in missing]
+    for number, run in sweeps.stream(jobs, world="kernel", progress=progress):
+        cell, seed = missing[number]
+        measurement = _measurement(cell, seed, run)
+        records.add(measurement)
+        yield measurement
+
+
+def _measurement(cell: Cell, seed: int, run: Run) -> Measurement:
+    kernel, kind = run.facts["kernel"], run.facts["kernel_kind"]
+    return Measurement(cell.name, seed, compare.measure(run, cell.window), kernel, kind, cell.fingerprint(), run.digest)
+
+
+def simulate(seeds: range) -> dict[tuple[str, int], dict[compare.Key, float]]:
+    """The same values of the simulator, for every cell and seed."""
+    wanted = [(cell, seed) for cell in CELLS for seed in seeds]
+    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in wanted]
+    measured = sweeps.run_jobs(jobs, lambda number, run: compare.measure(run, wanted[number][0].window))
+    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}
