@@ -154,5 +154,8 @@ def sweep(table: Table) -> RichTable:
         shown.add_row(*cells)
     more = f"; and {len(arms) - _MOST_ARMS:,} more rows in the table" if len(arms) > _MOST_ARMS else ""
     when = "while all flows are active" if goodput == "together_bps" else "over each flow's life"
-    shown.caption = f"medians over {frame['repetition'].n_unique()} seeds; goodput {when}{more}"
+    seeds = frame["repetition"].n_unique()
+    alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
+    remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
+    shown.caption = f"medians over {seeds} seeds{remark}; goodput {when}{more}"
     return shown

@@ -129,13 +129,12 @@ def end_labels(panel: Axes, labels: list[tuple[float, str, str]]) -> None:
     low, high = panel.get_ylim()
     height_in = panel.get_position().height * panel.figure.get_size_inches()[1]  # type: ignore[union-attr]
     step = (high - low) * 0.17 / height_in
-    placed: list[float] = []
+    taken = float("-inf")
     with mpl.rc_context(_RC):
         for y, text, ink in sorted(labels, key=lambda label: label[0]):
-            at = min(max(y, low), high)
-            if placed and at < placed[-1] + step:
-                at = placed[-1] + step
-            placed.append(at)
+            half = step * (1 + text.count("\n")) / 2
+            at = max(min(max(y, low), high), taken + half)
+            taken = at + half
             panel.annotate(
                 text,
                 (1.0, at),

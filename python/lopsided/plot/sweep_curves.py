@@ -81,9 +81,15 @@ def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> 
     arms = rows.group_by(axis, maintain_order=True).agg(
         value.median(), value.min().alias("least"), value.max().alias("greatest")
     )
-    x = _positions(arms[axis])
-    panel.fill_between(x, arms["least"].to_numpy(), arms["greatest"].to_numpy(), color=ink, alpha=0.15, linewidth=0)
-    panel.plot(x, arms[column].to_numpy(), color=ink, marker="o", markersize=3)
+    middle, least, greatest = (arms[name].to_numpy() for name in (column, "least", "greatest"))
+    if arms[axis].dtype.is_numeric():
+        x = arms[axis].to_numpy()
+        panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
+        panel.plot(x, middle, color=ink, marker="o", markersize=3)
+    else:
+        # Between words there is nothing to draw a line through.
+        spread = np.array([middle - least, greatest - middle])
+        panel.errorbar(np.arange(len(arms)), middle, spread, color=ink, fmt="o", markersize=5, capsize=4)
     return float(arms[column][-1])
 
 
@@ -132,10 +138,6 @@ def _when(goodput: str) -> str:
     return "while all flows are active" if goodput == "together_bps" else "over each flow's life"
 
 
-def _positions(values: pl.Series) -> np.ndarray:
-    return values.to_numpy() if values.dtype.is_numeric() else np.arange(len(values))
-
-
 def _set_ticks(panel: Axes, values: pl.Series) -> None:
     if not values.dtype.is_numeric():
         names = values.unique(maintain_order=True).to_list()
@@ -154,7 +156,7 @@ def _subtitle(scenario: Scenario) -> str:
 
 def _spread(frame: pl.DataFrame) -> str:
     repeats = frame["repetition"].n_unique()
-    return f"medians of {repeats} seeds, band from least to greatest" if repeats > 1 else "one seed"
+    return f"medians of {repeats} seeds, spread from least to greatest" if repeats > 1 else "one seed"
 
 
 def _digest(frame: pl.DataFrame) -> str:
