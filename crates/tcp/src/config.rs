@@ -36,7 +36,8 @@ impl ConnConfig {
         profile: Profile,
         cc: &str,
     ) -> Option<ConnConfig> {
-        let mss = Bytes::new(u64::from(payload_limit(mtu, profile.timestamps)));
+        // For the largest segments there may be; the handshake settles the size, and with it the initial window.
+        let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = cc::build(cc, &profile, mss)?;
         Some(ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller })
     }

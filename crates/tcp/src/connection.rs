@@ -61,6 +61,9 @@ pub enum ConnEvent {
 
 /// How long the end that closes first remembers the connection: Linux's and FreeBSD's 60 s.
 const TIME_WAIT: Span = Span::from_secs(60);
+/// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for ever (Linux's
+/// tcp_invalid_ratelimit).
+const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 /// Retransmissions of a SYN before the attempt is given up (Linux's tcp_syn_retries).
 const SYN_RETRIES: u32 = 6;
 
@@ -89,6 +92,10 @@ pub struct Connection {
     pub(crate) handshake: Handshake,
     pub(crate) time_wait: Time,
     pub(crate) reset_due: bool,
+    /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section 3.10.7).
+    pub(crate) refusal: Option<Seq>,
+    /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
+    last_challenge: Option<Time>,
     events: VecDeque<ConnEvent>,
     peer_closed: bool,
 }
@@ -98,6 +105,8 @@ pub struct Connection {
 pub(crate) struct Handshake {
     pub syn_due: bool,
     pub sent_at: Option<Time>,
+    /// It was sent more than once, so that an answer may be to any of them (Karn's rule).
+    pub resent: bool,
     pub retries: u32,
     pub deadline: Time,
 }
@@ -120,7 +129,7 @@ impl Connection {
         let mss_option = config.mss_option();
         let profile = config.profile;
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
-        let rcv_wscale = if profile.window_scaling { window_scale(profile.receive_buffer.max()) } else { 0 };
+        let rcv_wscale = if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 };
         let mut send = Sender::new(profile.clone(), config.controller, config.iss, mss);
         send.undo = crate::recovery::UndoState::with_clock(config.timestamp_offset);
         Connection {
@@ -139,9 +148,11 @@ impl Connection {
             cwr_due: false,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
-            handshake: Handshake { syn_due: false, sent_at: None, retries: 0, deadline: Time::MAX },
+            handshake: Handshake { syn_due: false, sent_at: None, resent: false, retries: 0, deadline: Time::MAX },
             time_wait: Time::MAX,
             reset_due: false,
+            refusal: None,
+            last_challenge: None,
             events: VecDeque::new(),
             peer_closed: false,
             send,
@@ -272,7 +283,11 @@ impl Connection {
 
     /// Gives up at once and resets the peer.
     pub fn abort(&mut self) {
-        self.reset_due = !matches!(self.state, State::Listen | State::SynSent | State::Closed);
+        // RFC 9293 section 3.10.5: an end that has no more to say or to hear goes without a word.
+        self.reset_due = matches!(
+            self.state,
+            State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
+        );
         self.state = State::Closed;
         self.stop_timers();
     }
@@ -345,11 +360,16 @@ impl Connection {
     }
 
     fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader) {
-        let acks_syn = header.flags.has(Flags::ACK) && header.ack == self.send.origin;
+        let has_ack = header.flags.has(Flags::ACK);
+        let acks_syn = has_ack && header.ack == self.send.origin;
         if header.flags.has(Flags::RST) {
             if acks_syn {
                 self.finish(Some(ConnEvent::Reset));
             }
+            return;
+        }
+        if has_ack && !acks_syn {
+            self.refusal = Some(header.ack);
             return;
         }
         if !header.flags.has(Flags::SYN) || !acks_syn {
@@ -376,6 +396,9 @@ impl Connection {
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
         let peer = u32::from(options.mss.unwrap_or(536)).max(64);
         self.send.mss = peer.min(u32::from(self.mss_option)) - if self.timestamps { 12 } else { 0 };
+        // The initial window is one of segments of the size that holds.
+        let window = profile.initial_window(Bytes::new(u64::from(self.send.mss)));
+        self.send.controller.on_idle(now, window);
         self.send.sack = sack;
         self.recv.open(syn.seq, sack, now);
         self.last_ack_sent = self.recv.ack();
@@ -383,14 +406,30 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    fn establish(&mut self, now: Time, header: &TcpHeader) {
-        if let Some(sent_at) = self.handshake.sent_at
-            && self.handshake.retries == 0
-        {
-            let rtt = now - sent_at;
-            self.send.rtt.update_min(now, rtt);
-            self.send.rtt.sample(rtt, 0, 0);
+    /// A SYN that was sent once gives the first round-trip time, one sent again only by the timestamp it echoes; else the timeout starts
+    /// from a value for the unknown (RFC 6298 rule 5.7).
+    fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
+        let once = self.handshake.sent_at.filter(|_| !self.handshake.resent).map(|sent_at| now - sent_at);
+        let sample = once.or_else(|| {
+            let echo = header.options.timestamps.filter(|_| self.timestamps)?.echo;
+            let millis = self.send.undo.clock(now).wrapping_sub(echo);
+            (millis < 1 << 24).then(|| Span::from_millis(u64::from(millis.max(1))))
+        });
+        match sample {
+            Some(rtt) => {
+                self.send.rtt.update_min(now, rtt);
+                self.send.rtt.sample(rtt, 0, 0);
+            }
+            None => self.send.rtt.fall_back(),
         }
+        if self.handshake.retries > 1 {
+            // RFC 5681 section 3.1; as the first timeout is short (RFC 6298), one loss is forgiven.
+            self.send.controller.on_idle(now, Bytes::new(u64::from(self.send.mss)));
+        }
+    }
+
+    fn establish(&mut self, now: Time, header: &TcpHeader) {
+        self.sample_handshake(now, header);
         self.handshake.deadline = Time::MAX;
         self.handshake.syn_due = false;
         if !header.flags.has(Flags::SYN) {
@@ -404,28 +443,31 @@ impl Connection {
 
     fn on_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         let start = self.recv.offset(header.seq);
-        if !self.is_acceptable(header, start, payload) {
+        if !self.is_acceptable(now, header, start, payload) {
             return;
         }
         if header.flags.has(Flags::RST) {
             // Only the exact next octet resets; another in the window is challenged (RFC 5961 section 3.2).
-            if start == self.recv.next() as i64 {
-                self.finish(Some(ConnEvent::Reset))
+            if start != self.recv.rcv_nxt() {
+                self.challenge(now);
+            } else if self.state == State::TimeWait {
+                self.finish(None);
             } else {
-                self.acks.demand()
+                self.finish(Some(ConnEvent::Reset));
             }
             return;
         }
         if header.flags.has(Flags::SYN) {
-            self.on_repeated_syn(header);
+            self.on_repeated_syn(now, header);
             return;
         }
         if !header.flags.has(Flags::ACK) {
             return;
         }
         self.note_timestamp(header, start);
-        if self.state == State::SynReceived || (self.state == State::FinWait1 && self.handshake.deadline != Time::MAX) {
-            if header.ack.before(self.send.origin) {
+        if self.awaits_ack_of_syn() {
+            if header.ack != self.send.origin {
+                self.refusal = Some(header.ack);
                 return;
             }
             self.establish(now, header);
@@ -438,28 +480,35 @@ impl Connection {
         }
     }
 
+    /// SYN-RECEIVED, which a close by the application does not end.
+    fn awaits_ack_of_syn(&self) -> bool {
+        self.state == State::SynReceived || (self.state == State::FinWait1 && self.handshake.deadline != Time::MAX)
+    }
+
     /// RFC 9293 section 3.10.7.4 first check, and PAWS (RFC 7323 section 5.3).
-    fn is_acceptable(&mut self, header: &TcpHeader, start: i64, payload: &Payload) -> bool {
+    fn is_acceptable(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload) -> bool {
         if let Some(timestamps) = header.options.timestamps
             && self.timestamps
             && !header.flags.has(Flags::RST)
             && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
         {
             // An old duplicate, or hostile: an ACK tells a live peer where we are.
-            if !payload.is_empty() {
-                self.on_old_data(start, payload);
+            if payload.is_empty() {
+                self.challenge(now)
+            } else {
+                self.on_old_data(start, payload)
             }
             return false;
         }
-        let next = self.recv.next() as i64;
+        let next = self.recv.rcv_nxt();
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
-        let edge = next + self.recv.open_window() as i64;
+        let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
         // Behind the window, or wholly before it: the peer may have missed our last ACK.
         let outside = start > edge || (end < next) || (end == next && start < next && !payload.is_empty());
         if outside {
             if !header.flags.has(Flags::RST) {
-                if payload.is_empty() { self.acks.demand() } else { self.on_old_data(start, payload) }
+                if payload.is_empty() { self.challenge(now) } else { self.on_old_data(start, payload) }
             }
             // An acknowledgement below the window edge still counts.
             return start <= edge
@@ -477,11 +526,19 @@ impl Connection {
         self.acks.demand();
     }
 
-    fn on_repeated_syn(&mut self, header: &TcpHeader) {
-        if self.state == State::SynReceived && self.recv.offset(header.seq) == -1 {
+    fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {
+        if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
             self.handshake.syn_due = true;
         } else {
-            // RFC 5961 section 4.2: a challenge ACK.
+            // RFC 5961 section 4.2.
+            self.challenge(now);
+        }
+    }
+
+    /// Answers a segment without data that does not fit with an ACK, so that a peer that is alive learns where we are.
+    fn challenge(&mut self, now: Time) {
+        if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
+            self.last_challenge = Some(now);
             self.acks.demand();
         }
     }
@@ -502,11 +559,12 @@ impl Connection {
         let ack = self.send.una as i64 + i64::from(header.ack.get().wrapping_sub(expected.get()) as i32);
         if ack > self.send.nxt as i64 {
             // It acknowledges what was never sent.
-            self.acks.demand();
+            self.challenge(now);
             return false;
         }
         if ack < self.send.una as i64 - self.send.max_wnd.max(65_535) as i64 {
-            self.acks.demand();
+            // Older than any that may still be on its way (RFC 5961 section 5).
+            self.challenge(now);
             return false;
         }
         let old = ack < self.send.una as i64;

@@ -23,6 +23,9 @@ impl Connection {
             self.reset_due = false;
             return Some(self.send_flags(now, Flags::RST.with(Flags::ACK)));
         }
+        if let Some(seq) = self.refusal.take() {
+            return Some(self.refuse(seq));
+        }
         if self.may_send_data()
             && let Some(segment) = self.poll_data(now)
         {
@@ -214,7 +217,8 @@ impl Connection {
 
     /// A segment without data that acknowledges all there is.
     fn send_flags(&mut self, now: Time, flags: Flags) -> (TcpHeader, Payload) {
-        let window = (self.recv.window(self.send.mss) >> self.rcv_wscale).min(65_535) as u16;
+        // Rounded up, as Linux does: scaled down, the edge would move back when an odd number of octets arrives.
+        let window = self.recv.window(self.send.mss).div_ceil(1 << self.rcv_wscale).min(65_535) as u16;
         let mut options = TcpOptions { timestamps: self.timestamp(now), ..TcpOptions::default() };
         options.sack = self.recv.sack_blocks(if self.timestamps { 3 } else { 4 });
         self.acks.on_ack_sent();
@@ -233,8 +237,24 @@ impl Connection {
         (header, Payload::EMPTY)
     }
 
+    /// RFC 9293 section 3.10.7.3: `<SEQ=SEG.ACK><CTL=RST>`.
+    fn refuse(&mut self, seq: Seq) -> (TcpHeader, Payload) {
+        self.send.counters.segments_out += 1;
+        let header = TcpHeader {
+            src_port: self.local.port,
+            dst_port: self.remote.port,
+            seq,
+            ack: Seq::default(),
+            flags: Flags::RST,
+            window: 0,
+            options: TcpOptions::default(),
+        };
+        (header, Payload::EMPTY)
+    }
+
     fn send_syn(&mut self, now: Time) -> (TcpHeader, Payload) {
         self.handshake.syn_due = false;
+        self.handshake.resent = self.handshake.sent_at.is_some();
         self.handshake.sent_at.get_or_insert(now);
         self.handshake.deadline = self.send.profile.grain.deadline(now, self.send.rtt.rto());
         self.send.counters.segments_out += 1;

@@ -2,7 +2,7 @@
 
 use crate::{BufferRule, Profile};
 use lopsided_core::packet::{SackBlock, SackBlocks};
-use lopsided_core::{Bytes, Payload, Seq, Span, Time};
+use lopsided_core::{Payload, Seq, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ack_policy::Arrival;
@@ -103,6 +103,11 @@ impl Receiver {
         self.fin == Some(self.next)
     }
 
+    /// RCV.NXT as an offset: the next octet expected, behind a FIN that was reached.
+    pub fn rcv_nxt(&self) -> i64 {
+        self.next as i64 + i64::from(self.fin_reached())
+    }
+
     pub fn unread(&self) -> u64 {
         self.unread
     }
@@ -146,7 +151,7 @@ impl Receiver {
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         let end = start + i64::from(payload.len());
-        if fin && end >= 0 && end as u64 <= self.edge && self.fin.is_none() {
+        if fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none() {
             self.fin = Some(end as u64);
         }
         let next = self.next as i64;
@@ -336,7 +341,12 @@ impl Buffer {
     }
 }
 
-/// The window-scale shift for a buffer that may grow to `max` (RFC 7323 section 2.2).
-pub(crate) fn window_scale(max: Bytes) -> u8 {
-    (0..14).find(|shift| max.get() >> shift <= 65_535).unwrap_or(14)
+/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the memory of the buffer, of which
+/// it offers half as window.
+pub(crate) fn window_scale(rule: BufferRule) -> u8 {
+    let max = match rule {
+        BufferRule::Auto { max, .. } => 2 * max.get(),
+        BufferRule::Fixed(max) | BufferRule::Stepped { max, .. } => max.get(),
+    };
+    (0..14).find(|shift| max >> shift <= 65_535).unwrap_or(14)
 }

@@ -82,6 +82,12 @@ impl RttEstimator {
         self.set_rto();
     }
 
+    /// The handshake was retransmitted and gave no sample (RFC 6298 rule 5.7).
+    pub fn fall_back(&mut self) {
+        self.backoff = 0;
+        self.rto = self.rule.initial().max(Span::from_secs(3));
+    }
+
     /// The timer expired: twice as long next time (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;

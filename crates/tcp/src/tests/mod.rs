@@ -3,3 +3,4 @@
 mod delivery;
 mod hostile;
 mod pair;
+mod scripts;

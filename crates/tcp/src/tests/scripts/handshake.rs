@@ -1,0 +1,248 @@
+//! The exchange of SYNs (RFC 9293 section 3.5), the options settled in it, and its retransmission.
+
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
+use crate::{BufferRule, ConnEvent, Profile, State};
+use lopsided_core::Bytes;
+
+#[test]
+fn active_open_offers_the_options_of_the_profile() {
+    let mut t = Script::connect(linux(), TIMESTAMPS);
+    t.expect(0, "S 0:0 mss 1012 sackok wscale 7 ts 0:0");
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect_event(ConnEvent::Established);
+    t.expect(100, ". 1:1 ack 1 ts 100:0");
+    t.expect_state(State::Established);
+    let info = t.info();
+    assert_eq!((info.snd_mss, info.snd_wscale, info.snd_wnd), (Bytes::new(1000), 8, Bytes::new(65_535)));
+}
+
+#[test]
+fn passive_open_answers_with_what_both_offer() {
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1 mss 1012 sackok wscale 7");
+    t.expect_state(State::SynReceived);
+    t.inject(100, "ack 1");
+    t.expect_event(ConnEvent::Established);
+    t.expect_state(State::Established);
+    assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
+}
+
+#[test]
+fn options_that_the_peer_did_not_offer_are_not_used() {
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, "S 0:0 mss 536 win 8000");
+    t.expect(0, "S. 0:0 ack 1 mss 1012");
+    t.peer.wscale = 0;
+    t.inject(50, "ack 1 win 8000");
+    let info = t.info();
+    assert_eq!((info.snd_wscale, info.rcv_wscale, info.snd_wnd), (0, 0, Bytes::new(8000)));
+    // RFC 6928 section 2: ten segments of the size that holds.
+    t.write(50, 20_000);
+    for n in 0..10 {
+        t.expect(50, &format!("{}:{} .", 1 + n * 536, 1 + (n + 1) * 536));
+    }
+}
+
+#[test]
+fn without_an_mss_option_segments_are_of_536_octets() {
+    // RFC 9293 section 3.7.1.
+    let mut t = Script::listen(linux(), NO_SACK);
+    t.inject(0, "S 0:0 win 8000");
+    t.expect(0, "S. 0:0 ack 1");
+    t.peer.wscale = 0;
+    t.inject(50, "ack 1 win 8000");
+    assert_eq!(t.info().snd_mss, Bytes::new(536));
+}
+
+#[test]
+fn the_window_in_a_syn_is_not_scaled() {
+    // RFC 7323 section 2.2.
+    let buffer = BufferRule::Fixed(Bytes::new(1_000_000));
+    let mut t = Script::connect(Profile { receive_buffer: buffer, ..linux() }, PEER);
+    t.expect(0, "S 0:0 win 65535 wscale 4");
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect(100, "ack 1 win 1000000");
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
+    // RFC 6298 rules 2.1 and 5.5; Linux's tcp_syn_retries is 6: 127 s in all.
+    let mut t = Script::connect(linux(), PEER);
+    for at in [0, 1000, 3000, 7000, 15_000, 31_000, 63_000] {
+        t.expect(at, "S 0:0");
+    }
+    t.expect_nothing_until(126_999);
+    t.expect_no_event();
+    t.expect_nothing_until(127_000);
+    t.expect_event(ConnEvent::TimedOut);
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again_by_timer_and_for_a_repeated_syn() {
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+    t.expect(1000, "S. 0:0 ack 1");
+    t.inject(1500, &t.peer_syn("S"));
+    t.expect(1500, "S. 0:0 ack 1");
+    t.inject(1600, "ack 1");
+    t.expect_state(State::Established);
+    // Karn's rule: it is not known which was answered.
+    assert_eq!(t.info().srtt, None);
+}
+
+#[test]
+fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
+    // RFC 6298 rule 5.7: there is no sample, for it is not known which SYN was answered.
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.expect(1000, "S 0:0");
+    t.inject(1100, &t.peer_syn("S. ack 1"));
+    t.expect(1100, "ack 1");
+    assert_eq!(t.info().srtt, None);
+    t.write(1100, 1000);
+    t.expect(1100, "1:1001 .");
+    // Linux: without an RTT the tail probe comes after the initial timeout of 1 s, and the RTO 3 s after it.
+    t.expect(2100, "1:1001 .");
+    t.expect(5100, "1:1001 .");
+}
+
+#[test]
+fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
+    // RFC 7323 section 4.1.
+    let mut t = Script::connect(linux(), TIMESTAMPS);
+    t.expect(0, "S 0:0 ts 0:0");
+    t.expect(1000, "S 0:0 ts 1000:0");
+    t.inject(1100, "S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 8 ts 1100:1000");
+    t.expect(1100, "ack 1 ts 1100:1100");
+    assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
+    assert_eq!(t.info().backoff, 0);
+}
+
+#[test]
+fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
+    // RFC 5681 section 3.1; Linux since 3.0 only from the second loss on, as its initial timeout is 1 s.
+    for (lost, segments) in [(1, 10), (2, 1)] {
+        let mut t = Script::connect(linux(), PEER);
+        let starts = &[0, 1000, 3000][..=lost];
+        for at in starts {
+            t.expect(*at, "S 0:0");
+        }
+        let answered = starts[lost] + 500;
+        t.inject(answered, &t.peer_syn("S. ack 1"));
+        t.expect(answered, "ack 1");
+        t.expect_cwnd(segments);
+    }
+}
+
+#[test]
+fn freebsd_waits_three_seconds_for_the_answer_to_its_syn() {
+    let mut t = Script::connect(freebsd(), PEER);
+    t.expect(0, "S 0:0 mss 1012 sackok wscale 3");
+    t.expect(3000, "S 0:0");
+}
+
+#[test]
+fn data_in_the_last_segment_of_the_handshake_is_taken() {
+    let mut t = Script::listen(linux(), PEER);
+    t.reads = false;
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+    t.inject(100, "1:1001 ack 1");
+    t.expect_state(State::Established);
+    t.expect(100, ". 1:1 ack 1001");
+    assert_eq!(t.connection.readable(), 1000);
+}
+
+#[test]
+fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+    // The second segment of the client: the ACK and the first were lost.
+    t.inject(100, "1001:2001 ack 1");
+    t.expect_state(State::Established);
+    t.expect(100, "ack 1 sack 1001:2001");
+}
+
+#[test]
+fn a_repeated_syn_ack_is_acknowledged_again() {
+    // Our ACK was lost: RFC 9293 section 3.10.7.4, a SYN in the synchronized states.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(1100, &t.peer_syn("S. ack 1"));
+    t.expect(1100, ". 1:1 ack 1");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn syn_sent_refuses_an_acknowledgement_of_something_else_with_a_reset() {
+    // RFC 9293 section 3.10.7.3 first: <SEQ=SEG.ACK><CTL=RST>, and the attempt goes on.
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.inject(10, "S. 0:0 ack 500");
+    t.expect(10, "R 500:500");
+    t.expect_state(State::SynSent);
+    t.inject(20, "1:1 ack 0");
+    t.expect(20, "R 0:0");
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect(100, "ack 1");
+}
+
+#[test]
+fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
+    // RFC 9293 section 3.10.7.3 second.
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.inject(10, "R. 0:0 ack 7");
+    t.inject(10, "R 0:0");
+    t.expect_state(State::SynSent);
+    t.inject(20, "R. 0:0 ack 1");
+    t.expect_event(ConnEvent::Reset);
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
+    // RFC 9293 section 3.10.7.4 fifth: otherwise <SEQ=SEG.ACK><CTL=RST>.
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+    t.inject(50, "1:1 ack 5001");
+    t.expect(50, "R 5001:5001");
+    t.expect_state(State::SynReceived);
+    t.inject(100, "1:1 ack 1");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn data_written_before_the_handshake_ends_goes_out_with_its_end() {
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.write(0, 2000);
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect(100, "1:1001 ack 1");
+    t.expect(100, "1001:2001 ack 1");
+}
+
+#[test]
+fn both_ends_may_send_at_once() {
+    let mut t = Script::established(linux(), Peer { window: 1 << 18, ..PEER });
+    t.write(100, 1000);
+    t.expect(100, "1:1001 ack 1");
+    t.inject(150, "1:1001 ack 1");
+    t.expect(150, "1001:1001 ack 1001");
+    t.inject(200, "1001:2001 ack 1001");
+    t.expect(200, "1001:1001 ack 2001");
+    assert_eq!(t.info().in_flight, Bytes::ZERO);
+}
+
+#[test]
+fn a_closed_attempt_is_silent() {
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.close(10);
+    t.expect_state(State::Closed);
+    t.expect_nothing_until(200_000);
+}

@@ -1,0 +1,7 @@
+//! Scripted exchanges of segments, one file a topic: what a connection sends, and when, in answer to a peer that the script plays.
+//!
+//! Expected values come from the RFC that a test names, or from what the named stack is documented to do.
+
+mod handshake;
+mod script;
+mod spec;

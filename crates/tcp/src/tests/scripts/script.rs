@@ -1,0 +1,459 @@
+//! Plays one end of a connection against a [`Connection`] on a virtual clock, step by step.
+//!
+//! A step before the clock has reached it first lets the connection's timers run. Everything that the connection sends must be expected,
+//! in order and to the nanosecond; what is left over at the next step, or at the end, fails the test with the whole exchange printed.
+
+use super::spec::Spec;
+use crate::{BufferRule, ConnConfig, ConnEvent, Connection, Endpoint, Phase, Profile, State, TcpInfo, TimerGrain};
+use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Time};
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+/// The data octets of a full segment in these scripts, with timestamps or without.
+pub const MSS: u64 = 1000;
+/// Close to the wrap, so that scripts cross it.
+pub const ISS: u32 = u32::MAX - 4500;
+const IRS: u32 = u32::MAX - 2500;
+const TIMESTAMP_OFFSET: u32 = 0xffff_ff00;
+const PEER_TIMESTAMP_OFFSET: u32 = 0x7fff_ff00;
+
+/// What the peer offers in its SYN.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub wscale: u8,
+    /// The window it offers unless a step says otherwise.
+    pub window: u64,
+}
+
+/// A peer with SACK and window scaling, without timestamps.
+pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale: 8, window: 1 << 20 };
+pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
+pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
+
+/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel.
+pub fn linux() -> Profile {
+    Profile { grain: TimerGrain::Exact, ..Profile::linux_6_1() }
+}
+
+/// FreeBSD, likewise.
+pub fn freebsd() -> Profile {
+    Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
+}
+
+/// A buffer of a constant size for the receive window.
+pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
+    Profile { receive_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
+}
+
+#[derive(Debug)]
+struct Emitted {
+    at: Time,
+    header: TcpHeader,
+    payload: Payload,
+    ecn: Ecn,
+}
+
+#[derive(Debug)]
+pub struct Script {
+    pub connection: Connection,
+    pub peer: Peer,
+    /// The application reads what arrives at once.
+    pub reads: bool,
+    now: Time,
+    emitted: VecDeque<Emitted>,
+    /// Where the peer's next segment begins, and what it acknowledges, unless a step says otherwise.
+    peer_seq: i64,
+    peer_ack: i64,
+    handshake_done: bool,
+    log: String,
+}
+
+impl Script {
+    /// An active open at 0 ms.
+    pub fn connect(profile: Profile, peer: Peer) -> Script {
+        Script::new(Connection::connect(config(profile), Time::ZERO), peer)
+    }
+
+    /// A passive open.
+    pub fn listen(profile: Profile, peer: Peer) -> Script {
+        Script::new(Connection::listen(config(profile)), peer)
+    }
+
+    /// An active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script goes on from there.
+    #[track_caller]
+    pub fn established(profile: Profile, peer: Peer) -> Script {
+        let mut script = Script::connect(profile, peer);
+        let syn = script.emitted.pop_front().expect("a SYN");
+        assert!(syn.header.flags.has(Flags::SYN));
+        script.inject(100, &script.peer_syn("S. ack 1"));
+        let ack = script.emitted.pop_front().expect("the handshake's last ACK");
+        assert_eq!((ack.at, ack.header.ack), (script.now, Seq::new(IRS) + 1));
+        assert_eq!(script.connection.state(), State::Established);
+        script
+    }
+
+    fn new(connection: Connection, peer: Peer) -> Script {
+        let mut script = Script {
+            connection,
+            peer,
+            reads: true,
+            now: Time::ZERO,
+            emitted: VecDeque::new(),
+            peer_seq: 0,
+            peer_ack: 0,
+            handshake_done: false,
+            log: String::new(),
+        };
+        script.collect();
+        script
+    }
+
+    /// The peer's SYN with all that it offers.
+    pub fn peer_syn(&self, start: &str) -> String {
+        let mss = MSS + if self.peer.timestamps { 12 } else { 0 };
+        let mut syn = format!("{start} 0:0 win 65535 mss {mss} wscale {}", self.peer.wscale);
+        if self.peer.sack {
+            syn += " sackok";
+        }
+        if self.peer.timestamps {
+            write!(syn, " ts {}:0", self.now_ms()).expect("a string");
+        }
+        if self.peer.ecn {
+            syn += if start.contains('.') { " E" } else { " EW" };
+        }
+        syn
+    }
+
+    // What the peer does.
+
+    /// A segment from the peer arrives. Left out of it: sequence number, acknowledgement and window go on as before.
+    #[track_caller]
+    pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        let spec = Spec::parse(text);
+        self.note(&format!("-> {text}"));
+        let (header, payload) = self.peer_segment(&spec);
+        self.connection.handle_segment(self.now, &header, &payload, spec.ecn);
+        self.after_step();
+    }
+
+    fn peer_segment(&mut self, spec: &Spec) -> (TcpHeader, Payload) {
+        let syn = spec.flags.has(Flags::SYN);
+        let (start, end) = spec.range.unwrap_or((self.peer_seq, self.peer_seq));
+        let next = end + i64::from(syn) + i64::from(spec.flags.has(Flags::FIN));
+        if !spec.flags.has(Flags::RST) && next - self.peer_seq <= 1 << 20 {
+            self.peer_seq = self.peer_seq.max(next);
+        }
+        self.handshake_done |= syn;
+        let ack = spec.ack.unwrap_or(self.peer_ack);
+        self.peer_ack = ack;
+        let bare = spec.flags.has(Flags::RST) || syn;
+        let flags = if bare { spec.flags } else { spec.flags.with(Flags::ACK) };
+        let window = match spec.win {
+            Some(window) if syn => window,
+            window => window.unwrap_or(self.peer.window) >> self.peer.wscale,
+        };
+        let clock = self.now_ms() as u32;
+        let timestamps = match spec.ts {
+            Some((value, echo)) => Some((value as u32, echo as u32)),
+            None => (self.peer.timestamps && !syn).then_some((clock, clock)),
+        };
+        let mut sack = SackBlocks::default();
+        for &(start, end) in &spec.sack {
+            sack.push(SackBlock { start: wrapped(ISS, start), end: wrapped(ISS, end) });
+        }
+        let options = TcpOptions {
+            mss: spec.mss,
+            window_scale: spec.wscale,
+            sack_permitted: spec.sackok,
+            timestamps: timestamps.map(|(value, echo)| Timestamps {
+                value: PEER_TIMESTAMP_OFFSET.wrapping_add(value),
+                echo: TIMESTAMP_OFFSET.wrapping_add(echo),
+            }),
+            sack,
+        };
+        let header = TcpHeader {
+            src_port: 5000,
+            dst_port: 40_000,
+            seq: wrapped(IRS, start),
+            ack: wrapped(ISS, ack),
+            flags,
+            window: window as u16,
+            options,
+        };
+        (header, Payload::synthetic(spec.len()))
+    }
+
+    // What the application does.
+
+    #[track_caller]
+    pub fn write(&mut self, at_ms: impl Into<f64>, octets: u32) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note(&format!("write {octets}"));
+        let taken = self.connection.write(&Payload::synthetic(octets));
+        assert_eq!(taken, u64::from(octets), "the send buffer has no room");
+        self.after_step();
+    }
+
+    #[track_caller]
+    pub fn read(&mut self, at_ms: impl Into<f64>, octets: u64) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note(&format!("read {octets}"));
+        let read = self.connection.read(self.now, octets);
+        assert_eq!(u64::from(read.len()), octets, "that much has not arrived");
+        self.collect();
+    }
+
+    #[track_caller]
+    pub fn close(&mut self, at_ms: impl Into<f64>) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note("close");
+        self.connection.close();
+        self.after_step();
+    }
+
+    #[track_caller]
+    pub fn abort(&mut self, at_ms: impl Into<f64>) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note("abort");
+        self.connection.abort();
+        self.after_step();
+    }
+
+    // What the connection must do.
+
+    /// The next segment that the connection sends.
+    #[track_caller]
+    pub fn expect(&mut self, at_ms: impl Into<f64>, text: &str) {
+        let at = instant(at_ms);
+        if self.emitted.is_empty() && at > self.now {
+            self.run_until(at);
+        }
+        let Some(sent) = self.emitted.pop_front() else { self.fail(&format!("nothing was sent for {text:?}")) };
+        if sent.at != at {
+            self.fail(&format!("expected {text:?} at {at:?}, and sent at {:?}: {}", sent.at, self.describe(&sent)));
+        }
+        let spec = Spec::parse(text);
+        if let Some(difference) = self.difference(&spec, &sent) {
+            self.fail(&format!("expected {text:?}, {difference} differs: {}", self.describe(&sent)));
+        }
+    }
+
+    /// Full segments of new or old data, one behind another.
+    #[track_caller]
+    pub fn expect_train(&mut self, at_ms: impl Into<f64> + Copy, from: u64, to: u64) {
+        for start in (from..to).step_by(MSS as usize) {
+            self.expect(at_ms, &format!("{start}:{} .", (start + MSS).min(to)));
+        }
+    }
+
+    /// Nothing is sent up to and including that time.
+    #[track_caller]
+    pub fn expect_nothing_until(&mut self, at_ms: impl Into<f64>) {
+        self.run_until(instant(at_ms));
+        self.assert_all_expected();
+    }
+
+    #[track_caller]
+    pub fn expect_event(&mut self, event: ConnEvent) {
+        assert_eq!(self.connection.poll_event(), Some(event), "\n{}", self.log);
+    }
+
+    #[track_caller]
+    pub fn expect_no_event(&mut self) {
+        assert_eq!(self.connection.poll_event(), None, "\n{}", self.log);
+    }
+
+    #[track_caller]
+    pub fn expect_state(&self, state: State) {
+        assert_eq!(self.connection.state(), state, "\n{}", self.log);
+    }
+
+    #[track_caller]
+    pub fn expect_phase(&self, phase: Phase) {
+        assert_eq!(self.info().phase, phase, "\n{}", self.log);
+    }
+
+    /// The congestion window, in segments.
+    #[track_caller]
+    pub fn expect_cwnd(&self, segments: u64) {
+        assert_eq!(self.connection.cwnd(), Bytes::new(segments * MSS), "\n{}", self.log);
+    }
+
+    #[track_caller]
+    pub fn expect_ssthresh(&self, segments: u64) {
+        assert_eq!(self.info().snd_ssthresh, Some(Bytes::new(segments * MSS)), "\n{}", self.log);
+    }
+
+    pub fn info(&self) -> TcpInfo {
+        self.connection.info()
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.now.as_nanos() / 1_000_000
+    }
+
+    // The clock.
+
+    #[track_caller]
+    fn advance(&mut self, at_ms: impl Into<f64>) {
+        let at = instant(at_ms);
+        assert!(at >= self.now, "{at:?} is before {:?}", self.now);
+        self.run_until(at);
+    }
+
+    /// Lets timers run up to and including `at`.
+    fn run_until(&mut self, at: Time) {
+        while let Some(due) = self.connection.poll_timeout().filter(|due| *due <= at) {
+            assert!(due >= self.now, "a timer in the past");
+            self.now = due;
+            self.connection.handle_timeout(due);
+            self.collect();
+        }
+        self.now = at;
+    }
+
+    fn after_step(&mut self) {
+        if self.reads {
+            self.connection.read(self.now, u64::MAX);
+        }
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        while let Some((header, payload)) = self.connection.poll_segment(self.now) {
+            let ecn = self.connection.ecn_codepoint(&payload);
+            let sent = Emitted { at: self.now, header, payload, ecn };
+            let line = format!("<- {}", self.describe(&sent));
+            self.note(&line);
+            self.emitted.push_back(sent);
+            assert!(self.emitted.len() < 10_000, "a burst without end");
+        }
+        self.connection.send.board.check();
+    }
+
+    // Comparison.
+
+    fn difference(&self, spec: &Spec, sent: &Emitted) -> Option<&'static str> {
+        let seen = self.spec_of(sent);
+        let bare = spec.range.is_none();
+        let range_is_right = if bare { seen.len() == 0 } else { spec.range == seen.range };
+        let checks = [
+            (spec.flags == seen.flags, "flags"),
+            (range_is_right, "octets"),
+            (spec.ack.is_none() || spec.ack == seen.ack, "ack"),
+            (spec.sack == seen.sack, "SACK"),
+            (spec.win.is_none() || spec.win == seen.win, "window"),
+            (spec.mss.is_none() || spec.mss == seen.mss, "MSS"),
+            (spec.wscale.is_none() || spec.wscale == seen.wscale, "window scale"),
+            (!spec.sackok || seen.sackok, "SACK-permitted"),
+            (spec.ts.is_none() || spec.ts == seen.ts, "timestamps"),
+            (spec.ecn == seen.ecn, "ECN field"),
+        ];
+        checks.iter().find(|(equal, _)| !equal).map(|(_, name)| *name)
+    }
+
+    fn spec_of(&self, sent: &Emitted) -> Spec {
+        let header = &sent.header;
+        let start = relative(ISS, header.seq, self.connection.send.nxt);
+        let scale = if header.flags.has(Flags::SYN) { 0 } else { self.connection.rcv_wscale };
+        let ack = relative(IRS, header.ack, self.connection.recv.next());
+        let block = |block: &SackBlock| {
+            let next = self.connection.recv.next();
+            (relative(IRS, block.start, next), relative(IRS, block.end, next))
+        };
+        let options = &header.options;
+        Spec {
+            flags: Flags(header.flags.0 & !Flags::PSH.0),
+            range: Some((start, start + i64::from(sent.payload.len()))),
+            ack: header.flags.has(Flags::ACK).then_some(ack),
+            win: Some(u64::from(header.window) << scale),
+            sack: options.sack_on_wire().iter().map(block).collect(),
+            mss: options.mss,
+            wscale: options.window_scale,
+            sackok: options.sack_permitted,
+            ts: options.timestamps.map(|stamps| {
+                let value = stamps.value.wrapping_sub(TIMESTAMP_OFFSET) as i32;
+                let echo = stamps.echo.wrapping_sub(PEER_TIMESTAMP_OFFSET) as i32;
+                (i64::from(value), if stamps.echo == 0 { 0 } else { i64::from(echo) })
+            }),
+            ecn: sent.ecn,
+        }
+    }
+
+    fn describe(&self, sent: &Emitted) -> String {
+        let spec = self.spec_of(sent);
+        let (start, end) = spec.range.unwrap_or_default();
+        let mut text = format!("{:?} {start}:{end}", spec.flags);
+        if let Some(ack) = spec.ack {
+            write!(text, " ack {ack}").expect("a string");
+        }
+        write!(text, " win {}", spec.win.unwrap_or_default()).expect("a string");
+        if !spec.sack.is_empty() {
+            write!(text, " sack {:?}", spec.sack).expect("a string");
+        }
+        if let Some((value, echo)) = spec.ts {
+            write!(text, " ts {value}:{echo}").expect("a string");
+        }
+        if spec.ecn != Ecn::NotCapable {
+            write!(text, " {:?}", spec.ecn).expect("a string");
+        }
+        text
+    }
+
+    fn note(&mut self, line: &str) {
+        writeln!(self.log, "{:10.3} ms {line}", self.now.as_nanos() as f64 / 1e6).expect("a string");
+    }
+
+    #[track_caller]
+    fn assert_all_expected(&self) {
+        if let Some(sent) = self.emitted.front() {
+            self.fail(&format!("not expected, at {:?}: {}", sent.at, self.describe(sent)));
+        }
+    }
+
+    #[track_caller]
+    fn fail(&self, why: &str) -> ! {
+        panic!("{why}\n{}", self.log)
+    }
+}
+
+impl Drop for Script {
+    /// Whatever was sent last must have been expected too.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.assert_all_expected();
+        }
+    }
+}
+
+fn config(profile: Profile) -> ConnConfig {
+    let local = Endpoint { addr: HostAddr(0x0a00_0001), port: 40_000 };
+    let remote = Endpoint { addr: HostAddr(0x0a00_0002), port: 5000 };
+    let mtu = MSS + u64::from(IPV4_HEADER + TCP_HEADER) + if profile.timestamps { 12 } else { 0 };
+    let config = ConnConfig::new(local, remote, ISS, Bytes::new(mtu), profile, "reno").expect("reno is built in");
+    ConnConfig { timestamp_offset: TIMESTAMP_OFFSET, ..config }
+}
+
+fn instant(at_ms: impl Into<f64>) -> Time {
+    Time::from_nanos((at_ms.into() * 1e6).round() as u64)
+}
+
+fn wrapped(base: u32, number: i64) -> Seq {
+    Seq::new(base.wrapping_add(number as u32))
+}
+
+/// A sequence number as an offset near the stream offset `near`.
+fn relative(base: u32, seq: Seq, near: u64) -> i64 {
+    let near = near as i64 + 1;
+    near + i64::from(seq.get().wrapping_sub(base).wrapping_sub(near as u32) as i32)
+}

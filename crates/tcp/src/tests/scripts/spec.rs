@@ -1,0 +1,89 @@
+//! A segment in words, in the manner of packetdrill: `"S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 7 ts 0:0"`.
+//!
+//! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are in octets (scaled
+//! as the connection scales); timestamps are milliseconds of each side's clock. The words, all optional and in any order:
+//!
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR (PSH is not looked at); `ack N` says ACK by itself
+//! - `1:1001`: the octets of the segment
+//! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
+//! - `ce`, `ect0`: the IP header's ECN field
+//!
+//! What a connection sends must have exactly the flags, octets, SACK blocks and ECN field named; the rest is compared where it is named.
+
+use lopsided_core::Ecn;
+use lopsided_core::packet::Flags;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spec {
+    pub flags: Flags,
+    pub range: Option<(i64, i64)>,
+    pub ack: Option<i64>,
+    pub win: Option<u64>,
+    pub sack: Vec<(i64, i64)>,
+    pub mss: Option<u16>,
+    pub wscale: Option<u8>,
+    pub sackok: bool,
+    pub ts: Option<(i64, i64)>,
+    pub ecn: Ecn,
+}
+
+impl Spec {
+    /// # Panics
+    /// If a word is not of the language.
+    #[track_caller]
+    pub fn parse(text: &str) -> Spec {
+        let mut spec = Spec::default();
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let mut number = || number(words.next().unwrap_or_default(), text);
+            match word {
+                "ack" => {
+                    spec.ack = Some(number());
+                    spec.flags = spec.flags.with(Flags::ACK);
+                }
+                "win" => spec.win = Some(number() as u64),
+                "mss" => spec.mss = Some(number() as u16),
+                "wscale" => spec.wscale = Some(number() as u8),
+                "sackok" => spec.sackok = true,
+                "ts" => spec.ts = Some(range(words.next().unwrap_or_default(), text)),
+                "sack" => {
+                    spec.sack = words.next().unwrap_or_default().split(',').map(|block| range(block, text)).collect();
+                }
+                "ce" => spec.ecn = Ecn::Experienced,
+                "ect0" => spec.ecn = Ecn::Capable0,
+                _ if word.contains(':') => spec.range = Some(range(word, text)),
+                _ => spec.flags = word.chars().fold(spec.flags, |flags, letter| flags.with(flag(letter, text))),
+            }
+        }
+        spec
+    }
+
+    /// The number of data octets.
+    pub fn len(&self) -> u32 {
+        self.range.map_or(0, |(start, end)| (end - start) as u32)
+    }
+}
+
+#[track_caller]
+fn number(word: &str, text: &str) -> i64 {
+    word.parse().unwrap_or_else(|_| panic!("{word:?} in {text:?} is not a number"))
+}
+
+#[track_caller]
+fn range(word: &str, text: &str) -> (i64, i64) {
+    let (start, end) = word.split_once(':').unwrap_or_else(|| panic!("{word:?} in {text:?} is not start:end"));
+    (number(start, text), number(end, text))
+}
+
+#[track_caller]
+fn flag(letter: char, text: &str) -> Flags {
+    match letter {
+        'S' => Flags::SYN,
+        'F' => Flags::FIN,
+        'R' => Flags::RST,
+        '.' => Flags::ACK,
+        'E' => Flags::ECE,
+        'W' => Flags::CWR,
+        _ => panic!("{letter:?} in {text:?} is no flag"),
+    }
+}
