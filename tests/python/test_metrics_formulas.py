@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from lopsided import metrics
 
 
@@ -46,6 +47,17 @@ def test_ratios() -> None:
     assert metrics.cwnd_efficiency_ratio(60_000, 15_000) == pytest.approx(4.0)
     with pytest.raises(ValueError):
         metrics.throughput_ratio(1.0, 0.0)
+
+
+def test_rank_correlation_sees_order_not_shape() -> None:
+    x = np.arange(1.0, 9.0)
+    assert metrics.rank_correlation(x, np.exp(x)) == pytest.approx(1)
+    assert metrics.rank_correlation(x, -(x**3)) == pytest.approx(-1)
+    assert metrics.rank_correlation(x, np.full(8, 2.0)) == 0
+    # Ties share a rank: (1, 2.5, 2.5, 4) against (1, 2, 3, 4) gives 4.5 / sqrt(4.5 * 5).
+    assert metrics.rank_correlation([1, 2, 3, 4], [5, 7, 7, 9]) == pytest.approx(np.sqrt(0.9))
+    with pytest.raises(ValueError, match="missing"):
+        metrics.rank_correlation([1, 2], [1, float("nan")])
 
 
 def test_buffer_rules() -> None:

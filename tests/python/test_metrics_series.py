@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from lopsided import metrics
 
 # --- means over windows
@@ -224,7 +225,7 @@ def test_step_growth_in_the_same_moments_is_seen_without_any_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Five falls of the slow one (the fall at 0 s is not seen), each beside one of the fast one's; +-0.5 s around every 5 s.
+    # Five falls of the slow one (that at 0 s is not seen), each beside one of the fast one's: 0.5 s either side of 5 s.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)

@@ -35,20 +35,21 @@ def _version() -> str:
 
 def build(arguments: Sequence[str]) -> cyclopts.App:
     """The application. A command is imported when asked for; where none is, all are, so that help can list them."""
+    listing = not any(name in arguments for name, _ in COMMANDS)
     app = cyclopts.App(
         name="lopsided",
         help="A laboratory for TCP over lopsided links.",
-        help_epilogue=_EPILOGUE,
+        help_epilogue=_EPILOGUE if listing else None,
         help_format="markdown",
         version=_version,
         version_flags=["--version"],
         error_console=errors(),
         suppress_keyboard_interrupt=False,
     )
-    named = any(name in arguments for name, _ in COMMANDS)
     for place, (name, home) in enumerate(COMMANDS):
-        command = home if named else pkgutil.resolve_name(home)
-        app.command(command, name=name, sort_key=place, help_epilogue="")
+        app.command(pkgutil.resolve_name(home) if listing else home, name=name)
+        if listing:
+            app[name].sort_key = place
     return app
 
 

@@ -12,7 +12,10 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("sweep", "lopsided.cli.sweep:sweep"),
     ("size", "lopsided.cli.size:size"),
     ("reproduce", "lopsided.cli.reproduce:reproduce"),
+    ("compare", "lopsided.cli.compare:compare"),
     ("plot", "lopsided.cli.plot:plot"),
     ("check", "lopsided.cli.check:check"),
     ("schema", "lopsided.cli.schema:schema"),
+    ("kernel", "lopsided.cli.kernel:kernel"),
+    ("doctor", "lopsided.cli.doctor:doctor"),
 )

@@ -25,6 +25,10 @@ Settings = Annotated[
 Seed = Annotated[
     int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
 ]
+Kernel = Annotated[
+    str | None,
+    Parameter(show_default=False, help="Which kernel `--world kernel` takes: timetravel, uml, host; default: the best."),
+]
 World = Annotated[str, Parameter(help="Where to run it: `sim` (virtual time) or `kernel` (Linux itself).")]
 Quiet = Annotated[
     bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
@@ -48,3 +52,9 @@ def split(setting: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
     return key.strip(), value.strip()
+
+
+def choose_kernel(kind: str | None) -> None:
+    """Has the kernel world take this kernel, for as long as this process lives."""
+    if kind is not None:
+        os.environ["LOPSIDED_KERNEL"] = kind

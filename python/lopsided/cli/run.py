@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Quiet, Seed, Settings, Workers, World, load
+from lopsided.cli.options import Json, Kernel, Quiet, Seed, Settings, Workers, World, choose_kernel, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import UsageError
 
@@ -46,6 +46,7 @@ def run(
     pcap: Pcap = None,
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
+    kernel: Kernel = None,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -71,6 +72,7 @@ def run(
 
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
+    choose_kernel(kernel)
     scenario = load(file, settings)
     # The folder is made before the work, so that an impossible one costs nothing.
     folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)

@@ -42,7 +42,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
             _limit_line(panel, limit / scale)
         panel.set_ylabel(f"{_heading(direction)}({unit})")
         _name_curves(panel, scaled, (limit / scale, f"link {units.rate(limit)}") if limit else None)
-    what = f"bytes delivered to the application in windows of {units.seconds(window)}, no smoothing"
+    what = f"bytes delivered to the application, in order, in windows of {units.seconds(window)}, no smoothing"
     style.small_print(sheet.figure, what, *_provenance(run))
     return sheet.figure
 

@@ -1,0 +1,65 @@
+"""What tshark says of the captures of a run: nothing malformed, and no analysis flag that the run does not explain."""
+
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lopsided as lop
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
+"""At the sender's host all of these are one thing: a segment sent again. tshark tells them apart by their timing."""
+SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack"}
+FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
+
+
+@pytest.fixture(scope="module")
+def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
+    folder = tmp_path_factory.mktemp("pcap")
+    return adsl.run(pcap=folder), folder
+
+
+def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
+    """The given fields of the packets that a display filter shows."""
+    command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
+    for field in fields:
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def test_nothing_is_malformed(captured):
+    _, folder = captured
+    files = sorted(folder.iterdir())
+    assert files
+    for file in files:
+        assert tshark(file, "_ws.malformed || _ws.expert.severity == error", "frame.number") == []
+        assert tshark(file, "frame.time_delta < 0", "frame.number") == []
+
+
+@pytest.mark.parametrize(("host", "flow"), [("server", "download"), ("client", "upload")])
+def test_every_flag_at_a_host_is_explained(captured, host, flow):
+    run, folder = captured
+    fields = ["frame.packet_flags_direction", *(f"tcp.analysis.{flag}" for flag in FLAGS)]
+    flagged = tshark(folder / f"host-{host}.pcapng", "tcp.analysis.flags", *fields)
+    seen = Counter()
+    for outbound, *marks in flagged:
+        flags = {flag for flag, mark in zip(FLAGS, marks, strict=True) if mark}
+        assert flags, "a flag of another kind"
+        seen["again"] += outbound == "2" and bool(flags & SENT_AGAIN)
+        assert outbound == "1" or "lost_segment" not in flags, "a host's own capture misses nothing that it sent"
+    again = run.flows.to_polars().row(by_predicate=pl.col("name") == flow, named=True)["retransmits"]
+    assert seen["again"] == again > 0
+
+
+def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
+    run, folder = captured
+    acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")
+    delivered = run.flows.to_polars().row(by_predicate=pl.col("name") == "download", named=True)["delivered_bytes"]
+    # The relative ACK number counts the SYN, and at the end a FIN, beside the octets; the last ACKs are still on their way.
+    assert delivered - 100_000 < max(int(ack) for (ack,) in acks) <= delivered + 2
