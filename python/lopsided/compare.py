@@ -1,8 +1,8 @@
 """One scenario in several worlds, side by side: how far apart they are, and how sure that is.
 
-Runs are paired: repetition k starts its flows at the same instants in every world, so a difference between worlds is not one of luck in the
-phase. The last world is the reference; a quantity's error is that of its median over the repetitions, its spread the range of the paired
-errors.
+Runs are paired: repetition k starts its flows at the same instants in every world, so a difference between worlds is
+not one of luck in the phase. The last world is the reference; a quantity's error is that of its median over the
+repetitions, its spread the range of the paired errors.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,7 @@ Seed = Annotated[
 ]
 Kernel = Annotated[
     str | None,
-    Parameter(show_default=False, help="Which kernel `--world kernel` takes: timetravel, uml, host; default: the best."),
+    Parameter(show_default=False, help="Which kernel `--world kernel` takes: timetravel, uml, host; default: the best"),
 ]
 World = Annotated[str, Parameter(help="Where to run it: `sim` (virtual time) or `kernel` (Linux itself).")]
 Quiet = Annotated[

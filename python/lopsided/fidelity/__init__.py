@@ -1,7 +1,8 @@
 """The fixed set of scenarios that the simulator is held to Linux on, and the page that says how close it comes.
 
-Linux is measured once: its values are data beside the page, with the kernel they come from, so that the page can be redrawn (and the
-simulator held to them again) on a machine without any of this. `python -m lopsided.fidelity` does all of it.
+Linux is measured once: its values are data beside the page, with the kernel they come from, so that the page can be
+redrawn (and the simulator held to them again) on a machine without any of this. `python -m lopsided.fidelity` does
+all of it.
 """
 
 from __future__ import annotations

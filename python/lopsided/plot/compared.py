@@ -48,5 +48,7 @@ def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
             panel.set_ylim(bottom=0)
             panel.set_ylabel(f"{name}\n{label}")
             style.end_labels(panel, labels)
-    style.small_print(sheet.figure, f"goodput in windows of {units.seconds(window)}; RTT: mean of each sampling interval")
+    style.small_print(
+        sheet.figure, f"goodput in windows of {units.seconds(window)}; RTT: mean of each sampling interval"
+    )
     return sheet.figure

@@ -1,8 +1,9 @@
 """The kernel world: the same scenario on Linux itself, with its TCP and its queue disciplines.
 
-Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable and undisturbed by the machine's
-load; `uml` is the distribution's user-mode Linux in real time, with every congestion control as a module; `host` is the running
-kernel. The network is made of namespaces that have no names and end with the process that made them.
+Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable and
+undisturbed by the machine's load; `uml` is the distribution's user-mode Linux in real time, with every congestion
+control as a module; `host` is the running kernel. The network is made of namespaces that have no names and end with
+the process that made them.
 
 Left out: settings that Linux has no counterpart of (`translate` refuses them by name), and per-packet queue events.
 """
@@ -39,8 +40,8 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""TCP_INFO and queues are looked at this often, or as often as the scenario wants, for summaries (peaks, means) that the recording
-interval would miss."""
+"""TCP_INFO and queues are looked at this often, or as often as the scenario wants, for summaries (peaks, means) that
+the recording interval would miss."""
 
 PREPARATION_S = 120.0
 """A generous bound on booting, building and checking."""
@@ -73,7 +74,8 @@ def stream(
 ) -> Iterator[tuple[int, Run]]:
     """Runs many jobs and gives each one's number and run as it is done.
 
-    In virtual time as many guests side by side as there are cores; in real time one after the other, for they would disturb each other.
+    In virtual time as many guests side by side as there are cores; in real time one after the other, for they would
+    disturb each other.
     """
     from lopsided.worlds import RunOptions
 
@@ -132,8 +134,8 @@ def _require_sound(folder: Path) -> None:
     late = result["load"]["timer_late_mean_ms"]
     if lost or late > LATE_MS:
         raise Overloaded(
-            f"this machine could not carry the run: timers came {late:.1f} ms late on average and the captures lost {lost} "
-            "packets; use --kernel timetravel, or slower links"
+            f"this machine could not carry the run: timers came {late:.1f} ms late on average and the captures "
+            f"lost {lost} packets; use --kernel timetravel, or slower links"
         )
 
 

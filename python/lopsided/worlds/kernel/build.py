@@ -1,10 +1,12 @@
 """Builds the time-travel kernel: user-mode Linux from the distribution's own source package, in virtual time.
 
-What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a tick of 250 Hz, as distribution
-kernels have it (the `um` architecture would take 100, and TCP's timers count in ticks). The kernel is kept in the user's cache
-directory under a name made of its version and configuration, so a changed configuration is another kernel.
+What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a tick of 250 Hz,
+as distribution kernels have it (the `um` architecture would take 100, and TCP's timers count in ticks). The kernel is
+kept in the user's cache directory under a name made of its version and configuration, so a changed configuration is
+another kernel.
 
-Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be given).
+Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be
+given).
 """
 
 from __future__ import annotations
@@ -144,7 +146,7 @@ def _keep(tree: Path, source: Path, cache: Path) -> TimeTravelKernel:
     folder = cache / f"{version}-{digest[:12]}"
     folder.mkdir(exist_ok=True)
     subprocess.run(["strip", "-o", str(folder / "linux.new"), str(built)], check=True)
-    os.replace(folder / "linux.new", folder / "linux")
+    (folder / "linux.new").replace(folder / "linux")
     shutil.copy(tree / ".config", folder / "config")
     manifest = {"version": version, "source": _provenance(source), "config_sha256": digest, "hz": HZ}
     (folder / "kernel.json").write_text(json.dumps(manifest, indent=2) + "\n")

@@ -1,7 +1,8 @@
 """Starts a program and ends it, with all its processes, when whoever asked for it is gone: also after kill -9.
 
-Run as a file of its own: `python keeper.py FOLDER PROGRAM ARGUMENTS...`. Its standard input is a pipe that nobody writes to; when the other end
-closes, the program is killed and the folder, which only that other end would have read, is removed.
+Run as a file of its own: `python keeper.py FOLDER PROGRAM ARGUMENTS...`. Its standard input is a pipe that nobody
+writes to; when the other end closes, the program is killed and the folder, which only that other end would have read,
+is removed.
 """
 
 from __future__ import annotations

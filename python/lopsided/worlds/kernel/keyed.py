@@ -1,6 +1,8 @@
-"""The simulator's keyed random numbers, so that both worlds start a flow at the same instant: compared "paired by phase".
+"""The simulator's keyed random numbers, so that both worlds start a flow at the same instant: compared "paired by
+phase".
 
-The same streams as `lopsided_core::Rng` (FNV-1a and SplitMix64 seed a 128-bit multiplicative congruential generator, PCG's XSL-RR output).
+The same streams as `lopsided_core::Rng` (FNV-1a and SplitMix64 seed a 128-bit multiplicative congruential generator,
+PCG's XSL-RR output).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the agent runs: on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
-User-mode Linux is an ordinary process: it needs no privileges. Its root is this machine's file system, read only, and the job's folder is
-the one place it can write to.
+User-mode Linux is an ordinary process: it needs no privileges. Its root is this machine's file system, read only, and
+the job's folder is the one place it can write to.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class Machine:
                 assert keeper.stdin is not None
                 keeper.stdin.close()
                 keeper.wait()
+        if (folder / "lacking.txt").exists():
+            other = "--kernel timetravel" if self.kind != "timetravel" else "another kernel"
+            raise KernelUnavailable(f"the {self.kind} kernel: {(folder / 'lacking.txt').read_text()}; use {other}")
         if not (folder / "result.json").exists():
             raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 

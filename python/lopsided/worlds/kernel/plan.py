@@ -2,11 +2,13 @@
 
 Every link becomes two nodes of its own between its ends, so that shaper and delay sit where they disturb nothing:
 
-    x --- x.near ===> far.y --- y        tbf and queue at near's way out, delay at far's way out to y; the other direction mirrored
+    x --- x.near ===> far.y --- y        tbf and queue at near's way out, delay at far's way out to y; the other
+    direction mirrored
 
-The shaper is never on a sending host, where TCP small queues would see it, and the delay always comes after the bottleneck. A shaper is a
-`tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of the same rate behind it: the two together
-are exactly a line that a packet occupies for size/rate, with one packet in service beyond those waiting.
+The shaper is never on a sending host, where TCP small queues would see it, and the delay always comes after the
+bottleneck. A shaper is a `tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of
+the same rate behind it: the two together are exactly a line that a packet occupies for size/rate, with one packet in
+service beyond those waiting.
 """
 
 from __future__ import annotations

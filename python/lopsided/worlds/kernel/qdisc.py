@@ -1,7 +1,7 @@
 """Linux' queue disciplines in the kernel's own encoding (linux/pkt_sched.h): the payloads of TCA_OPTIONS and TCA_STAB.
 
-pyroute2 carries the messages; it has no encoder for several disciplines and rounds delays and bursts to microseconds, so the options are
-encoded here, where nothing is rounded but what the kernel rounds.
+pyroute2 carries the messages; it has no encoder for several disciplines and rounds delays and bursts to microseconds,
+so the options are encoded here, where nothing is rounded but what the kernel rounds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """From what the agent left behind to the tables that every world writes: same columns, same units.
 
-What Linux does not tell is null: the waiting times in a queue are by Little's law, from the backlog sampled and the packets sent.
+What Linux does not tell is null: the waiting times in a queue are by Little's law, from the backlog sampled and the
+packets sent.
 """
 
 from __future__ import annotations
@@ -294,8 +295,10 @@ class _Reader:
 _TIMES = (("rtt", "srtt_ms"), ("rttvar", "rttvar_ms"), ("rto", "rto_ms"))
 _CONTINUED = (("bytes_sent", "sent_bytes"), ("bytes_acked", "acked_bytes"))
 _FLOW_FLOATS = dict.fromkeys(
-    ("rtt_mean_ms", "rtt_std_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "srtt_ms", "cwnd_mean_bytes")
-    + ("completion_s", "completion_max_s"),
+    (
+        *("rtt_mean_ms", "rtt_std_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "srtt_ms"),
+        *("cwnd_mean_bytes", "completion_s", "completion_max_s"),
+    ),
     pl.Float64,
 )
 _LINK_FLOATS = dict.fromkeys(

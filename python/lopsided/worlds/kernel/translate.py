@@ -1,6 +1,7 @@
 """A resolved scenario in Linux' terms: what each setting is called there, and what has no counterpart.
 
-Nothing is approximated silently: what Linux cannot do is refused by name, and what it does differently by nature is noted in the run's facts.
+Nothing is approximated silently: what Linux cannot do is refused by name, and what it does differently by nature is
+noted in the run's facts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`python -m guest FOLDER`: runs the job in FOLDER. Inside user-mode Linux this process is the first, and its end is the machine's."""
+"""`python -m guest FOLDER`: runs the job in FOLDER. Inside user-mode Linux this process is the first, and its end is
+the machine's."""
 
 from __future__ import annotations
 
@@ -15,13 +16,6 @@ MS_NOSUID = 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(folder: Path) -> None:
-    from .agent import Agent
-    from .job import Job
-
-    Agent(Job.load(folder / "job.json"), folder).run()
-
-
 def _mount(kind: str, target: str, data: str = "") -> None:
     if _libc.mount(kind.encode(), target.encode(), kind.encode(), MS_NOSUID, data.encode()) != 0:
         raise OSError(ctypes.get_errno(), f"mount {kind} on {target}")
@@ -29,7 +23,14 @@ def _mount(kind: str, target: str, data: str = "") -> None:
 
 def _run(folder: Path) -> None:
     try:
-        main(folder)
+        from .agent import Agent
+        from .job import Job
+        from .topology import CannotBuild
+
+        try:
+            Agent(Job.load(folder / "job.json"), folder).run()
+        except CannotBuild as error:
+            (folder / "lacking.txt").write_text(str(error))
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
 

@@ -1,13 +1,12 @@
 """The agent's course: build, check, measure, write down.
 
-Everything is left in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count), `queues.csv`, and one
-pcap per tap. `result.json` is written last, so its presence says that the run came to its end.
+Everything is left in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count),
+`queues.csv`, and one pcap per tap. `result.json` is written last, so its presence says that the run came to its end.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import platform
 import resource
 import time
@@ -45,7 +44,7 @@ class Agent:
         if self._checks_hold():
             self._measure()
         (self.folder / "result.json.new").write_text(json.dumps(self.result, indent=1))
-        os.replace(self.folder / "result.json.new", self.folder / "result.json")
+        (self.folder / "result.json.new").replace(self.folder / "result.json")
 
     def _checks_hold(self) -> bool:
         for check in self.job.checks:

@@ -1,8 +1,8 @@
 """Captures packets at the hosts, in a process of its own so that a busy sender cannot delay it nor be delayed.
 
-One packet socket per tap with a ring that the kernel fills (packet_mmap, TPACKET_V2): it stamps each packet as it passes and copies its
-first octets, and the process empties the ring now and then into a pcap file with nanosecond stamps. What found no room is counted: a
-capture with holes is reported, and nothing is measured from it.
+One packet socket per tap with a ring that the kernel fills (packet_mmap, TPACKET_V2): it stamps each packet as it
+passes and copies its first octets, and the process empties the ring now and then into a pcap file with nanosecond
+stamps. What found no room is counted: a capture with holes is reported, and nothing is measured from it.
 """
 
 from __future__ import annotations

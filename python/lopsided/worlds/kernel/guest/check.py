@@ -1,8 +1,8 @@
 """Holds the path against what the scenario says, before anything is measured on it.
 
-Datagrams from every sender to its receiver: a lone small one shows the base delay; a train at four times the bottleneck's rate fills its
-queue, the spacing of what arrives shows the rate, and the longest delay shows the queue's size, to half a packet. A path that
-fails gives no numbers at all.
+Datagrams from every sender to its receiver: a lone small one shows the base delay; a train at four times the
+bottleneck's rate fills its queue, the spacing of what arrives shows the rate, and the longest delay shows the queue's
+size, to half a packet. A path that fails gives no numbers at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The measuring programs: senders and receivers of bulk, sized, on-off and datagram flows.
 
-A sender connects, fills its socket whenever the kernel takes more, and closes; the receiver reads as fast as it can and counts. The payload
-is zeros: nothing on the path looks at it.
+A sender connects, fills its socket whenever the kernel takes more, and closes; the receiver reads as fast as it can
+and counts. The payload is zeros: nothing on the path looks at it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from . import tcp_info
 from .job import Flow
 from .loop import Loop
-from .topology import Network
+from .topology import CannotBuild, Network
 
 CHUNK = bytes(1 << 17)
 READ = 1 << 20
@@ -95,7 +95,10 @@ class TcpFlow:
         with self._network.nodes[host].entered():
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+        try:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+        except OSError as error:
+            raise CannotBuild(f"this kernel has no congestion control {self.flow.cc}") from error
         if self.flow.max_segment:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.flow.max_segment)
         return made

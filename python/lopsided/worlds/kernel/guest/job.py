@@ -1,6 +1,7 @@
 """What the agent is told to do: plain data, written as JSON by the plan and read in the guest.
 
-Times are nanoseconds, sizes octets, rates bits per second. Queue disciplines come with their options already in the kernel's encoding.
+Times are nanoseconds, sizes octets, rates bits per second. Queue disciplines come with their options already in the
+kernel's encoding.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Veth:
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in hexadecimal."""
+    """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
+    hexadecimal."""
 
     node: str
     interface: str

@@ -1,7 +1,7 @@
 """An event loop in nanoseconds: timers at absolute times of CLOCK_MONOTONIC, and sockets.
 
-It sleeps in the kernel and never spins: in time-travel mode the clock only moves while every process sleeps. Python's own waits round to
-milliseconds, so a timerfd wakes it.
+It sleeps in the kernel and never spins: in time-travel mode the clock only moves while every process sleeps. Python's
+own waits round to milliseconds, so a timerfd wakes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads kernel modules in a guest that has no module tools of its own.
 
-User-mode Linux keeps its modules at a place of its own; the kernel's request for one goes unheard there, so what the job needs is loaded
-beforehand, with what it depends on.
+User-mode Linux keeps its modules at a place of its own; the kernel's request for one goes unheard there, so what the
+job needs is loaded beforehand, with what it depends on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name; one that is built in, loaded already or unknown is passed over: its first use will tell."""
+    """Loads modules by name; one that is built in, loaded already or unknown is passed over: its first use will
+    tell."""
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return

@@ -1,7 +1,8 @@
 """Network namespaces that have no name: only this process' file descriptors hold them.
 
-When the process ends, for whatever reason, kill -9 included, the kernel closes the descriptors and takes the namespaces, the veth pairs
-and the queues with them. So nothing can be left behind, and two runs have nothing they could meet in.
+When the process ends, for whatever reason, kill -9 included, the kernel closes the descriptors and takes the
+namespaces, the veth pairs and the queues with them. So nothing can be left behind, and two runs have nothing they
+could meet in.
 """
 
 from __future__ import annotations

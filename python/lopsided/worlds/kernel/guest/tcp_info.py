@@ -1,7 +1,7 @@
 """The kernel's TCP_INFO, as long or as short as the running kernel makes it (linux/tcp.h, `struct tcp_info`).
 
-The structure has only ever grown at its end. Fields that the kernel did not give are absent, those it gives beyond the ones known here are
-ignored.
+The structure has only ever grown at its end. Fields that the kernel did not give are absent, those it gives beyond
+the ones known here are ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
 def read(sock: socket.socket) -> dict[str, int]:
-    """TCP_INFO of a socket: times in microseconds (`last_*` in milliseconds), windows in segments unless named bytes."""
+    """TCP_INFO of a socket: times in microseconds (`last_*` in milliseconds), windows in segments unless named
+    bytes."""
     return decode(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST))
 
 

@@ -1,12 +1,13 @@
 """Builds the job's nodes, wires, routes and queues over netlink.
 
-Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface (a software veth then
-has nothing to merge either: GRO only acts where NAPI does). Addresses of the link layer are given, not asked for, so no ARP packet takes a
-place in a queue.
+Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface (a
+software veth then has nothing to merge either: GRO only acts where NAPI does). Addresses of the link layer are given,
+not asked for, so no ARP packet takes a place in a queue.
 """
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 from pyroute2 import IPRoute
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
+from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, TC_H_ROOT
 
 from .job import Interface, Job, Node, Qdisc, Route, Veth
@@ -34,7 +36,8 @@ EVERY_NODE = {
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with options as octets: pyroute2 has no encoder for some disciplines and rounds times to microseconds in others."""
+    """`struct tcmsg` with options as octets: pyroute2 has no encoder for some disciplines and rounds times to
+    microseconds in others."""
 
     prefix = "TCA_"
     fields = (
@@ -70,6 +73,16 @@ class QueueCount:
     backlog_packets: int
 
 
+class CannotBuild(Exception):
+    """This kernel cannot carry the job; the message says what it lacks."""
+
+
+def _reason(error: NetlinkError) -> str:
+    if error.code in (errno.ENOENT, errno.EOPNOTSUPP):
+        return "this kernel has no such queue discipline"
+    return f"the kernel refuses it ({errno.errorcode.get(error.code, error.code)})"
+
+
 class Network:
     """The nodes of a job, built; they last as long as this object's descriptors."""
 
@@ -85,7 +98,10 @@ class Network:
         for route in job.routes:
             self._route(route)
         for qdisc in job.qdiscs:
-            self._queue(qdisc)
+            try:
+                self._queue(qdisc)
+            except NetlinkError as error:
+                raise CannotBuild(f"{qdisc.kind} at {qdisc.node}: {_reason(error)}") from error
 
     def _prepare(self, node: Node) -> None:
         namespace = self.nodes[node.name]
@@ -139,10 +155,20 @@ class Network:
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
         self._netlink[qdisc.node].nlm_request(message, msg_type=RTM_NEWQDISC, msg_flags=flags)
 
+    def has_discipline(self, qdisc: Qdisc) -> bool:
+        """Whether the kernel knows a discipline: tries it, and takes it away again."""
+        try:
+            self._queue(qdisc)
+        except NetlinkError as error:
+            return error.code not in (errno.ENOENT, errno.EOPNOTSUPP)
+        self._netlink[qdisc.node].tc("del", index=self._index[qdisc.node, qdisc.interface], root=True)
+        return True
+
     def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
         """The statistics of one discipline.
 
-        Asked for thousands of times in a run, and so over a bare socket: a request through the library costs a hundred times as much.
+        Asked for thousands of times in a run, and so over a bare socket: a request through the library costs a
+        hundred times as much.
         """
         if node not in self._statistics:
             with self.nodes[node].entered():

@@ -1,0 +1,31 @@
+"""`lopsided doctor`."""
+
+from __future__ import annotations
+
+from lopsided.cli.options import Json
+from lopsided.cli.terminal import out, say, say_json
+
+
+def doctor(*, as_json: Json = False) -> int:
+    """Say what this machine can do, what is missing, and the command that brings it."""
+    from lopsided.worlds.kernel import capabilities, machine
+    from lopsided.worlds.kernel.errors import KernelUnavailable
+
+    findings = [*capabilities.findings(), *capabilities.tools()]
+    try:
+        kind = machine.choose("auto").kind
+    except KernelUnavailable:
+        kind = None
+    if as_json:
+        say_json({"kernel": kind, "findings": [vars(finding) for finding in findings]})
+        return 0
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, show_header=False, pad_edge=False)
+    for finding in findings:
+        mark = "[green]yes[/]" if finding.good else "[yellow]no[/]"
+        seen = finding.seen + (f"\n[dim]{finding.remedy}[/]" if finding.remedy else "")
+        grid.add_row(mark, finding.name, seen)
+    out().print(grid)
+    say(f"\n`--world kernel` runs in: {kind or 'nothing yet'}")
+    return 0

@@ -1,0 +1,78 @@
+"""`lopsided kernel`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Quiet
+from lopsided.cli.terminal import errors, say
+
+if TYPE_CHECKING:
+    from lopsided.worlds.kernel.build import TimeTravelKernel
+
+
+def kernel(
+    action: Literal["build", "path"],
+    /,
+    *,
+    source: Annotated[Path | None, Parameter(show_default=False)] = None,
+    jobs: Annotated[int | None, Parameter(show_default=False)] = None,
+    again: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Build the kernel that runs real Linux TCP in virtual time.
+
+    It is made once, in some minutes, from the distribution's kernel source package, and kept in the cache directory.
+
+    Parameters
+    ----------
+    action
+        `build` it, if it is not built yet, or print its `path`.
+    source
+        The kernel source as a .tar.xz file; default: the newest in /usr/src.
+    jobs
+        Compile so many files at once; default: one for each core.
+    again
+        Build even if there is one already.
+    """
+    from lopsided.worlds.kernel import build as building
+
+    found = None if again and action == "build" else building.find_built()
+    if found is None and action == "path":
+        say("not built: run `lopsided kernel build`")
+        return 1
+    if found is None:
+        found = _build(source, jobs, quiet)
+    say(str(found.path) if action == "path" else f"Linux {found.version} ({found.source}): {found.path}")
+    return 0
+
+
+def _build(source: Path | None, jobs: int | None, quiet: bool) -> TimeTravelKernel:
+    from lopsided.worlds.kernel import build as building
+
+    console = errors()
+    if quiet or not console.is_terminal:
+        last = ""
+
+        def note(stage: str, _share: float) -> None:
+            nonlocal last
+            if stage != last and not quiet:
+                console.print(stage)
+            last = stage
+
+        return building.build(note, source, jobs)
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        tasks = {}
+
+        def show(stage: str, share: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=1.0)
+            bar.update(tasks[stage], completed=share)
+
+        return building.build(show, source, jobs)
