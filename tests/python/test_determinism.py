@@ -1,4 +1,4 @@
-"""Every scenario of the repository gives the same digest and tables again: in another process, order, and on any threads."""
+"""Every scenario of the repository gives the same digest and tables again: another process, another order, any threads."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import lopsided as lop
 from lopsided import sweeps
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("python/lopsided/papers/*/scenarios/*.toml")])
+FILES = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("python/lopsided/**/*.toml")])
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
