@@ -1,4 +1,4 @@
-"""Every scenario of the repository gives the same digest and tables again: another process, another order, any threads."""
+"""Every scenario of the repository gives the same digest and tables again, in any process, order or thread."""
 
 import hashlib
 import json
