@@ -38,13 +38,16 @@ from .performance import (
     min_normalised_goodput,
     normalised_net_goodput,
     throughput_ratio,
+    two_way_performance_bound,
 )
 from .periodicity import Dips, Periodicity, autocorrelation, dips, periodicity
-from .phase import Phase, window_lag, window_phase
+from .phase import Coincidence, Phase, fall_coincidence, window_lag, window_phase
+from .trend import rank_correlation
 
 __all__ = [
     "FULL_PACKET_BYTES",
     "AckCompression",
+    "Coincidence",
     "Crossing",
     "Dips",
     "DownloadAverages",
@@ -65,6 +68,7 @@ __all__ = [
     "download_averages",
     "drain_time_s",
     "estimated_buffer_packets",
+    "fall_coincidence",
     "jain_index",
     "largest",
     "many_flow_buffer_packets",
@@ -74,11 +78,13 @@ __all__ = [
     "one_bdp_buffer_packets",
     "performance_row",
     "periodicity",
+    "rank_correlation",
     "rate_series_bps",
     "rtt_moments_ms",
     "rtt_variability",
     "throughput_ratio",
     "time_mean",
+    "two_way_performance_bound",
     "two_way_phase",
     "uplink_buffer_bound_packets",
     "upload_averages",

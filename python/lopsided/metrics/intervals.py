@@ -41,7 +41,7 @@ def rate_series_bps(
         raise ValueError(f"a bin of {step_s} s does not fit between {t0_s} s and {t1_s} s")
     edges = t0_s + step_s * np.arange(bins + 1)
     rate = np.diff(np.interp(edges, time, counter)) * 8.0 / step_s
-    return np.asarray(edges[:-1] + step_s / 2), np.asarray(rate)
+    return np.asarray(edges[:-1] + step_s / 2, dtype=np.float64), np.asarray(rate, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,36 @@ def normalised_net_goodput(
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
 
 
+def two_way_performance_bound(
+    downlink_bps: float,
+    uplink_bps: float,
+    *,
+    payload_bytes: float = 1448,
+    packet_bytes: float = 1514,
+    ack_bytes: float = 66,
+    segments_per_ack: float = 2,
+) -> float:
+    """The best min-normalised goodput of a download and an upload whose data and ACKs all pass: 0 to 1.
+
+    With both goodputs at a share p of their links, each direction carries p times its rate in data, inflated by
+    headers, and the other direction's ACKs. The direction that is full first sets p. More is possible only if ACKs are
+    lost (the cumulative ones that survive do the work of several) or acknowledge more segments. Sizes are octets on the
+    wire; the defaults are full Ethernet frames with timestamps and an ACK for every second segment. Derived here; the
+    ACK load is that of RFC 3449's normalised bandwidth ratio.
+    """
+    positive("downlink rate", downlink_bps)
+    positive("uplink rate", uplink_bps)
+    positive("payload", payload_bytes)
+    positive("segments per ACK", segments_per_ack)
+    inflation = packet_bytes / payload_bytes
+    ack_load = ack_bytes / (segments_per_ack * payload_bytes)
+    shares = (
+        1.0 / (inflation + ack_load * downlink_bps / uplink_bps),
+        1.0 / (inflation + ack_load * uplink_bps / downlink_bps),
+    )
+    return min(shares)
+
+
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
     """One rate over another, for example a download beside an upload over the same download alone; 0.5 is "halved"."""
     positive("reference rate", reference_bps)

@@ -108,6 +108,63 @@ def window_lag(
     return best_lag * step_s, best
 
 
+@dataclass(frozen=True)
+class Coincidence:
+    """How often the falls of one window come together with falls of another."""
+
+    falls: int
+    """Falls of the first window."""
+    share: float
+    """Share of them with a fall of the second within the tolerance; NaN without falls."""
+    chance: float
+    """Share of all times with a fall of the second within the tolerance: what unrelated windows would give."""
+
+    @property
+    def lift(self) -> float:
+        """Share over chance: 1 for unrelated windows; NaN where undefined."""
+        return self.share / self.chance if self.chance > 0 else float("nan")
+
+
+def fall_coincidence(
+    time_a_s: ArrayLike,
+    cwnd_a: ArrayLike,
+    time_b_s: ArrayLike,
+    cwnd_b: ArrayLike,
+    t0_s: float,
+    t1_s: float,
+    *,
+    within_s: float = 1.0,
+    fall: float = 0.2,
+) -> Coincidence:
+    """Compares the falls (a loss of more than the share `fall` between two rows) of two windows between two times.
+
+    Limit: a second window that falls every few seconds is always near a fall, and the measure says nothing (chance is
+    then near 1).
+    """
+    window(t0_s, t1_s)
+    positive("tolerance", within_s)
+    first, second = _falls(time_a_s, cwnd_a, t0_s, t1_s, fall), _falls(time_b_s, cwnd_b, t0_s, t1_s, fall)
+    if second.size == 0:
+        return Coincidence(int(first.size), 0.0 if first.size else float("nan"), 0.0)
+    # The union of the stretches around the second window's falls, cut to the window.
+    left, right = np.maximum(second - within_s, t0_s), np.minimum(second + within_s, t1_s)
+    begins = np.maximum(left[1:], right[:-1])
+    covered = float((right[0] - left[0]) + np.maximum(right[1:] - begins, 0.0).sum())
+    near = np.searchsorted(second, first)
+    before = first - second[np.maximum(near - 1, 0)]
+    after = second[np.minimum(near, second.size - 1)] - first
+    together = (np.abs(before) <= within_s) | (np.abs(after) <= within_s)
+    return Coincidence(int(first.size), float(together.mean()) if first.size else float("nan"), covered / (t1_s - t0_s))
+
+
+def _falls(time_s: ArrayLike, cwnd: ArrayLike, t0_s: float, t1_s: float, fall: float) -> Array:
+    """Times of the rows at which a window has fallen."""
+    time, value = series(time_s, cwnd)
+    fell = np.diff(value) < -fall * value[:-1]
+    inside = (time[1:] >= t0_s) & (time[1:] <= t1_s)
+    return np.asarray(time[1:][fell & inside])
+
+
 def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
     time, value = series(time_s, cwnd)
     return hold(time, value, grid)

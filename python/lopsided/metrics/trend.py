@@ -1,0 +1,28 @@
+"""Does one thing rise with another? Without assuming that it does so in a straight line."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._series import Array, correlation
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
+    """Spearman's rank correlation: +1 if y rises with x throughout, -1 if it falls, 0 if either is constant.
+
+    Two columns of the same length, at least two rows, no NaN; equal values share their mean rank.
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or a.size < 2:
+        raise ValueError(f"two columns of the same length are needed, got shapes {a.shape} and {b.shape}")
+    if np.isnan(a).any() or np.isnan(b).any():
+        raise ValueError("a rank correlation of missing values is undefined")
+    return correlation(_ranks(a), _ranks(b))
+
+
+def _ranks(value: Array) -> Array:
+    """Ranks from 0, ties at their mean."""
+    _, group, size = np.unique(value, return_inverse=True, return_counts=True)
+    last = np.cumsum(size) - 1.0
+    return np.asarray((last - (size - 1) / 2)[group])

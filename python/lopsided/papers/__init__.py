@@ -1,0 +1,91 @@
+"""Published studies, re-run by one command and shown beside what was printed.
+
+A paper is a package in this folder named by first author and year. To add one: `published.csv` (the printed numbers),
+`scenarios/*.toml`, and an `__init__.py` that defines `PAPER` (see `lopsided.papers.model`); nothing else has to know of
+it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided.errors import FolderError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lopsided.papers.model import Figure, Paper
+    from lopsided.papers.reproduction import Progress
+
+
+def available() -> list[str]:
+    """The keys of all papers."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+
+
+def load(key: str) -> Paper:
+    """The paper of this key; raises UsageError for an unknown one."""
+    if key not in available():
+        raise UsageError(f"no paper called {key!r}{_meant(key, available())}")
+    paper: Paper = importlib.import_module(f"{__name__}.{key}").PAPER
+    return paper
+
+
+def reproduce(
+    paper: str,
+    figure: str | None,
+    claims_only: bool,
+    out: Path,
+    repeat: int | None,
+    console: Console,
+    progress: Progress = lambda _what, _share: None,
+) -> int:
+    """Re-runs a paper, prints published beside measured and writes the report into `out`; returns the exit code.
+
+    Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims. `repeat` is the
+    number of seeds per setting. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's
+    own number of seeds, is not as recorded, else 0.
+    """
+    from lopsided.papers import console as on_console
+    from lopsided.papers import page
+    from lopsided.papers.reproduction import carry_through
+    from lopsided.sweeps import run_jobs
+
+    study = load(paper)
+    if repeat is not None and repeat < 1:
+        raise UsageError(f"cannot repeat a run {repeat} times")
+    everything = figure is None and not claims_only
+    reproduction = carry_through(
+        study,
+        run_jobs,
+        figures=study.figures if everything else () if figure is None else (_figure(study, figure),),
+        claims=figure is None,
+        sensitivity=everything,
+        repetitions=repeat or study.repeat,
+        progress=progress,
+    )
+    try:
+        report = page.write(reproduction, out)
+    except OSError as error:
+        raise FolderError(f"cannot write {out}: {error.strerror or error}") from error
+    on_console.show(reproduction, console)
+    console.print(f"[dim]report[/]  {report}", soft_wrap=True)
+    surprised = repeat in (None, study.repeat) and any(outcome.surprising for outcome in reproduction.claims)
+    return 1 if surprised else 0
+
+
+def _figure(study: Paper, number: str) -> Figure:
+    found = study.figure(number)
+    if found is None:
+        numbers = [each.number for each in study.figures]
+        raise UsageError(f"{study.key} has no figure {number!r}{_meant(number, numbers)}")
+    return found
+
+
+def _meant(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

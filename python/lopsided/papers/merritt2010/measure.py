@@ -1,0 +1,284 @@
+"""What is taken from one run: the thesis's averages and the things it reads off traces, as numbers.
+
+"Both active" is from the moment the upload starts to the end of the run, "alone" is everything before (MER-M02,
+MER-M17). Goodput counts bytes that the receiving application got (the reading of MER-A08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided import metrics
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+Array = NDArray[np.float64]
+
+GOODPUT_STEP_S = 0.5
+"""Bin of the goodput series in which interference is looked for: a few round trips of the download alone."""
+
+TREND_S = 30.0
+"""Slower movement than this is trend, not phase or interference."""
+
+_COLUMNS = (
+    "time_s",
+    "cwnd_bytes",
+    "srtt_ms",
+    "acked_bytes",
+    "delivered_bytes",
+    "rtt_count",
+    "rtt_sum_ms",
+    "rtt_sumsq_ms2",
+)
+
+
+_QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms")
+
+
+class Rates(Protocol):
+    """The two rates of a line."""
+
+    @property
+    def down_bps(self) -> float: ...
+    @property
+    def up_bps(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples of one flow, column by column."""
+
+    time_s: Array
+    cwnd_bytes: Array
+    srtt_ms: Array
+    acked_bytes: Array
+    delivered_bytes: Array
+    rtt_count: Array
+    rtt_sum_ms: Array
+    rtt_sumsq_ms2: Array
+    recovering: NDArray[np.bool_]
+
+    def goodput_bps(self, t0_s: float, t1_s: float) -> float:
+        """Mean goodput between two times."""
+        return metrics.counter_rate_bps(self.time_s, self.delivered_bytes, t0_s, t1_s)
+
+    def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
+        """Mean and spread of the packets' RTTs; zero packets if none was timed (a flow that stalled throughout)."""
+        try:
+            return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
+        except ValueError:
+            return metrics.Moments(0, float("nan"), float("nan"))
+
+    def logged(self, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
+        """Mean and standard deviation of a column over the rows that the thesis's log would hold: one per write.
+
+        The sender writes when acknowledged data makes room, so a sample counts by the bytes acknowledged in it.
+        """
+        inside = (self.time_s > t0_s) & (self.time_s <= t1_s) & np.isfinite(value)
+        weight = np.diff(self.acked_bytes, prepend=0.0)[inside]
+        if weight.sum() == 0:
+            return float("nan"), float("nan")
+        mean = float(np.average(value[inside], weights=weight))
+        return mean, float(np.sqrt(np.average((value[inside] - mean) ** 2, weights=weight)))
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """A run of a download and an upload."""
+
+    download: Trace
+    upload: Trace
+    start_s: float
+    """The upload's start."""
+    end_s: float
+
+    @classmethod
+    def of(cls, run: Run) -> TwoWay:
+        """Reads the traces of the flows `download` and `upload`."""
+        import polars as pl
+
+        flows = {row["name"]: row for row in run.flows.rows()}
+        parts = run.samples.to_polars().partition_by("flow", as_dict=True)
+        traces = {}
+        for name in ("download", "upload"):
+            frame = parts[(flows[name]["flow"],)]
+            columns = {column: frame[column].cast(pl.Float64).to_numpy() for column in _COLUMNS}
+            recovering = frame["state"].is_in(["recovery", "loss"]).to_numpy()
+            traces[name] = Trace(**columns, recovering=recovering)
+        return cls(
+            download=traces["download"],
+            upload=traces["upload"],
+            start_s=float(flows["upload"]["start_s"]),
+            end_s=float(flows["download"]["stop_s"]),
+        )
+
+
+def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
+    """One row of the sweep: goodputs, performance, RTT, windows, estimates, phase and interference."""
+    both = TwoWay.of(run)
+    start, end = both.start_s, both.end_s
+    down, up = both.download, both.upload
+    flows = {row["name"]: row for row in run.flows.rows()}
+    goodput_down, goodput_up = down.goodput_bps(start, end), up.goodput_bps(start, end)
+    alone_rtt, both_rtt = down.rtt_ms(0.0, start), down.rtt_ms(start, end)
+    logged_alone, logged_both = down.logged(down.srtt_ms, 0.0, start), down.logged(down.srtt_ms, start, end)
+    cwnd_down = metrics.time_mean(down.time_s, down.cwnd_bytes, start, end)
+    cwnd_up = metrics.time_mean(up.time_s, up.cwnd_bytes, start, end)
+    max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
+    max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
+    bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
+    rtt_alone_s = alone_rtt.mean / 1e3
+    return {
+        "goodput_down_alone_bps": down.goodput_bps(0.0, start),
+        "goodput_down_bps": goodput_down,
+        "goodput_up_bps": goodput_up,
+        "down_ratio": metrics.throughput_ratio(goodput_down, down.goodput_bps(0.0, start)),
+        "down_share": goodput_down / rates.down_bps,
+        "up_share": goodput_up / rates.up_bps,
+        "performance": metrics.min_normalised_goodput(goodput_down, goodput_up, rates.down_bps, rates.up_bps),
+        **_halves(both, rates),
+        "net_performance": metrics.normalised_net_goodput(goodput_down, goodput_up, rates.down_bps, rates.up_bps),
+        "logged_performance": _logged_performance(both, rates),
+        "rtt_alone_ms": alone_rtt.mean,
+        "rtt_alone_logged_ms": logged_alone[0],
+        "rtt_ms": both_rtt.mean,
+        "rtt_std_ms": both_rtt.std,
+        "rtt_std_logged_ms": logged_both[1],
+        "rtt_up_ms": up.rtt_ms(start, end).mean,
+        "cwnd_down_bytes": cwnd_down,
+        "cwnd_up_bytes": cwnd_up,
+        "cwnd_ratio": metrics.cwnd_efficiency_ratio(cwnd_down, cwnd_up),
+        "max_cwnd_down_bytes": max_down,
+        "max_cwnd_down_both_bytes": max_down_both,
+        "max_cwnd_up_bytes": max_up,
+        "estimate_packets": metrics.uplink_buffer_bound_packets(max_down, max_up, rtt_alone_s, rates.up_bps),
+        "estimate_both_packets": metrics.uplink_buffer_bound_packets(max_down_both, max_up, rtt_alone_s, rates.up_bps),
+        "bdp_down_bytes": bdp,
+        "bdp_over_cwnd": bdp / cwnd_down,
+        "retransmits_down": float(flows["download"]["retransmits"]),
+        "retransmits_up": float(flows["upload"]["retransmits"]),
+        "timeouts_down": float(flows["download"]["timeouts"]),
+        "timeouts_up": float(flows["upload"]["timeouts"]),
+        **_phase(both),
+        **_interference(both, rates),
+        **_queues(run, both),
+    }
+
+
+def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
+    """Performance of the first and of the second half of the both-active time: are two minutes enough to settle?"""
+    middle = (both.start_s + both.end_s) / 2
+    found = {}
+    for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
+        found[f"performance_{name}_half"] = metrics.min_normalised_goodput(
+            both.download.goodput_bps(t0, t1), both.upload.goodput_bps(t0, t1), rates.down_bps, rates.up_bps
+        )
+    return found
+
+
+def _logged_performance(both: TwoWay, rates: Rates) -> float:
+    """Eq 1.2 from mean logged window over mean logged RTT, as scripts E and F estimate throughput (MER-A08)."""
+    shares = []
+    for trace, rate in ((both.download, rates.down_bps), (both.upload, rates.up_bps)):
+        rtt, _ = trace.logged(trace.srtt_ms, both.start_s, both.end_s)
+        cwnd, _ = trace.logged(trace.cwnd_bytes, both.start_s, both.end_s)
+        shares.append(metrics.window_over_rtt_bps(cwnd, rtt * 1e3) / rate if rtt > 0 else float("nan"))
+    return min(shares)
+
+
+def phase_of(both: TwoWay) -> metrics.Phase:
+    """How the two windows move relative to each other while both flows are active."""
+    return metrics.window_phase(*_windows(both), trend_s=TREND_S)
+
+
+def _windows(both: TwoWay) -> tuple[Array, Array, Array, Array, float, float]:
+    down, up = both.download, both.upload
+    return down.time_s, down.cwnd_bytes, up.time_s, up.cwnd_bytes, both.start_s, both.end_s
+
+
+def _phase(both: TwoWay) -> dict[str, float]:
+    phase = phase_of(both)
+    falls = metrics.fall_coincidence(*_windows(both))
+    return {
+        "falls_down": float(falls.falls),
+        "falls_together": falls.share,
+        "falls_together_lift": falls.lift,
+        "phase_correlation": phase.correlation,
+        "phase_agreement": phase.agreement,
+        "phase_score": phase.score,
+    }
+
+
+def download_goodput(both: TwoWay, step_s: float = GOODPUT_STEP_S) -> tuple[Array, Array]:
+    """The download's goodput while both are active: bin centres (s) and bit/s."""
+    trace = both.download
+    return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, step_s)
+
+
+def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
+    _, rate = download_goodput(both)
+    cycle = metrics.periodicity(rate, GOODPUT_STEP_S, trend_s=TREND_S)
+    dips = metrics.dips(rate, GOODPUT_STEP_S, rates.down_bps)
+    return {
+        "goodput_variation": float(rate.std() / rate.mean()) if rate.mean() > 0 else float("nan"),
+        "period_strength": cycle.strength,
+        "period_s": cycle.period_s if cycle.period_s is not None else float("nan"),
+        "line_share": cycle.line_share,
+        "dip_share": dips.time_share,
+        "dip_interval_variation": dips.interval_variation if dips.interval_variation is not None else float("nan"),
+    }
+
+
+def _queues(run: Run, both: TwoWay) -> dict[str, float]:
+    """How the two buffers were used while both flows were active, and how full R2 ever was before."""
+    import polars as pl
+
+    queues = run.queues.to_polars()
+    parts = queues.select("direction", *(pl.col(name).cast(pl.Float64) for name in _QUEUE_COLUMNS)).partition_by(
+        "direction", as_dict=True
+    )
+    found: dict[str, float] = {}
+    for direction in ("down", "up"):
+        time, backlog, wait = (parts[(direction,)][name].to_numpy() for name in _QUEUE_COLUMNS)
+        together = time > both.start_s
+        found |= {
+            f"{direction}link_empty_share": float((backlog[together] == 0).mean()),
+            f"{direction}link_backlog_packets": float(backlog[together].mean()),
+            f"{direction}link_backlog_alone_max_packets": float(backlog[~together].max()),
+            f"wait_{direction}_ms": _mean_known(wait[together]),
+            f"wait_{direction}_alone_ms": _mean_known(wait[~together]),
+        }
+    return found
+
+
+def _mean_known(value: Array) -> float:
+    known = value[np.isfinite(value)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
+    """How bunched each flow's acknowledgements arrive while both are active, from samples every 10 ms."""
+    both = TwoWay.of(run)
+    found: dict[str, float] = {}
+    for name, trace, rate in (
+        ("up", both.upload, rates.up_bps),
+        ("down", both.download, rates.down_bps),
+    ):
+        inside = (trace.time_s >= both.start_s) & (trace.time_s <= both.end_s)
+        acks = metrics.ack_compression(
+            trace.time_s[inside], trace.acked_bytes[inside], rate, skip=trace.recovering[inside]
+        )
+        found |= {
+            f"compressed_share_{name}": acks.compressed_share,
+            f"burst_{name}_bytes": acks.mean_burst_bytes,
+            f"max_burst_{name}_bytes": acks.max_burst_bytes,
+            f"silent_share_{name}": acks.silent_share,
+            f"longest_silence_{name}_s": acks.longest_silence_s,
+        }
+    return found

@@ -1,0 +1,88 @@
+"""The thesis's test network and its experiments (merritt2010 chapter 4; MER-M11, "Common testbed").
+
+Host A (`server`) sends the download through R1, host B (`client`) the upload through R2. R1's buffer holds 50 packets,
+R2's is varied from 5 to 50. A download runs alone for two minutes, then an upload beside it for two more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopsided.papers.merritt2010.measure import acknowledgements, two_way
+from lopsided.papers.model import Case, Experiment
+
+BUFFERS = tuple(range(5, 55, 5))
+"""Uplink buffers in packets (table 4.1)."""
+
+DOWNLINK_BUFFER = 50
+"""Downlink buffer in packets (table 4.1)."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the three asymmetric links (table 4.3)."""
+
+    name: str
+    down_bps: float
+    up_bps: float
+
+    @property
+    def scenario(self) -> str:
+        """Its scenario file."""
+        return f"{self.name.replace('/', '_')}.toml"
+
+    @property
+    def asymmetry(self) -> float:
+        """Downlink rate over uplink rate (eq 1.1)."""
+        return self.down_bps / self.up_bps
+
+    @property
+    def title(self) -> str:
+        """For legends: rates and ratio."""
+        return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
+
+
+LINES = (Line("3000/1000", 3e6, 1e6), Line("2400/196", 2.4e6, 196e3), Line("3000/100", 3e6, 100e3))
+"""The links in the order of the thesis's tables: rising asymmetry."""
+
+MAIN = LINES[1]
+"""The link that chapter 5 looks at in detail."""
+
+
+def line(name: str) -> Line:
+    """The link of this name."""
+    return next(each for each in LINES if each.name == name)
+
+
+def _cases(lines: tuple[Line, ...], **overrides: str) -> tuple[Case, ...]:
+    return tuple(
+        Case(
+            scenario=each.scenario,
+            overrides={"link.up.queue.limit": f"{packets} packets", **overrides},
+            labels={"link": each.name, "uplink_buffer_packets": packets},
+        )
+        for each in lines
+        for packets in BUFFERS
+    )
+
+
+SWEEP = Experiment(
+    key="sweep",
+    summary="three links, ten uplink buffers; a download alone for 120 s, then an upload beside it for 120 s",
+    cases=_cases(LINES),
+    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+)
+
+FIELD = Experiment(
+    key="field",
+    summary="the field procedure of section 6.4: 30 s of download alone, 30 s of both, at any one buffer",
+    cases=_cases(LINES, **{"scenario.duration": "60 s", "flow.upload.start": "30 s"}),
+    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+)
+
+ACKS = Experiment(
+    key="acks",
+    summary="the 2400/196 runs of the sweep again, sampled every 10 ms to see acknowledgements arrive",
+    cases=_cases((MAIN,), **{"record.interval": "10 ms"}),
+    measure=lambda run, case: acknowledgements(run, line(str(case.labels["link"]))),
+)

@@ -1,0 +1,99 @@
+"""What a paper printed, as data: `published.csv`, one row per number.
+
+Columns that every paper's file has: `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`
+and `note`. Every other column is a condition of that paper's own (a link, a buffer size, a TCP variant); an empty cell
+means that the condition does not apply. Together `where`, the conditions and `metric` name a row.
+
+- `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
+- `kind`: `result` measured or simulated there; `setting`; `computed` arithmetic in the paper; `cited` from elsewhere;
+  `derived` computed by whoever compiled the file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FIXED = ("where", "metric", "value", "unit", "qualifier", "kind", "note")
+QUALIFIERS = ("eq", "approx", "lt", "le", "gt", "ge", "lo", "hi")
+KINDS = ("result", "setting", "computed", "cited", "derived")
+_SIGNS = {"eq": "", "approx": "about ", "lt": "< ", "le": "≤ ", "gt": "> ", "ge": "≥ ", "lo": "from ", "hi": "up to "}
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """One printed number (or word) and the conditions under which it stands."""
+
+    where: str
+    conditions: Mapping[str, str]
+    metric: str
+    value: str
+    unit: str
+    qualifier: str
+    kind: str
+    note: str
+
+    @property
+    def number(self) -> float:
+        """The value as a number; raises ValueError for words."""
+        return float(self.value.replace(",", ""))
+
+    def __str__(self) -> str:
+        """The value as printed, with its qualifier and unit, for a table cell."""
+        unit = "" if self.unit in ("fraction", "ratio", "text", "") else f" {self.unit}"
+        return f"{_SIGNS[self.qualifier]}{self.value}{unit}"
+
+
+class Published:
+    """All published values of one paper."""
+
+    def __init__(self, rows: tuple[PublishedValue, ...]) -> None:
+        self.rows = rows
+
+    @classmethod
+    def load(cls, path: Path) -> Published:
+        """Reads `published.csv`; raises ValueError naming the line for a missing column, unknown word or double."""
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = set(FIXED) - set(reader.fieldnames or ())
+            if missing:
+                raise ValueError(f"{path}: no column {', '.join(sorted(missing))}")
+            rows: dict[tuple[object, ...], PublishedValue] = {}
+            for record in reader:
+                row = _row(record, f"{path}:{reader.line_num}")
+                key = (row.where, tuple(sorted(row.conditions.items())), row.metric)
+                if key in rows:
+                    raise ValueError(f"{path}:{reader.line_num}: the same value is listed twice")
+                rows[key] = row
+        return cls(tuple(rows.values()))
+
+    def __iter__(self) -> Iterator[PublishedValue]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def find(self, where: str, metric: str, **conditions: object) -> PublishedValue:
+        """The one row with this place, metric and (at least) these conditions; raises KeyError for none or several."""
+        wanted = {name: str(value) for name, value in conditions.items()}
+        found = [
+            row
+            for row in self.rows
+            if row.where == where
+            and row.metric == metric
+            and all(row.conditions.get(name) == value for name, value in wanted.items())
+        ]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} published values for {metric!r} in {where!r} with {wanted}")
+        return found[0]
+
+
+def _row(record: Mapping[str, str], place: str) -> PublishedValue:
+    if record["qualifier"] not in QUALIFIERS:
+        raise ValueError(f"{place}: unknown qualifier {record['qualifier']!r}; there are {', '.join(QUALIFIERS)}")
+    if record["kind"] not in KINDS:
+        raise ValueError(f"{place}: unknown kind {record['kind']!r}; there are {', '.join(KINDS)}")
+    conditions = {name: value for name, value in record.items() if name not in FIXED and value}
+    return PublishedValue(conditions=conditions, **{name: record[name] for name in FIXED})

@@ -1,0 +1,63 @@
+"""How numbers of a reproduction are written, on the console and on the page alike."""
+
+from __future__ import annotations
+
+import math
+
+from lopsided.papers.model import Comparison, Measured
+from lopsided.papers.reproduction import KeyOutcome
+
+
+def number(value: float) -> str:
+    """Three significant digits; an en dash where there is no number."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 4)}f}"
+
+
+def with_unit(value: float, unit: str) -> str:
+    """A number and its unit; fractions and ratios have none to write."""
+    return number(value) if unit in ("", "fraction", "ratio") or not math.isfinite(value) else f"{number(value)} {unit}"
+
+
+def spread(low: float, high: float) -> str:
+    """The range over repetitions, or nothing where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
+def condition(comparison: Comparison) -> str:
+    """What a published value stands for: its metric and conditions."""
+    published = comparison.published
+    conditions = ", ".join(_condition(name, value) for name, value in published.conditions.items())
+    metric = published.metric.replace("_", " ")
+    return f"{metric} ({conditions})" if conditions else metric
+
+
+def _condition(name: str, value: str) -> str:
+    return value if name in ("link", "item") else f"{name.replace('_', ' ')} {value}"
+
+
+def comparison_measured(comparison: Comparison) -> str:
+    """The measured value in the published unit."""
+    return with_unit(comparison.measured, comparison.published.unit)
+
+
+def measured(value: Measured) -> str:
+    """One number that a claim rests on, with the printed one where there is one."""
+    text = f"{value.name}: {with_unit(value.value, value.unit)}"
+    return f"{text} (printed {value.published})" if value.published else text
+
+
+def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
+    """Whether a key result under a variant lies outside the range that seeds alone give, by more than a hundredth."""
+    if math.isfinite(value) != math.isfinite(outcome.value):
+        return True
+    margin = abs(outcome.value) * 0.01
+    return value < outcome.low - margin or value > outcome.high + margin
