@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,13 @@ class Run:
     def events(self) -> Table:
         """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
         return self._table("events")
+
+    @cached_property
+    def samples_of(self) -> dict[str, pl.DataFrame]:
+        """The samples of each flow, by its name."""
+        names = dict(zip(self.flows["flow"], self.flows["name"], strict=True))
+        parts = self.samples.to_polars().partition_by("flow", as_dict=True) if len(self.samples) else {}
+        return {names[flow]: rows for (flow,), rows in parts.items()}
 
     def _table(self, name: str) -> Table:
         table = self._tables.get(name)

@@ -31,13 +31,14 @@ class Series:
 
 def flow_column(run: Run, flow: str, column: str) -> Series:
     """A sampled column of one flow, as recorded; missing values are NaN."""
-    import polars as pl
-
-    flows = run.flows.to_polars().filter(pl.col("name") == flow)
-    if flows.is_empty():
+    names = run.flows["name"].to_list()
+    if flow not in names:
         raise UsageError(f"no flow called {flow!r}")
-    rows = run.samples.to_polars().filter(pl.col("flow") == flows["flow"][0])
-    return Series(flow, flows["direction"][0] or "", _floats(rows, "time_s"), _floats(rows, column))
+    direction = run.flows["direction"][names.index(flow)] or ""
+    rows = run.samples_of.get(flow)
+    if rows is None:
+        return Series(flow, direction, np.empty(0), np.empty(0))
+    return Series(flow, direction, _floats(rows, "time_s"), _floats(rows, column))
 
 
 def goodput(run: Run, flow: str, window_s: float) -> Series:

@@ -94,8 +94,14 @@ def links(run: Run) -> RichTable:
             units.count(row["lost_random"] + row["lost_pattern"]),
         )
     quiet = len(run.links) - len(notable)
-    _say_left_out(table, len(notable), f"{quiet} more directions at which nothing waited" if quiet else "")
+    _say_left_out(table, len(notable), _quiet(quiet))
     return table
+
+
+def _quiet(directions: int) -> str:
+    if not directions:
+        return ""
+    return f"{directions} more direction{'s' if directions > 1 else ''} at which nothing waited"
 
 
 def plain_table(*headings: str, left: int) -> RichTable:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _TIME = "time since the run began (s)"
 _MOST_QUEUES = 8
 _MANY = 8
-"""Above this many flows of one direction, curves are drawn faint without names, and their mean on top."""
+_CLOUD = 40
+"""Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Figure:
@@ -134,7 +135,8 @@ def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | 
 
 def _draw(panel: Axes, group: Sequence[Series]) -> None:
     many = len(group) > _MANY
-    for index, curve in enumerate(group):
+    shown = group[:: -(-len(group) // _CLOUD)] if many else group
+    for index, curve in enumerate(shown):
         ink = style.colour(curve.direction, 0 if many else index)
         time, value = style.thin_out(curve.time_s, curve.value)
         panel.plot(time, value, color=ink, linewidth=0.6 if many else 1.4, alpha=0.25 if many else 1)
@@ -156,7 +158,7 @@ def _name_curves(panel: Axes, group: Sequence[Series], limit: tuple[float, str] 
     for members in _grouped(group).values():
         if len(members) > _MANY:
             middle = float(_mean([curve.value[-1:] for curve in members if len(curve.value)])[0])
-            labels.append((middle, f"{len(members)} flows\nand their mean", style.colour(members[0].direction, 2)))
+            labels.append((middle, f"{len(members)} flows,\nmean of all", style.colour(members[0].direction, 2)))
             continue
         for index, curve in enumerate(members):
             present = curve.value[~np.isnan(curve.value)]

@@ -43,6 +43,7 @@ _LINK_COLUMNS = (
     ("lost_random", "lost at random", "packets lost at random on the medium"),
     ("lost_pattern", "lost by pattern", "packets lost by the scenario's pattern"),
 )
+_MOST_ROWS = 60
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
@@ -90,11 +91,12 @@ def _chosen(
     present = [column for column in columns if column[0] in whole.columns]
     numeric = [whole[name].dtype.is_numeric() for name, _, _ in present]
     headings = [((heading, meaning), number) for (_, heading, meaning), number in zip(present, numeric, strict=True)]
+    shown = list(whole.rows()) if rows is None else rows
     body = [
         [(table.text(name, row[name]), number) for (name, _, _), number in zip(present, numeric, strict=True)]
-        for row in (whole.rows() if rows is None else rows)
+        for row in shown[:_MOST_ROWS]
     ]
-    return {"headings": headings, "rows": body}
+    return {"headings": headings, "rows": body, "more": max(0, len(shown) - _MOST_ROWS)}
 
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
