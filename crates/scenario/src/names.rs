@@ -4,4 +4,5 @@
 pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7"];
 
 /// The congestion controls, the default first.
-pub const CONGESTION_CONTROLS: &[&str] = &["reno"];
+pub const CONGESTION_CONTROLS: &[&str] =
+    &["reno", "newreno", "cubic", "cubic-hystart++", "cubic-slow-start", "cubic-0.8"];

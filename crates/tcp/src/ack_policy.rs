@@ -8,7 +8,7 @@ const UNCOMPRESSED_DUPLICATES: u32 = 3;
 /// One compressed ACK at the latest for so many segments.
 const COMPRESSED_MAX: u32 = 44;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AckPolicy {
     rule: AckRule,
     /// The largest segment seen: what counts as full.
@@ -70,6 +70,11 @@ impl AckPolicy {
 
     pub fn segment(&self) -> u32 {
         self.segment
+    }
+
+    /// Segments arrived that no ACK covers yet.
+    pub fn is_pending(&self) -> bool {
+        self.unacked > 0
     }
 
     pub fn is_due(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What a connection is made from.
 
+use crate::cc::Setup;
 use crate::{Controller, Profile, cc};
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use lopsided_core::{Bytes, HostAddr};
@@ -38,7 +39,7 @@ impl ConnConfig {
     ) -> Option<ConnConfig> {
         // For the largest segments there may be; the handshake settles the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
-        let controller = cc::build(cc, &profile, mss)?;
+        let controller = cc::build(cc, &Setup::new(&profile, mss, u64::from(iss)))?;
         Some(ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller })
     }
 

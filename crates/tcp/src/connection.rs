@@ -6,7 +6,7 @@
 use crate::ack_policy::AckPolicy;
 use crate::receiver::{Receiver, window_scale};
 use crate::sender::{AckFacts, Sender};
-use crate::{ConnConfig, Counters, Endpoint, Profile, RttStats, TcpInfo};
+use crate::{ConnConfig, Counters, EcnUse, Endpoint, Profile, RttStats, TcpInfo};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Span, Time};
 use std::collections::VecDeque;
@@ -86,6 +86,9 @@ pub struct Connection {
     pub(crate) ecn_echo: bool,
     /// The next new segment says that the window came down.
     pub(crate) cwr_due: bool,
+    /// The receiver echoes each mark as it comes and goes (RFC 8257 section 3.2), and the acknowledgement that it owes from before a change.
+    echoes_each_mark: bool,
+    pub(crate) early_ack: Option<(Seq, bool)>,
     /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323 section 4.3).
     pub(crate) ts_recent: u32,
     pub(crate) last_ack_sent: Seq,
@@ -130,6 +133,7 @@ impl Connection {
         let profile = config.profile;
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
         let rcv_wscale = if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 };
+        let echoes_each_mark = config.controller.ecn_use() == EcnUse::EachMark;
         let mut send = Sender::new(profile.clone(), config.controller, config.iss, mss);
         send.undo = crate::recovery::UndoState::with_clock(config.timestamp_offset);
         Connection {
@@ -143,9 +147,11 @@ impl Connection {
             scaling: profile.window_scaling,
             snd_wscale: 0,
             rcv_wscale,
-            ecn: profile.ecn,
+            ecn: profile.ecn || echoes_each_mark,
             ecn_echo: false,
             cwr_due: false,
+            echoes_each_mark,
+            early_ack: None,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
             handshake: Handshake { syn_due: false, sent_at: None, resent: false, retries: 0, deadline: Time::MAX },
@@ -179,7 +185,7 @@ impl Connection {
     }
 
     pub fn counters(&self) -> Counters {
-        self.send.counters
+        Counters { lost_retransmits: self.send.board.lost_retransmits(), ..self.send.counters }
     }
 
     /// Round-trip times of all segments so far.
@@ -238,7 +244,7 @@ impl Connection {
             rcv_wnd: Bytes::new(self.recv.open_window()),
             rcv_space: Bytes::new(self.recv.space()),
             pacing_rate: send.controller.pacing_rate(),
-            counters: send.counters,
+            counters: self.counters(),
         }
     }
 
@@ -316,6 +322,9 @@ impl Connection {
         self.acks.on_timeout(now, self.send.rtt.rto());
         if self.send.deadline.at <= now && !self.send.on_loss_timer(now) {
             self.finish(Some(ConnEvent::TimedOut));
+        }
+        if self.send.pacing.next <= now {
+            self.send.pacing.holding = false;
         }
         if self.handshake.deadline <= now {
             self.on_handshake_timeout();
@@ -435,6 +444,7 @@ impl Connection {
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.snd_wscale, header.seq, header.ack);
         }
+        self.send.start_controller(now);
         if self.state < State::Established {
             self.state = if self.send.closed { State::FinWait1 } else { State::Established };
         }
@@ -568,17 +578,19 @@ impl Connection {
             return false;
         }
         let old = ack < self.send.una as i64;
+        let timestamps = if self.timestamps { header.options.timestamps } else { None };
         let facts = AckFacts {
             seq: header.seq,
             ack_number: header.ack,
             ack: (ack.max(self.send.una as i64)) as u64,
             window: u64::from(header.window) << self.snd_wscale,
             sack: header.options.sack.as_slice(),
-            echo: if self.timestamps { header.options.timestamps.map(|timestamps| timestamps.echo) } else { None },
-            ecn_echo: self.ecn && header.flags.has(Flags::ECE) && self.send.phase < crate::Phase::Cwr,
+            echo: timestamps.map(|timestamps| timestamps.echo),
+            forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
+            ecn_echo: self.ecn && header.flags.has(Flags::ECE),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
-        if facts.ecn_echo {
+        if facts.ecn_echo && self.send.phase < crate::Phase::Cwr {
             self.cwr_due = true;
         }
         self.send.handle_ack(now, &facts);
@@ -599,7 +611,9 @@ impl Connection {
 
     fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
         self.send.counters.data_segments_in += 1;
-        if self.ecn {
+        if self.ecn && self.echoes_each_mark {
+            self.note_mark(ecn == Ecn::Experienced);
+        } else if self.ecn {
             if header.flags.has(Flags::CWR) {
                 self.ecn_echo = false;
             }
@@ -631,6 +645,17 @@ impl Connection {
         self.acks.on_data(now, payload.len(), arrival, rtt, self.send.rtt.rto(), window);
         if self.recv.fin_reached() {
             self.on_fin(now);
+        }
+    }
+
+    /// The mark came or went: what is owed for the segments before is acknowledged apart, with the echo that was theirs.
+    fn note_mark(&mut self, marked: bool) {
+        if marked != self.ecn_echo {
+            if self.acks.is_pending() {
+                self.early_ack = Some((self.recv.ack(), self.ecn_echo));
+                self.acks.on_ack_sent();
+            }
+            self.ecn_echo = marked;
         }
     }
 

@@ -54,6 +54,8 @@ pub struct Counters {
     pub data_segments_in: u64,
     /// Segments sent again (`tcpi_total_retrans`).
     pub retransmits: u64,
+    /// Of these, found lost again.
+    pub lost_retransmits: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub tail_probes: u64,

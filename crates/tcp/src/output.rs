@@ -26,6 +26,9 @@ impl Connection {
         if let Some(seq) = self.refusal.take() {
             return Some(self.refuse(seq));
         }
+        if let Some((ack, echo)) = self.early_ack.take() {
+            return Some(self.send_early_ack(now, ack, echo));
+        }
         if self.may_send_data()
             && let Some(segment) = self.poll_data(now)
         {
@@ -43,9 +46,9 @@ impl Connection {
         if self.ecn && !payload.is_empty() { Ecn::Capable0 } else { Ecn::NotCapable }
     }
 
-    /// Pacing holds segments until then; never, while controllers do not pace.
+    /// Pacing holds a segment until then.
     pub(crate) fn pacing_due(&self) -> Time {
-        Time::MAX
+        if self.send.pacing.holding { self.send.pacing.next } else { Time::MAX }
     }
 
     fn may_send_data(&self) -> bool {
@@ -60,6 +63,10 @@ impl Connection {
         if self.send.probe_due {
             self.send.probe_due = false;
             return self.send_tail_probe(now);
+        }
+        self.send.pacing.holding = self.send.pacing.next > now;
+        if self.send.pacing.holding {
+            return None;
         }
         if let Some(number) = self.next_to_resend() {
             return Some(self.resend(now, number));
@@ -128,11 +135,13 @@ impl Connection {
         let stamp = send.stamp(now);
         send.board.push(piece.start, end, now, stamp);
         send.nxt = end;
+        if was_idle {
+            send.start_flight(now);
+        }
         send.last_sent = Some(now);
         send.count_sent_in_reduction(u64::from(piece.len));
         send.arm_after_send(now, was_idle);
-        let path = send.path();
-        send.controller.on_sent(now, Bytes::new(u64::from(piece.len)), &path);
+        send.pace(now, u64::from(piece.len));
         send.counters.bytes_sent += Bytes::new(u64::from(piece.len));
         self.data_segment(now, piece)
     }
@@ -144,6 +153,7 @@ impl Connection {
         let sent = *send.board.get(number);
         send.undo.on_retransmit(now);
         send.count_sent_in_reduction(sent.len());
+        send.pace(now, sent.len());
         send.counters.retransmits += 1;
         if number == send.board.first_number() && !send.deadline.is(LossTimer::Reorder) {
             send.arm(now, LossTimer::Rto, send.rtt.rto());
@@ -250,6 +260,18 @@ impl Connection {
             options: TcpOptions::default(),
         };
         (header, Payload::EMPTY)
+    }
+
+    /// What was owed for the segments before a mark came or went (RFC 8257 section 3.2).
+    fn send_early_ack(&mut self, now: Time, ack: Seq, echo: bool) -> (TcpHeader, Payload) {
+        self.send.counters.pure_acks_out += 1;
+        // What came since is not covered: its own acknowledgement stays due.
+        let (later, acks) = (std::mem::replace(&mut self.ecn_echo, echo), self.acks.clone());
+        let mut segment = self.send_flags(now, Flags::ACK);
+        (self.ecn_echo, self.acks) = (later, acks);
+        segment.0.ack = ack;
+        self.last_ack_sent = ack;
+        segment
     }
 
     fn send_syn(&mut self, now: Time) -> (TcpHeader, Payload) {

@@ -71,12 +71,16 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
+    /// Octets ever marked lost, again if a retransmission was lost too.
+    ever_lost: u64,
     retrans_bytes: u64,
     retrans_segments: u32,
     /// No record before this one is lost and waiting to be sent again.
     next_lost: u64,
     /// No record before this one is an original transmission whose fate is open: all are SACKed, lost or sent again.
     first_open: u64,
+    /// Retransmissions that were found lost themselves, ever.
+    lost_retransmits: u64,
     /// Retransmissions in the order they were sent; entries that no longer match their record are stale.
     resent: VecDeque<(u64, Time)>,
 }
@@ -102,6 +106,10 @@ impl Scoreboard {
         self.lost_bytes
     }
 
+    pub fn ever_lost(&self) -> u64 {
+        self.ever_lost
+    }
+
     pub fn lost_segments(&self) -> u32 {
         self.lost_segments
     }
@@ -112,6 +120,10 @@ impl Scoreboard {
 
     pub fn retrans_segments(&self) -> u32 {
         self.retrans_segments
+    }
+
+    pub fn lost_retransmits(&self) -> u64 {
+        self.lost_retransmits
     }
 
     pub fn first(&self) -> Option<&Sent> {
@@ -315,14 +327,17 @@ impl Scoreboard {
         if sent.state & RETRANS != 0 {
             // The retransmission was lost too.
             sent.state &= !RETRANS;
+            self.lost_retransmits += 1;
             self.retrans_bytes -= len;
             self.retrans_segments -= 1;
+            self.ever_lost += len;
         }
         let sent = self.get_mut(number);
         if sent.state & LOST == 0 {
             sent.state |= LOST;
             self.lost_bytes += len;
             self.lost_segments += 1;
+            self.ever_lost += len;
         }
         self.next_lost = self.next_lost.min(number);
     }

@@ -57,6 +57,7 @@ pub(crate) struct Sender {
     delivery: Delivery,
     limited: WindowUse,
     pub last_sent: Option<Time>,
+    pub pacing: Pacing,
     pub counters: Counters,
     send_capacity: u64,
 }
@@ -68,8 +69,19 @@ struct Delivery {
     at: Time,
     first_sent_at: Time,
     app_limited_until: u64,
-    lost: u64,
 }
+
+/// When the next segment may go, for controllers that set a rate.
+#[derive(Debug, Default)]
+pub(crate) struct Pacing {
+    on: bool,
+    pub next: Time,
+    /// A segment is waiting for it.
+    pub holding: bool,
+}
+
+/// Linux: the first segments of a connection are not paced.
+const UNPACED_SEGMENTS: u64 = 10;
 
 /// Whether the congestion window was what held the sender back in the last round trip.
 #[derive(Debug, Default)]
@@ -94,6 +106,8 @@ pub(crate) struct News {
     pub lost_before: u64,
     /// The timestamp that the peer echoed.
     pub echo: Option<u32>,
+    /// The way to the peer by its timestamp and the echo, plus an unknown constant.
+    pub forward_ms: Option<u32>,
     first_rtt: Option<Span>,
     newest_rtt: Option<Span>,
     sack_rtt: Option<Span>,
@@ -116,6 +130,7 @@ pub(crate) struct AckFacts<'a> {
     pub window: u64,
     pub sack: &'a [SackBlock],
     pub echo: Option<u32>,
+    pub forward_ms: Option<u32>,
     pub ecn_echo: bool,
     pub has_data: bool,
 }
@@ -155,6 +170,7 @@ impl Sender {
             delivery: Delivery::default(),
             limited: WindowUse::default(),
             last_sent: None,
+            pacing: Pacing::default(),
             counters: Counters::default(),
             send_capacity: profile.send_buffer.initial().get(),
             profile,
@@ -204,6 +220,32 @@ impl Sender {
         self.reduction.as_ref().map_or_else(|| self.controller.cwnd().get(), |reduction| reduction.cwnd)
     }
 
+    /// The handshake is over: the controller may set up its window and rate.
+    pub fn start_controller(&mut self, now: Time) {
+        let path = self.path();
+        self.controller.on_established(now, &path);
+        self.pacing.on = self.controller.pacing_rate().is_some();
+    }
+
+    /// Data goes into an empty network.
+    pub fn start_flight(&mut self, now: Time) {
+        let idle = self.last_sent.map_or(Span::ZERO, |last| now.saturating_since(last));
+        let path = self.path();
+        self.controller.on_transmit_start(now, idle, &path);
+    }
+
+    /// Data of `len` octets goes out: when may the next? A timer that came late takes up to half a segment's time off it.
+    #[inline]
+    pub fn pace(&mut self, now: Time, len: u64) {
+        if !self.pacing.on || self.counters.data_segments_out + 1 < UNPACED_SEGMENTS {
+            return;
+        }
+        let Some(rate) = self.controller.pacing_rate().filter(|rate| rate.as_bps() > 0) else { return };
+        let (time, _) = rate.time_to_send(Bytes::new(len), 0);
+        let late = now.saturating_since(self.pacing.next).as_nanos();
+        self.pacing.next = now + time.saturating_sub(Span::from_nanos(late.min(time.as_nanos() / 2)));
+    }
+
     pub fn path(&self) -> PathState {
         PathState {
             mss: Bytes::new(u64::from(self.mss)),
@@ -211,6 +253,10 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             delivered: Bytes::new(self.delivery.total),
+            lost: Bytes::new(self.board.ever_lost()),
+            una: self.una,
+            nxt: self.nxt,
+            app_limited: self.delivery.app_limited_until > self.delivery.total,
         }
     }
 
@@ -240,11 +286,16 @@ impl Sender {
         }
     }
 
-    pub fn stamp(&self, now: Time) -> RateStamp {
+    pub fn stamp(&mut self, now: Time) -> RateStamp {
+        if self.board.is_empty() {
+            // A new flight: an idle time is no time of the delivery's.
+            self.delivery.at = now;
+            self.delivery.first_sent_at = now;
+        }
         RateStamp {
             delivered: self.delivery.total,
-            delivered_at: if self.delivery.total == 0 { now } else { self.delivery.at },
-            first_sent_at: if self.outstanding() == 0 { now } else { self.delivery.first_sent_at },
+            delivered_at: self.delivery.at,
+            first_sent_at: self.delivery.first_sent_at,
             app_limited: self.delivery.app_limited_until > self.delivery.total,
         }
     }
@@ -253,8 +304,9 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, facts: &AckFacts<'_>) {
         let mut news = News {
             echo: facts.echo,
+            forward_ms: facts.forward_ms,
             ecn_echo: facts.ecn_echo,
-            lost_before: self.board.lost_bytes(),
+            lost_before: self.board.ever_lost(),
             ..News::default()
         };
         let prior_in_flight = self.in_flight();
@@ -426,8 +478,7 @@ impl Sender {
             self.delivery.total += news.delivered;
             self.delivery.at = now;
         }
-        let lost = self.board.lost_bytes().saturating_sub(news.lost_before);
-        self.delivery.lost += lost;
+        let lost = self.board.ever_lost() - news.lost_before;
         if self.reduction.is_some() {
             self.pace_reduction(news.delivered, news.una_advanced && lost == 0);
         }
@@ -440,9 +491,11 @@ impl Sender {
             cumulative: Bytes::new(news.cumulative),
             rtt: news.first_rtt.or(news.sack_rtt),
             newest_rtt: news.newest_rtt,
+            forward_ms: news.forward_ms,
             prior_in_flight: Bytes::new(prior_in_flight),
             cwnd_limited: self.is_cwnd_limited(),
             in_recovery: self.reduction.is_some(),
+            phase: self.phase,
             ecn_echo: news.ecn_echo,
             rate,
         };

@@ -1,13 +1,23 @@
 //! Congestion control: the contract, and one file for each algorithm.
 //!
 //! A controller sets targets (window, threshold, pacing rate). It does not detect loss and does not decide which segment to send: that is
-//! the connection's part, and during fast recovery the connection paces the way down to the target itself (RFC 6937).
+//! the connection's part, and during fast recovery the connection paces the way down to the target itself (RFC 6937), unless the
+//! controller says that it [owns the recovery](Controller::owns_recovery).
+//!
+//! Most algorithms only say how the window grows and how far it falls: a [`Law`]. [`Windowed`] makes a controller of it.
 
+mod cubic;
+mod hystart;
 mod reno;
+#[cfg(test)]
+mod tests;
+mod window;
 
+pub use cubic::Cubic;
 pub use reno::Reno;
+pub use window::{Law, Window, Windowed};
 
-use crate::Profile;
+use crate::{ByteCounting, Phase, Profile, TimerGrain};
 use lopsided_core::{BitRate, Bytes, Span, Time};
 use std::fmt::Debug;
 
@@ -22,12 +32,17 @@ pub struct Acked {
     pub rtt: Option<Span>,
     /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.
     pub newest_rtt: Option<Span>,
+    /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean something. It takes
+    /// no part of the way back, but the peer's ACK delay is in it.
+    pub forward_ms: Option<u32>,
     /// Octets in flight before this ACK.
     pub prior_in_flight: Bytes,
     /// The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661).
     pub cwnd_limited: bool,
     /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
     pub in_recovery: bool,
+    /// The sender's phase after this ACK.
+    pub phase: Phase,
     /// The ACK carried an ECN echo.
     pub ecn_echo: bool,
     pub rate: RateSample,
@@ -54,8 +69,14 @@ pub struct PathState {
     pub in_flight: Bytes,
     pub srtt: Option<Span>,
     pub min_rtt: Option<Span>,
-    /// All octets ever delivered.
+    /// All octets ever delivered, and ever marked lost.
     pub delivered: Bytes,
+    pub lost: Bytes,
+    /// Stream offsets: the oldest octet not acknowledged, and the next never sent. What was sent in answer to an ACK lies behind its `nxt`.
+    pub una: u64,
+    pub nxt: u64,
+    /// Some of what is in flight was sent when the application had no more to send.
+    pub app_limited: bool,
 }
 
 /// Why the window must come down.
@@ -69,14 +90,29 @@ pub enum Signal {
     Timeout { consecutive: u32 },
 }
 
+/// What a controller needs of ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnUse {
+    /// RFC 3168, if the profile uses ECN.
+    Classic,
+    /// ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257 section 3.2).
+    EachMark,
+}
+
 /// An algorithm that sets the congestion window.
 pub trait Controller: Debug + Send {
     /// The algorithm's name, as in a scenario.
     fn name(&self) -> &'static str;
-    fn on_sent(&mut self, _now: Time, _size: Bytes, _path: &PathState) {}
+    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    fn on_established(&mut self, _now: Time, _path: &PathState) {}
+    /// Data goes into an empty network; the last was sent `idle` ago.
+    fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
+    /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
     /// `path.in_flight` on a timeout is what is still believed to be in the network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
+    /// A reduction is complete: what was out when it began is acknowledged.
+    fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
     /// The last congestion signal was wrong: put back what it took.
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
@@ -87,15 +123,66 @@ pub trait Controller: Debug + Send {
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
+    /// The controller sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937).
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::Classic
+    }
 }
 
+/// What a controller is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub initial_window: Bytes,
+    pub counting: ByteCounting,
+    /// The grain of the stack's clock, for algorithms that measure in its ticks; zero for an exact clock.
+    pub tick: Span,
+    /// For algorithms that draw at random.
+    pub seed: u64,
+}
+
+impl Setup {
+    pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
+        let tick = match profile.grain {
+            TimerGrain::Exact => Span::ZERO,
+            TimerGrain::Tick(tick) | TimerGrain::Wheel(tick) => tick,
+        };
+        Setup { initial_window: profile.initial_window(mss), counting: profile.byte_counting, tick, seed }
+    }
+}
+
+type Build = fn(&Setup) -> Box<dyn Controller>;
+
+fn windowed<L: Law + 'static>(setup: &Setup, law: L) -> Box<dyn Controller> {
+    Box::new(Windowed::new(setup, law))
+}
+
+/// Every algorithm by its name, the default first.
+const TABLE: &[(&str, Build)] = &[
+    ("reno", |setup| windowed(setup, Reno::named("reno"))),
+    ("newreno", |setup| windowed(setup, Reno::named("newreno"))),
+    ("cubic", |setup| windowed(setup, Cubic::new(cubic::LINUX))),
+    ("cubic-hystart++", |setup| windowed(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS))),
+    ("cubic-slow-start", |setup| windowed(setup, Cubic::new(cubic::SLOW_START))),
+    ("cubic-0.8", |setup| windowed(setup, Cubic::new(cubic::OLDER))),
+];
+
 /// The names that [`build`] knows.
-pub const CONTROLLERS: &[&str] = &["reno"];
+pub const CONTROLLERS: &[&str] = &names();
+
+const fn names() -> [&'static str; TABLE.len()] {
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < TABLE.len() {
+        names[at] = TABLE[at].0;
+        at += 1;
+    }
+    names
+}
 
 /// The controller of that name, set up for a profile; `None` for an unknown name.
-pub fn build(name: &str, profile: &Profile, mss: Bytes) -> Option<Box<dyn Controller>> {
-    match name {
-        "reno" | "newreno" => Some(Box::new(Reno::new(profile.initial_window(mss), profile.byte_counting))),
-        _ => None,
-    }
+pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
+    TABLE.iter().find(|(known, _)| *known == name).map(|(_, build)| build(setup))
 }

@@ -69,7 +69,7 @@ impl Sender {
         }
         match self.phase {
             Phase::Cwr if self.una > self.recovery_point => {
-                self.end_reduction();
+                self.end_reduction(now);
                 self.enter(Phase::Open);
             }
             Phase::Recovery => {
@@ -93,7 +93,7 @@ impl Sender {
             self.undo_reduction(now);
         } else {
             self.rack.narrow();
-            self.end_reduction();
+            self.end_reduction(now);
         }
     }
 

@@ -24,9 +24,14 @@ impl Reduction {
 
 impl Sender {
     pub(crate) fn begin_reduction(&mut self, now: Time, signal: Signal) {
+        // The reduction answers for what a probe may still find out.
+        self.probe = None;
         let prior_cwnd = self.cwnd();
         let path = self.path();
         self.controller.on_congestion(now, signal, &path);
+        if self.controller.owns_recovery() {
+            return;
+        }
         let target = self.controller.cwnd().get();
         let cwnd = if self.profile.prr { prior_cwnd } else { target };
         self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, sent: 0 });
@@ -64,7 +69,10 @@ impl Sender {
     }
 
     /// The window is the controller's again, which is at the target or beyond.
-    pub(crate) fn end_reduction(&mut self) {
-        self.reduction = None;
+    pub(crate) fn end_reduction(&mut self, now: Time) {
+        if self.reduction.take().is_some() {
+            let path = self.path();
+            self.controller.on_recovered(now, &path);
+        }
     }
 }

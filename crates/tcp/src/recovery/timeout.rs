@@ -109,7 +109,7 @@ impl Sender {
             self.probe = None;
             if self.phase < Phase::Cwr {
                 self.enter_cwr(now, Signal::Loss);
-                self.end_reduction();
+                self.end_reduction(now);
                 self.enter(Phase::Open);
                 self.settle();
             }

@@ -138,7 +138,8 @@ impl Sender {
         match interrupted {
             Some(recovery_point) if recovery_point > self.una => {
                 self.recovery_point = recovery_point;
-                self.reduction = Some(Reduction::held(self.controller.cwnd().get()));
+                self.reduction =
+                    (!self.controller.owns_recovery()).then(|| Reduction::held(self.controller.cwnd().get()));
                 self.enter(Phase::Recovery);
             }
             _ => self.enter(Phase::Open),

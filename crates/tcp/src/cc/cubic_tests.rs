@@ -1,0 +1,129 @@
+use super::*;
+use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
+use crate::cc::{Controller, Windowed};
+use lopsided_core::Bytes;
+
+/// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
+#[test]
+fn k_is_the_time_to_regain_what_was_lost() {
+    // W_max 1000, beta 0.7, C 0.4: the cube root of 750.
+    assert!((inflection(300, 0.4) - 9.0856).abs() < 1e-3);
+    assert_eq!(inflection(0, 0.4), 0.0);
+}
+
+/// Figure 1's curve: concave up to W_max at K, flat there, convex beyond.
+#[test]
+fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
+    let k = inflection(300, 0.4);
+    assert_eq!(curve(0.0, k, 1000, 0.4), 701, "whole segments are cut off the fall");
+    assert_eq!(curve(k, k, 1000, 0.4), 1000);
+    assert_eq!(curve(k + 5.0, k, 1000, 0.4), 1050);
+    assert_eq!(curve(k - 5.0, k, 1000, 0.4), 950);
+    assert_eq!(curve(1e9, k, 1000, 0.4), 1000 + 1_000_000_000_000, "no overflow however late");
+}
+
+fn lossy(constants: Constants, cwnd: u64) -> Windowed<Cubic> {
+    let mut cubic = Windowed::new(&setup(), Cubic::new(constants));
+    let state = path_state();
+    // Slow start to the wanted window by one ACK of the rest.
+    let rest = cwnd - cubic.cwnd().get() / MSS;
+    cubic.on_ack(Time::from_nanos(1), &Acked { newest_rtt: None, ..acked(rest, Span::from_millis(100)) }, &state);
+    assert_eq!(cubic.cwnd().get(), cwnd * MSS);
+    cubic
+}
+
+/// Sections 4.6 and 4.7.
+#[test]
+fn beta_and_fast_convergence() {
+    for (constants, first, second) in [(LINUX, 700, 490), (OLDER, 799, 639)] {
+        let mut cubic = lossy(constants, 1000);
+        cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
+        assert_eq!(cubic.cwnd().get() / MSS, first);
+        assert_eq!(cubic.law().w_max, 1000);
+        cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
+        assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
+        // It fell again before it was back: W_max is not this window but less, (1 + beta) / 2 of it.
+        assert_eq!(cubic.law().w_max, (first as f64 * (1.0 + constants.beta) / 2.0) as u64);
+    }
+}
+
+/// Acknowledges a window every `rtt` and returns the window after `span`.
+fn grown(mut cubic: Windowed<Cubic>, rtt: Span, span: Span) -> u64 {
+    let mut now = Time::from_nanos(3);
+    let end = now + span;
+    while now < end {
+        let window = cubic.cwnd().get() / MSS;
+        let gap = rtt / window;
+        for _ in 0..window {
+            now += gap;
+            cubic.on_ack(now, &acked(1, rtt), &path_state());
+        }
+    }
+    cubic.cwnd().get() / MSS
+}
+
+#[test]
+fn a_fast_long_path_follows_the_cubic_function() {
+    let rtt = Span::from_millis(100);
+    for (seconds, expected) in [(3, 911), (6, 989), (9, 1000), (12, 1010)] {
+        let mut cubic = lossy(LINUX, 1000);
+        cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
+        let window = grown(cubic, rtt, Span::from_secs(seconds));
+        assert!(window.abs_diff(expected) <= 8, "{window} segments after {seconds} s, W_cubic is {expected}");
+    }
+}
+
+/// Section 4.3: on a short path the window keeps up with a Reno of the same average, whose increase is 3 (1 - beta) / (1 + beta).
+#[test]
+fn a_short_path_is_in_the_friendly_region() {
+    let rtt = Span::from_millis(10);
+    let mut cubic = lossy(LINUX, 100);
+    cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
+    let window = grown(cubic, rtt, Span::from_secs(2));
+    // 200 round trips at 0.529 segments from 70 segments, where the cubic function would be at 99.
+    let reno = 70.0 + 200.0 * 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
+    assert!((window as f64 - reno).abs() < 6.0, "{window} segments, friendly {reno}");
+}
+
+/// Section 5.8: an idle time is no time of the cubic function.
+#[test]
+fn an_idle_time_does_not_count() {
+    let rtt = Span::from_millis(100);
+    let mut cubic = lossy(LINUX, 1000);
+    cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
+    let mut now = Time::from_nanos(3);
+    cubic.on_ack(now, &acked(1, rtt), &path_state());
+    now += Span::from_secs(60);
+    cubic.on_transmit_start(now, Span::from_secs(60), &path_state());
+    for _ in 0..700 {
+        now += Span::from_micros(140);
+        cubic.on_ack(now, &acked(1, rtt), &path_state());
+    }
+    let window = cubic.cwnd().get() / MSS;
+    assert!(window < 730, "{window} segments after one round trip of sending");
+}
+
+/// HyStart leaves slow start at about the BDP, where plain slow start runs on until the queue overflows.
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_overflows() {
+    let rtt = Span::from_millis(100);
+    // 20 Mbit/s and 100 ms: 172 segments, and as much again of queue.
+    for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
+        let mut path = Path::new(controller(name), 20.0, rtt, 172);
+        path.run(Span::from_secs(2));
+        assert_eq!(path.losses == 0, early, "{name} lost {} segments", path.losses);
+        if early {
+            let ended = path.controller.ssthresh().map_or(0, |threshold| threshold.get() / MSS);
+            assert!((86..=344).contains(&ended), "{name} left slow start at {ended} segments");
+        }
+    }
+}
+
+/// The undo of a needless reduction restores window and threshold.
+#[test]
+fn undo_restores() {
+    let mut cubic = lossy(LINUX, 1000);
+    cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
+    cubic.on_undo(Time::from_nanos(3));
+    assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
+}

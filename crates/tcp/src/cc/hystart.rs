@@ -1,0 +1,214 @@
+//! Leaving slow start before it overflows the queue: HyStart and HyStart++.
+//!
+//! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) with both of its signs, in the form that
+//! Linux gives them: a train of closely spaced ACKs that has become as long as half the smallest RTT (section 4.1), or a smallest RTT of a
+//! round that lies an eighth, within 4 to 16 ms, above the smallest ever (section 4.2). Linux adds to the length of the train what a
+//! sender's own bursts may add, at most 1 ms; the train is cut by a pause of 2 ms.
+//!
+//! HyStart++ (RFC 9406): the delay sign only, and a conservative phase at a quarter of the pace that is left again if the RTT falls.
+//!
+//! Left out: HyStart++'s paced variant without the limit of eight segments an ACK.
+
+use super::{PathState, Window};
+use lopsided_core::{Span, Time};
+
+/// Linux: below this window, in segments, slow start is left alone.
+const LOW_WINDOW: u64 = 16;
+const TRAIN_GAP: Span = Span::from_millis(2);
+const BURST_MAX: Span = Span::from_millis(1);
+/// Octets that a Linux sender may put out in one burst, times four.
+const BURST_OCTETS: u64 = 4 * 65_536;
+/// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS, L.
+const RISE_MIN: Span = Span::from_millis(4);
+const RISE_MAX: Span = Span::from_millis(16);
+const RISE_DIVISOR: u64 = 8;
+const SAMPLES: u32 = 8;
+const CSS_GROWTH_DIVISOR: u64 = 4;
+const CSS_ROUNDS: u32 = 5;
+const SEGMENTS_PER_ACK: u64 = 8;
+
+/// How slow start is watched.
+#[derive(Debug)]
+pub(super) enum HyStart {
+    Off,
+    Linux(Train),
+    PlusPlus(Rounds),
+}
+
+impl HyStart {
+    /// An ACK in slow start, with its RTT and the smallest RTT ever: ends slow start if it is time.
+    #[inline]
+    pub fn watch(&mut self, now: Time, rtt: Span, min_rtt: Span, path: &PathState, window: &mut Window) {
+        let found = match self {
+            HyStart::Off => false,
+            HyStart::Linux(train) => window.segments() >= LOW_WINDOW && train.watch(now, rtt, min_rtt, path, window),
+            HyStart::PlusPlus(rounds) => rounds.watch(rtt, path),
+        };
+        if found {
+            window.end_slow_start();
+        }
+    }
+
+    /// Octets that slow start may grow by with this ACK.
+    pub fn growth(&mut self, octets: u64, window: &Window) -> u64 {
+        match self {
+            HyStart::PlusPlus(rounds) => rounds.growth(octets, window.mss()),
+            HyStart::Off | HyStart::Linux(_) => octets,
+        }
+    }
+
+    /// After a timeout slow start begins anew.
+    pub fn restart(&mut self, now: Time, path: &PathState) {
+        match self {
+            HyStart::Off => {}
+            HyStart::Linux(train) => *train = Train::begin(now, path.nxt),
+            // RFC 9406 section 4.3: only the first slow start is watched.
+            HyStart::PlusPlus(rounds) => rounds.over = true,
+        }
+    }
+}
+
+/// HyStart's view of a round.
+#[derive(Debug, Default)]
+pub(super) struct Train {
+    round_end: u64,
+    begun: Time,
+    last: Time,
+    round_min: Option<Span>,
+    samples: u32,
+    found: bool,
+}
+
+impl Train {
+    fn begin(now: Time, nxt: u64) -> Train {
+        Train { round_end: nxt, begun: now, last: now, round_min: None, samples: 0, found: false }
+    }
+
+    fn watch(&mut self, now: Time, rtt: Span, min_rtt: Span, path: &PathState, window: &Window) -> bool {
+        if self.found {
+            return false;
+        }
+        if path.una > self.round_end {
+            *self = Train::begin(now, path.nxt);
+        }
+        if now.saturating_since(self.last) <= TRAIN_GAP {
+            self.last = now;
+            let length = (min_rtt + burst_time(path, window)) / 2;
+            self.found = now.saturating_since(self.begun) > length;
+        }
+        self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        if self.samples < SAMPLES {
+            self.samples += 1;
+        } else if self.round_min.is_some_and(|min| min > min_rtt + rise(min_rtt)) {
+            self.found = true;
+        }
+        self.found
+    }
+}
+
+/// What a burst of the sender's own takes at twice the window an RTT.
+fn burst_time(path: &PathState, window: &Window) -> Span {
+    let Some(srtt) = path.srtt else { return BURST_MAX };
+    let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
+    Span::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
+}
+
+fn rise(min_rtt: Span) -> Span {
+    (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
+}
+
+/// HyStart++'s view of a slow start.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    round_end: u64,
+    current: Option<Span>,
+    last: Option<Span>,
+    samples: u32,
+    /// In conservative slow start: its baseline RTT and the rounds spent in it.
+    conservative: Option<(Span, u32)>,
+    over: bool,
+}
+
+impl Rounds {
+    fn watch(&mut self, rtt: Span, path: &PathState) -> bool {
+        if self.over {
+            return false;
+        }
+        if path.una > self.round_end {
+            self.round_end = path.nxt;
+            self.last = self.current.take();
+            self.samples = 0;
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+                if *rounds >= CSS_ROUNDS {
+                    self.over = true;
+                    return true;
+                }
+            }
+        }
+        let current = self.current.map_or(rtt, |min| min.min(rtt));
+        self.current = Some(current);
+        self.samples += 1;
+        if self.samples < SAMPLES {
+            return false;
+        }
+        match (self.conservative, self.last) {
+            (None, Some(last)) if current >= last + rise(last) => self.conservative = Some((current, 0)),
+            // The rise was a passing one.
+            (Some((baseline, _)), _) if current < baseline => self.conservative = None,
+            _ => {}
+        }
+        false
+    }
+
+    fn growth(&mut self, octets: u64, mss: u64) -> u64 {
+        if self.over {
+            return octets;
+        }
+        let octets = octets.min(SEGMENTS_PER_ACK * mss);
+        if self.conservative.is_some() { octets / CSS_GROWTH_DIVISOR } else { octets }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, path_state};
+    use super::*;
+
+    /// A round of `samples` ACKs with this RTT. True if slow start should end.
+    fn round(rounds: &mut Rounds, number: u64, rtt_ms: u64, samples: u32) -> bool {
+        let path = PathState { una: number * 1000 + 1, nxt: (number + 1) * 1000, ..path_state() };
+        (0..samples).any(|_| rounds.watch(Span::from_millis(rtt_ms), &path))
+    }
+
+    /// RFC 9406 section 4.2: the window grows by a quarter once a round's RTT lies an eighth above the last's, after eight samples.
+    #[test]
+    fn a_rise_of_the_rtt_makes_slow_start_conservative() {
+        let mut rounds = Rounds::default();
+        round(&mut rounds, 0, 100, 10);
+        assert_eq!(rounds.growth(2 * MSS, MSS), 2 * MSS);
+        round(&mut rounds, 1, 113, SAMPLES - 1);
+        assert_eq!(rounds.growth(2 * MSS, MSS), 2 * MSS, "seven samples are too few");
+        let path = PathState { una: 1001, nxt: 2000, ..path_state() };
+        rounds.watch(Span::from_millis(113), &path);
+        assert_eq!(rounds.growth(2 * MSS, MSS), MSS / 2);
+        assert_eq!(rounds.growth(20 * MSS, MSS), 2 * MSS, "at most eight segments an ACK count");
+    }
+
+    #[test]
+    fn conservative_slow_start_ends_after_five_rounds_or_when_the_rtt_falls_again() {
+        let enter = |second: u64| {
+            let mut rounds = Rounds::default();
+            round(&mut rounds, 0, 100, 10);
+            round(&mut rounds, 1, second, 10);
+            rounds
+        };
+        let mut rounds = enter(150);
+        let ended: Vec<bool> = (2..7).map(|number| round(&mut rounds, number, 150, 10)).collect();
+        assert_eq!(ended, [false, false, false, false, true]);
+        let mut rounds = enter(150);
+        round(&mut rounds, 2, 149, 10);
+        assert_eq!(rounds.growth(MSS, MSS), MSS, "the rise was a passing one");
+        assert_eq!(enter(112).growth(MSS, MSS), MSS, "less than an eighth is no rise");
+    }
+}

@@ -1,0 +1,4 @@
+//! Every controller on a small path of its own, and what must hold of all of them.
+
+pub(in crate::cc) mod path;
+mod properties;

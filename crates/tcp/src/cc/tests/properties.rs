@@ -1,0 +1,187 @@
+use super::path::{MSS, Path, acked, controller, path_state, setup};
+use crate::cc::{Acked, CONTROLLERS, Controller, PathState, RateSample, Signal, build};
+use crate::{ByteCounting, Phase};
+use lopsided_core::{Bytes, Span, Time};
+use proptest::prelude::*;
+
+fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
+    CONTROLLERS.iter().map(|name| (*name, controller(name)))
+}
+
+/// Reaches congestion avoidance and a loss, so that there is state to lose.
+fn warmed(name: &str) -> Path {
+    let mut path = Path::new(controller(name), 20.0, Span::from_millis(50), 86);
+    path.run(Span::from_secs(10));
+    path
+}
+
+#[test]
+fn names_are_known_and_carried() {
+    for (name, controller) in each() {
+        assert_eq!(controller.name(), name);
+    }
+    assert!(build("tahoe", &setup()).is_none());
+}
+
+#[test]
+fn alone_on_a_line_with_a_bdp_of_buffer_it_is_filled() {
+    for (name, controller) in each() {
+        let mut path = Path::new(controller, 20.0, Span::from_millis(50), 86);
+        path.run(Span::from_secs(30));
+        let share = path.run(Span::from_secs(30));
+        assert!(share > 0.9 && share <= 1.001, "{name} uses {share} of the line");
+    }
+}
+
+#[test]
+fn a_loss_makes_the_window_smaller_and_an_undo_gives_it_back() {
+    for name in CONTROLLERS.iter().filter(|name| !name.starts_with("bbr")) {
+        let Path { mut controller, now, .. } = warmed(name);
+        let before = controller.cwnd();
+        let state = PathState { in_flight: before, ..path_state() };
+        controller.on_congestion(now, Signal::Loss, &state);
+        controller.on_recovered(now, &state);
+        assert!(controller.cwnd() <= before, "{name}");
+        controller.on_undo(now);
+        assert!(controller.cwnd() >= before, "{name}: {:?} after {before:?}", controller.cwnd());
+    }
+}
+
+#[test]
+fn a_timeout_leaves_what_is_in_flight_and_one_segment() {
+    for name in CONTROLLERS.iter().filter(|name| !name.starts_with("bbr")) {
+        let Path { mut controller, now, .. } = warmed(name);
+        controller.on_congestion(now, Signal::Timeout { consecutive: 1 }, &path_state());
+        assert_eq!(controller.cwnd().get(), MSS, "{name}");
+        let threshold = controller.ssthresh();
+        assert!(threshold.is_some_and(|threshold| threshold.get() >= 2 * MSS), "{name}");
+        controller.on_congestion(now, Signal::Timeout { consecutive: 2 }, &path_state());
+        assert_eq!(controller.ssthresh(), threshold, "{name}: a repeated timeout must not lower it further");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Happening {
+    Ack { delivered: u64, cumulative: u64, rtt: Option<u64>, flags: u8, interval: u64, prior: u64, lost: u64 },
+    Signal(u8, u32),
+    Undo,
+    Recovered,
+    Start(u64),
+    Idle,
+    Mss(u64),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let small_or_huge = prop_oneof![0..100_000u64, 0..(1u64 << 40)];
+    let rtt = proptest::option::of(prop_oneof![0..1000u64, 0..10_000_000_000u64, Just(u64::MAX / 4)]);
+    prop_oneof![
+        8 => (small_or_huge.clone(), small_or_huge.clone(), rtt, any::<u8>(), any::<u64>(), small_or_huge.clone(), small_or_huge)
+            .prop_map(|(delivered, cumulative, rtt, flags, interval, prior, lost)| Happening::Ack {
+                delivered, cumulative, rtt, flags, interval, prior, lost,
+            }),
+        2 => (0..4u8, 1..20u32).prop_map(|(kind, count)| Happening::Signal(kind, count)),
+        1 => Just(Happening::Undo),
+        1 => Just(Happening::Recovered),
+        1 => any::<u64>().prop_map(Happening::Start),
+        1 => Just(Happening::Idle),
+        1 => prop_oneof![Just(64u64), Just(536), Just(1448), Just(65_483)].prop_map(Happening::Mss),
+    ]
+}
+
+fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &mut PathState) {
+    match *what {
+        Happening::Ack { delivered, cumulative, rtt, flags, interval, prior, lost } => {
+            path.delivered += Bytes::new(delivered);
+            path.lost += Bytes::new(lost);
+            path.una += cumulative;
+            path.nxt = path.una + prior;
+            path.in_flight = Bytes::new(prior);
+            path.srtt = rtt.map(Span::from_nanos).or(path.srtt);
+            path.min_rtt = path.srtt;
+            let ack = Acked {
+                delivered: Bytes::new(delivered),
+                cumulative: Bytes::new(cumulative),
+                rtt: rtt.map(Span::from_nanos),
+                newest_rtt: rtt.map(Span::from_nanos),
+                forward_ms: rtt.map(|rtt| rtt as u32),
+                prior_in_flight: Bytes::new(prior),
+                cwnd_limited: flags & 1 != 0,
+                in_recovery: flags & 2 != 0,
+                phase: [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss]
+                    [usize::from(flags >> 4) % 5],
+                ecn_echo: flags & 4 != 0,
+                rate: RateSample {
+                    delivered: Bytes::new(delivered),
+                    interval: Span::from_nanos(interval),
+                    prior_delivered: Bytes::new(path.delivered.get().saturating_sub(prior)),
+                    lost: Bytes::new(lost),
+                    app_limited: flags & 8 != 0,
+                },
+            };
+            controller.on_ack(now, &ack, path);
+        }
+        Happening::Signal(kind, consecutive) => {
+            let signal = match kind {
+                0 => Signal::EcnEcho,
+                1 => Signal::Loss,
+                _ => Signal::Timeout { consecutive },
+            };
+            controller.on_congestion(now, signal, path);
+        }
+        Happening::Undo => controller.on_undo(now),
+        Happening::Recovered => controller.on_recovered(now, path),
+        Happening::Start(idle) => controller.on_transmit_start(now, Span::from_nanos(idle), path),
+        Happening::Idle => controller.on_idle(now, Bytes::new(10 * path.mss.get())),
+        Happening::Mss(mss) => path.mss = Bytes::new(mss),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a peer makes an endpoint say, the window stays between a segment and the largest that TCP has, and nothing overflows.
+    #[test]
+    fn hostile_histories_leave_a_sane_window(
+        counting in prop_oneof![
+            Just(ByteCounting::Acks),
+            Just(ByteCounting::Delivered),
+            Just(ByteCounting::Limited { segments: 2 }),
+        ],
+        history in proptest::collection::vec((happening(), 0..2_000_000_000u64), 1..60),
+    ) {
+        for name in CONTROLLERS {
+            let setup = crate::cc::Setup { counting, ..setup() };
+            let mut controller = build(name, &setup).expect("a known name");
+            let mut path = path_state();
+            let mut now = Time::from_nanos(1_000);
+            controller.on_established(now, &path);
+            for (what, wait) in &history {
+                now += Span::from_nanos(*wait);
+                happen(controller.as_mut(), what, now, &mut path);
+                let cwnd = controller.cwnd().get();
+                prop_assert!((64..=1 << 31).contains(&cwnd), "{name}: {cwnd} after {what:?}");
+            }
+        }
+    }
+}
+
+/// The same history gives the same window: no controller looks at anything but what it is given.
+#[test]
+fn controllers_are_deterministic() {
+    for name in CONTROLLERS {
+        assert_eq!(warmed(name).trace, warmed(name).trace, "{name}");
+    }
+}
+
+#[test]
+fn what_is_acknowledged_without_being_limited_by_the_window_does_not_grow_it() {
+    for name in CONTROLLERS.iter().filter(|name| !["vegas", "bbr"].contains(name)) {
+        let Path { mut controller, now, .. } = warmed(name);
+        let before = controller.cwnd();
+        let ack = Acked { cwnd_limited: false, ..acked(2, Span::from_millis(60)) };
+        for step in 0..200 {
+            controller.on_ack(now + Span::from_millis(step), &ack, &path_state());
+        }
+        assert!(controller.cwnd() <= before, "{name}");
+    }
+}

@@ -1,0 +1,267 @@
+//! What loss-based algorithms share: the window and its threshold, slow start, and what a signal does to them.
+//!
+//! An algorithm proper is a [`Law`]: how the window grows in congestion avoidance, and what is left of it after a signal. Windows are kept
+//! in octets and moved in whole segments, as stacks that count segments do.
+
+use super::{Acked, Controller, PathState, Setup, Signal};
+use crate::ByteCounting;
+use lopsided_core::{Bytes, Span, Time};
+use std::fmt::Debug;
+
+/// No TCP window is larger (RFC 7323 section 2.3), so no congestion window needs to be.
+const LARGEST: u64 = 1 << 30;
+/// RFC 5681 section 3.1: a threshold is at least two segments.
+const LEAST_THRESHOLD: u64 = 2;
+
+/// A congestion window and its threshold.
+#[derive(Debug)]
+pub struct Window {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    mss: u64,
+    counting: ByteCounting,
+    /// Octets acknowledged towards the next increase.
+    credit: u64,
+    /// The window and threshold before the last congestion signal, for undo.
+    before: Option<(u64, Option<u64>)>,
+}
+
+impl Window {
+    pub fn new(initial_window: Bytes, counting: ByteCounting) -> Window {
+        Window { cwnd: initial_window.get().max(1), ssthresh: None, mss: 1, counting, credit: 0, before: None }
+    }
+
+    pub fn octets(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// The window in segments, rounded down.
+    pub fn segments(&self) -> u64 {
+        (self.cwnd / self.mss).max(1)
+    }
+
+    pub fn set_segments(&mut self, segments: u64) {
+        self.set_octets(segments.saturating_mul(self.mss));
+    }
+
+    pub fn set_octets(&mut self, octets: u64) {
+        self.cwnd = octets.clamp(self.mss, LARGEST.max(self.mss));
+    }
+
+    /// The threshold in segments, rounded down; `None` before the first congestion signal.
+    pub fn threshold(&self) -> Option<u64> {
+        self.ssthresh.map(|ssthresh| ssthresh / self.mss)
+    }
+
+    pub fn set_threshold(&mut self, segments: u64) {
+        self.ssthresh = Some(segments.max(LEAST_THRESHOLD).saturating_mul(self.mss).min(LARGEST));
+    }
+
+    /// Congestion avoidance begins here: slow start has found the window.
+    pub fn end_slow_start(&mut self) {
+        self.ssthresh = Some(self.cwnd);
+    }
+
+    pub fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    pub fn counting(&self) -> ByteCounting {
+        self.counting
+    }
+
+    /// The octets that an ACK counts for: one segment, or what it delivered, by the stack's way of counting.
+    pub fn counted(&self, ack: &Acked) -> u64 {
+        let delivered = ack.delivered.get();
+        match self.counting {
+            ByteCounting::Acks => self.mss,
+            ByteCounting::Delivered => delivered,
+            ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
+            ByteCounting::Limited { .. } => delivered,
+        }
+    }
+
+    /// Grows by `octets`, up to the threshold (RFC 5681 equation 2); returns what is left of them for congestion avoidance.
+    #[inline]
+    pub fn slow_start(&mut self, octets: u64) -> u64 {
+        if !self.in_slow_start() {
+            return octets;
+        }
+        let room = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh - self.cwnd);
+        let step = octets.min(room);
+        self.set_octets(self.cwnd.saturating_add(step));
+        octets - step
+    }
+
+    /// Adds a segment for each `every` segments acknowledged: exact, whatever the receiver's ACK rate (RFC 3465 section 2.1).
+    #[inline]
+    pub fn add_one_per(&mut self, every: u64, octets: u64) {
+        let step = every.max(1).saturating_mul(self.mss);
+        if self.credit >= step {
+            // The pace has risen since: old credit gives one segment, not a burst.
+            self.credit = 0;
+            self.set_octets(self.cwnd + self.mss);
+        }
+        self.credit = self.credit.saturating_add(octets);
+        if self.credit >= step {
+            let whole = self.credit / step;
+            self.credit -= whole * step;
+            self.set_octets(self.cwnd.saturating_add(whole.saturating_mul(self.mss)));
+        }
+    }
+
+    /// Reno's growth: slow start, then a segment for each window acknowledged.
+    #[inline]
+    pub fn reno(&mut self, octets: u64) {
+        let left = self.slow_start(octets);
+        if left > 0 {
+            self.add_one_per(self.segments(), left);
+        }
+    }
+
+    pub fn reno_threshold(&self) -> u64 {
+        self.segments() / 2
+    }
+
+    pub(super) fn forget_credit(&mut self) {
+        self.credit = 0;
+    }
+
+    pub(super) fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss.get().max(1);
+    }
+
+    /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters of the window
+    /// take its place (RFC 2861 section 3).
+    fn keep(&mut self) {
+        let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.cwnd / 4 * 3));
+        self.before = Some((self.cwnd, ssthresh));
+    }
+
+    fn restore(&mut self) {
+        if let Some((cwnd, ssthresh)) = self.before.take() {
+            self.cwnd = self.cwnd.max(cwnd);
+            self.ssthresh = match (self.ssthresh, ssthresh) {
+                (Some(now), Some(before)) => Some(now.max(before)),
+                _ => None,
+            };
+        }
+    }
+}
+
+/// How a window grows, and what is left of it after a congestion signal: all that most algorithms say. Everything in segments.
+pub trait Law: Debug + Send {
+    /// The algorithm's name, as in a scenario.
+    fn name(&self) -> &'static str;
+    fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
+    /// Data goes into an empty network; the last was sent `idle` ago.
+    fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
+    /// Every ACK, in recovery too: what the law measures.
+    #[inline]
+    fn measure(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
+    /// An ACK that may raise the window: it advanced, the window is the law's own, and it was the window that limited the sender.
+    fn grow(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
+    /// The threshold after a signal; at least two segments of it are used.
+    fn threshold(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
+    /// The retransmission timer expired; the window is already down.
+    fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
+    fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
+    fn on_undo(&mut self, _now: Time) {}
+    /// `grow` is wanted also while the application or the receiver limits the sender.
+    fn grows_unlimited(&self) -> bool {
+        false
+    }
+    fn ecn_use(&self) -> super::EcnUse {
+        super::EcnUse::Classic
+    }
+}
+
+/// A controller that follows a law.
+#[derive(Debug)]
+pub struct Windowed<L> {
+    window: Window,
+    law: L,
+}
+
+impl<L: Law> Windowed<L> {
+    pub fn new(setup: &Setup, law: L) -> Windowed<L> {
+        Windowed { window: Window::new(setup.initial_window, setup.counting), law }
+    }
+
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+}
+
+impl<L: Law> Controller for Windowed<L> {
+    fn name(&self) -> &'static str {
+        self.law.name()
+    }
+
+    fn on_established(&mut self, now: Time, path: &PathState) {
+        self.window.set_mss(path.mss);
+        self.law.on_established(now, path, &mut self.window);
+    }
+
+    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &PathState) {
+        self.law.on_transmit_start(now, idle, path);
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        self.window.set_mss(path.mss);
+        self.law.measure(now, ack, path, &mut self.window);
+        if ack.in_recovery || ack.cumulative == Bytes::ZERO || !(ack.cwnd_limited || self.law.grows_unlimited()) {
+            return;
+        }
+        self.law.grow(now, ack, path, &mut self.window);
+    }
+
+    fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
+        self.window.set_mss(path.mss);
+        let first = !matches!(signal, Signal::Timeout { consecutive } if consecutive > 1);
+        if first {
+            let threshold = self.law.threshold(now, signal, path, &self.window);
+            self.window.keep();
+            self.window.set_threshold(threshold);
+        }
+        self.window.forget_credit();
+        match signal {
+            Signal::Timeout { .. } => {
+                self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));
+                self.law.on_timeout(now, path, &mut self.window);
+            }
+            Signal::Loss | Signal::EcnEcho => {
+                self.window.set_octets(self.window.ssthresh.unwrap_or(self.window.cwnd));
+            }
+        }
+    }
+
+    fn on_recovered(&mut self, now: Time, path: &PathState) {
+        self.law.on_recovered(now, path, &mut self.window);
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.window.restore();
+        self.law.on_undo(now);
+    }
+
+    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
+        self.window.set_octets(self.window.cwnd.min(restart_window.get()));
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.window.cwnd)
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.window.ssthresh.map(Bytes::new)
+    }
+
+    fn ecn_use(&self) -> super::EcnUse {
+        self.law.ecn_use()
+    }
+}
