@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test bench clean
+.PHONY: help install demo test bench fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -27,6 +27,10 @@ test: .venv/.checkers ## install everything and run every test
 
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
 	@.venv/bin/python bench/run.py
+
+fidelity: .venv/.installed ## hold the simulator to Linux and write docs/fidelity.md
+	@.venv/bin/lopsided doctor
+	@.venv/bin/python -m lopsided.fidelity
 
 clean: ## remove what was built and installed here
 	rm -rf target .venv

@@ -1,0 +1,60 @@
+"""`python -m lopsided.fidelity`: measures what is missing on Linux, simulates, and writes `docs/fidelity.md`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lopsided.cli.terminal import progress, say
+from lopsided.errors import LopsidedError
+from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, simulate
+from lopsided.worlds.kernel import KernelUnavailable
+
+
+def main() -> int:
+    """Draws the page from what is recorded and what can be measured here."""
+    parser = argparse.ArgumentParser(prog="python -m lopsided.fidelity", description=__doc__)
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
+    parser.add_argument("--seeds", type=int, default=2, help="how many seeds each cell runs with")
+    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
+    arguments = parser.parse_args()
+    seeds = range(1, 1 + arguments.seeds)
+    data: Path = arguments.docs / "fidelity"
+    data.mkdir(parents=True, exist_ok=True)
+    records = Records(data / "linux.csv")
+    try:
+        if not arguments.recorded:
+            _measure(records, seeds)
+        _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
+    except LopsidedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    linux = [found for seed in seeds for cell in CELLS if (found := records.get(cell, seed)) is not None]
+    causes = data / "causes.md"
+    text = page.render(
+        linux, simulate(seeds), ns3.load(data / "ns3.csv"), causes.read_text() if causes.exists() else ""
+    )
+    target = arguments.docs / "fidelity.md"
+    target.write_text(text)
+    say(f"{target}: {len(linux)} of {len(CELLS) * len(seeds)} runs on Linux")
+    return 0
+
+
+def _measure(records: Records, seeds: range) -> None:
+    try:
+        with progress("measuring on Linux") as report:
+            for measurement in measure_linux(records, seeds, report):
+                say(f"{measurement.cell}, seed {measurement.seed}")
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _measure_ns3(path: Path, source: Path) -> None:
+    if not path.exists() and ns3.installed() and source.exists():
+        ns3.save(ns3.measure(source), path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
