@@ -25,6 +25,9 @@ DOWN = ("#2471c8", "#5b9be6", "#123f77", "#7fb3d9", "#3557a5")
 UP = ("#e0761a", "#f0a35c", "#9a4a06", "#f2b880", "#c25a2a")
 OTHER = ("#2e9e77", "#8a5fc7", "#c0578f", "#7a8b2d", "#4c9aa8")
 
+# A page may give these inks another value, above all on dark paper.
+_INKS = {INK: "--ink", MUTED: "--muted", GRID: "--grid", DOWN[2]: "--down-deep", UP[2]: "--up-deep"}
+
 _RC: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.5,
@@ -186,6 +189,6 @@ def svg(figure: Figure, salt: str) -> str:
         )
     text = out.getvalue()
     text = text[text.index("<svg") :]
-    for ink, variable in ((INK, "--ink"), (MUTED, "--muted"), (GRID, "--grid")):
-        text = text.replace(ink, f"var({variable})")
+    for ink, variable in _INKS.items():
+        text = text.replace(ink, f"var({variable}, {ink})")
     return text

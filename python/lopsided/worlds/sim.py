@@ -68,6 +68,8 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
         .select("time_s", "link", "direction", pl.exclude("time_s", "link", "direction"))
     )
     tables["links"] = tables["links"].drop("link").rename({"name": "link"})
+    has_window = pl.col("cwnd_max_bytes") > 0
+    tables["flows"] = tables["flows"].with_columns(cwnd_max_bytes=pl.when(has_window).then("cwnd_max_bytes"))
     nodes = tables.pop("nodes").select("node", pl.col("name").alias("node_name"), pl.col("direction"))
     events = tables["events"].join(nodes, on="node", how="left", maintain_order="left").drop("node")
     events = events.rename({"node_name": "node"})

@@ -1,0 +1,36 @@
+"""The paper that CONTRIBUTING.md shows runs as it stands there; its Rust code is run by cargo."""
+
+import re
+from pathlib import Path
+
+from lopsided.papers.reproduction import carry_through
+from lopsided.sweeps import run_jobs
+
+GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+
+LINE = """\
+[scenario]
+duration = "40 s"
+[link]
+rtt = "20 ms"
+down = { rate = "2400 kbit/s" }
+up = { rate = "196 kbit/s" }
+[[flow]]
+direction = "down"
+[[flow]]
+direction = "up"
+start = "5 s"
+"""
+
+
+def test_the_paper_of_the_guide_can_be_reproduced(tmp_path):
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "line.toml").write_text(LINE)
+    (tmp_path / "published.csv").write_text("where,metric,value,unit,qualifier,kind,note\n")
+    [code] = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    module = {"__file__": str(tmp_path / "__init__.py"), "__name__": "doe2031"}
+    exec(compile(code, str(GUIDE), "exec"), module)
+    reproduction = carry_through(module["PAPER"], run_jobs, figures=(), claims=True, sensitivity=False, repetitions=1)
+    [outcome] = reproduction.claims
+    assert outcome.verdict.holds
+    assert outcome.verdict.measured[0].value < 0.9
