@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    file: str,
+    file: Path,
     /,
     *,
     worlds: str = "sim,kernel",
@@ -36,7 +36,7 @@ def compare(
 
     The last world is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
 
-    Examples:
+    For example:
 
         lopsided compare scenario.toml
         lopsided compare scenario.toml --repeat 5 --tolerance goodput_bps=3% --fail
@@ -45,7 +45,7 @@ def compare(
     Parameters
     ----------
     file
-        The scenario file, or `-` for standard input.
+        The scenario file.
     worlds
         The worlds, with commas between them.
     repeat
