@@ -232,7 +232,7 @@ impl World {
     }
 
     /// Hands the packet to the node at the end of the wire, through any routers on the way.
-    #[inline]
+    #[inline(always)]
     fn carry(&mut self, mut wire: Wire, mut packet: Packet) {
         loop {
             let mut cx = Cx::new(self.now, wire.node, &mut self.books);

@@ -28,6 +28,9 @@ impl Stack {
         if !CONTROLLERS.contains(&spec.cc.as_str()) {
             return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: spec.cc.clone() });
         }
+        if spec.max_window.is_some() {
+            return Err(BuildError::Unsupported { flow: flow.name.clone(), what: "max_window" });
+        }
         let mtu = spec.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS);
         Ok(Stack { profile: adjust(base, spec), cc: spec.cc.clone(), mtu: Bytes::new(mtu) })
     }

@@ -12,6 +12,7 @@ pub(crate) fn add_counters(a: Counters, b: Counters) -> Counters {
         data_segments_out: a.data_segments_out + b.data_segments_out,
         data_segments_in: a.data_segments_in + b.data_segments_in,
         retransmits: a.retransmits + b.retransmits,
+        lost_retransmits: a.lost_retransmits + b.lost_retransmits,
         timeouts: a.timeouts + b.timeouts,
         fast_retransmits: a.fast_retransmits + b.fast_retransmits,
         tail_probes: a.tail_probes + b.tail_probes,

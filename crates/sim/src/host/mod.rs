@@ -280,6 +280,7 @@ impl Host {
         }
     }
 
+    #[inline]
     fn packet(
         &mut self,
         flow: FlowId,

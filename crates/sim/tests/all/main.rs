@@ -6,6 +6,7 @@ mod determinism;
 mod metamorphic;
 mod network;
 mod observing;
+mod stack;
 mod transfers;
 
 use lopsided_scenario::Scenario;
