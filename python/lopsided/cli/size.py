@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Quiet, Workers
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
 from lopsided.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _show(found: Sizing) -> None:
     measured = found.measured
     say(f"Set the uplink buffer to {measured.knee_packets} packets.", style="bold")
     out().print(_answers(found))
-    say(found.why + "\n")
+    say_prose(found.why + "\n")
     for config in found.configs:
         heading(config.device, config.note)
         say(indent(config.lines, "    ") + "\n")

@@ -38,10 +38,15 @@ def say(text: str, style: str = "") -> None:
     out().print(text, style=style, markup=False, soft_wrap=True)
 
 
+def say_prose(text: str) -> None:
+    """A paragraph, wrapped between words."""
+    out().print(text, markup=False)
+
+
 def heading(title: str, details: str) -> None:
     """What the result is of, and how it came about."""
     out().print(title, style="bold", markup=False, soft_wrap=True)
-    out().print(details, style="dim", markup=False, soft_wrap=True)
+    out().print(details, style="dim", markup=False)
 
 
 def say_path(what: str, path: Path) -> None:
