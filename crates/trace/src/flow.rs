@@ -1,9 +1,8 @@
 //! What a capture says of its TCP flows: retransmissions, round trip times and goodput, seen from where it was taken.
 //!
-//! Round trip times are meaningful for a capture at the sender: from a segment to the cumulative acknowledgement that covers
-//! it, one sample a segment, none for what was retransmitted (Karn's rule). A segment that arrives behind a hole is only
-//! covered once the hole is filled, so losses lengthen the samples behind them. Left out: selective acknowledgements, and
-//! segments that were lost before the point of capture.
+//! Round trip times are meaningful for a capture at the sender: one for each acknowledgement that advances, from the sending
+//! of the newest segment that it covers; none for one that also covers a retransmission (Karn's rule: what it answers is not
+//! known). Left out: selective acknowledgements, and segments that were lost before the point of capture.
 
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{HostAddr, Packet, Seq, Span, Time, Transport};
@@ -48,7 +47,7 @@ impl FlowSummary {
     }
 }
 
-/// The round trip times of the segments of a flow.
+/// The round trip times of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttSummary {
     pub samples: u64,
@@ -174,8 +173,11 @@ impl Flow {
         self.acked = ack;
         self.last_ack_at = at;
         let covered = self.in_flight.iter().take_while(|segment| segment.end.at_or_before(ack)).count();
-        for segment in self.in_flight.drain(..covered).filter(|segment| !segment.retransmitted) {
-            self.rtt.take(at.saturating_since(segment.sent_at));
+        let karn = self.in_flight.range(..covered).any(|segment| segment.retransmitted);
+        if let Some(newest) = self.in_flight.drain(..covered).next_back()
+            && !karn
+        {
+            self.rtt.take(at.saturating_since(newest.sent_at));
         }
     }
 

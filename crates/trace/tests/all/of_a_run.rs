@@ -1,0 +1,107 @@
+//! Captures of simulated runs: in order of time, and telling of each flow what the run's own tables tell.
+
+use crate::story::SharedFile;
+use lopsided_core::{Dir, Span, Time};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{Monitor, NodeKind, RunOptions, RunResult, node_labels};
+use lopsided_trace::{Capture, FlowSummary, FlowTable, Tap, read};
+
+/// Two flows against each other over a line that is shaped one way and loses packets the other.
+const SCENARIO: &str = r#"
+    [scenario]
+    duration = "60 s"
+    [link]
+    rtt = "80 ms"
+    down = { rate = "2400 kbit/s", queue = "20 packets", shaper = { burst = "1600 B" } }
+    up = { rate = "800 kbit/s", queue = "15 packets", loss = "1 %" }
+    [lan]
+    rate = "100 Mbit/s"
+    delay = "3 ms"
+    [[flow]]
+    name = "download"
+    direction = "down"
+    [[flow]]
+    name = "upload"
+    direction = "up"
+    start = "5 s"
+"#;
+
+#[test]
+fn a_capture_at_the_sender_tells_what_the_tables_tell() {
+    let scenario = scenario();
+    let taps = node_labels(&scenario)
+        .into_iter()
+        .filter(|label| label.kind == NodeKind::Host)
+        .map(|label| (vec![Tap::host(label.name.clone(), label.node)], Span::ZERO));
+    let (result, files) = run(&scenario, taps.collect());
+    for (flow, file) in files.iter().enumerate() {
+        let sent = sent_by(flow, summaries(file));
+        let flows = &result.flows;
+        assert_eq!(sent.retransmitted_segments, flows.retransmits[flow], "{:?}", sent.key);
+        assert_eq!(sent.data_segments, flows.data_packets_sent[flow]);
+        assert_eq!(sent.rtt.min.as_millis_f64(), flows.rtt_min_ms[flow]);
+        assert_eq!(sent.rtt.max.as_millis_f64(), flows.rtt_max_ms[flow]);
+        assert!((sent.rtt.mean_ms() / flows.rtt_mean_ms[flow] - 1.0).abs() < 1e-9);
+        assert!((sent.rtt.std_ms() / flows.rtt_std_ms[flow] - 1.0).abs() < 1e-6);
+        // What was delivered in the last round trip is not acknowledged yet.
+        let delivered = flows.delivered_bytes[flow];
+        assert!(sent.acked_bytes <= delivered && sent.acked_bytes + 100_000 > delivered);
+        assert!(sent.retransmitted_segments > 0, "a scenario without losses would show little");
+    }
+}
+
+/// In builds with debug assertions the capture itself refuses what is reported too late.
+#[test]
+fn a_link_tells_its_departures_at_most_a_delay_late() {
+    let scenario = scenario();
+    let labels: Vec<_> =
+        node_labels(&scenario).into_iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
+    let taps = scenario.graph.links.iter().zip(labels.chunks(Dir::BOTH.len())).map(|(link, nodes)| {
+        let taps = nodes.iter().map(|label| Tap::link(label.name.clone(), label.node, None).with_drops()).collect();
+        (taps, link.down.delay.max(link.up.delay))
+    });
+    let (result, files) = run(&scenario, taps.collect());
+    let mut packets = 0;
+    for file in &files {
+        let mut last = Time::ZERO;
+        let done = read(&file[..], |at, _| {
+            assert!(at >= last, "{at:?} after {last:?}");
+            last = at;
+        });
+        packets = packets.max(done.expect("our own file").packets);
+    }
+    assert!(packets > 10_000 && result.audit.holds());
+}
+
+fn scenario() -> Scenario {
+    Scenario::parse(SCENARIO, "captured.toml", &[]).expect("a valid scenario")
+}
+
+fn run(scenario: &Scenario, taps: Vec<(Vec<Tap>, Span)>) -> (RunResult, Vec<Vec<u8>>) {
+    let (files, captures): (Vec<SharedFile>, Vec<Capture>) = taps
+        .into_iter()
+        .map(|(taps, lateness)| {
+            let file = SharedFile::default();
+            (file.clone(), Capture::new(file, taps, lateness))
+        })
+        .unzip();
+    let options = RunOptions {
+        sinks: captures.iter().map(|capture| Box::new(capture.clone()) as _).collect(),
+        ..RunOptions::default()
+    };
+    let result = lopsided_sim::run(scenario, 1, options, &Monitor::default()).expect("a run");
+    captures.iter().for_each(|capture| assert!(capture.finish().expect("memory does not fail") > 0));
+    (result, files.iter().map(SharedFile::bytes).collect())
+}
+
+fn summaries(file: &[u8]) -> Vec<FlowSummary> {
+    let mut table = FlowTable::default();
+    read(file, |at, packet| table.observe(at, packet)).expect("our own file");
+    table.summaries()
+}
+
+/// The download is sent from the first host, the upload from the second; both hosts see both, in order of addresses.
+fn sent_by(host: usize, mut summaries: Vec<FlowSummary>) -> FlowSummary {
+    assert_eq!(summaries.len(), 2, "each flow carries data one way");
+    summaries.swap_remove(host)
+}
