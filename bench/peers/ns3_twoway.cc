@@ -36,7 +36,7 @@ int main(int argc, char** argv)
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(minRto)));
     NodeContainer n; n.Create(4); // A R1 R2 B
     InternetStackHelper().Install(n);
-    double k = 1502.0 / 1514.0; // PPP header here, Ethernet header in the reference
+    double k = 1502.0 / 1500.0; // a PPP header here, none in the scenario
     auto p2p = [&](uint32_t i, uint32_t j, double ri, double rj, double d, uint32_t qi, uint32_t qj) {
         PointToPointHelper h; h.DisableFlowControl();
         h.SetChannelAttribute("Delay", TimeValue(Seconds(d)));

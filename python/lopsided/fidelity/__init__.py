@@ -45,9 +45,9 @@ class Cell:
         return Scenario.load(FOLDER / self.file, **dict(self.settings))
 
     def fingerprint(self) -> str:
-        """What a measurement is valid for: the resolved scenario and the window."""
-        resolved = self.scenario().native.to_json()
-        return hashlib.sha256(f"{resolved}{self.window}".encode()).hexdigest()[:16]
+        """What a measurement is valid for: the scenario's text, what is set in it, and the window."""
+        text = (FOLDER / self.file).read_text()
+        return hashlib.sha256(f"{text}{self.settings}{self.window}".encode()).hexdigest()[:16]
 
 
 def two_way(down: int, up: int, buffer: int) -> Cell:

@@ -22,10 +22,11 @@ Made by `make fidelity`; do not edit. Each cell of a fixed set of scenarios (`py
 Linux' own TCP and queue disciplines and in the simulator (profile `linux-6.1`), with the same seeds and so with flows
 that start at the same instants. The tables give medians over the seeds, and how far the simulator's median is off.
 
-- Linux: {kernel}. In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps: no timer
-  slips, the machine's load does not matter, and a run repeats exactly. Measured values: `docs/fidelity/linux.csv`.
-- The line: token bucket (1600 B) over a FIFO counted in packets, 50 of them in the downlink; then the delay. Rates
-  count the Ethernet header. Segmentation offload off, static neighbours, no metrics kept between connections.
+- Linux: {kernel}.
+  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps: no timer slips, the
+  machine's load does not matter, and a run repeats exactly. Measured values: `docs/fidelity/linux.csv`.
+- The line: token bucket (1600 B) over a FIFO counted in packets, 50 of them in the downlink; then the delay, 20 ms
+  both ways together. Rates count IP packets. Offloads off, static neighbours, no metrics kept between connections.
 - Reno with SACK. A download starts within the first second; an upload joins after 19 to 20 s; measured is what lies
   between 22 s and 110 s. Round trips are those of single packets, from a capture at the sender.
 - Bounds: {bounds}. Beyond them a value is **bold**.

@@ -1,0 +1,93 @@
+"""Comparison of worlds, and the simulator held to the recorded values of Linux."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from lopsided import compare, fidelity
+from lopsided.errors import UsageError
+
+LINUX = Path(__file__).parents[2] / "docs" / "fidelity" / "linux.csv"
+
+
+def row(sim: tuple[float, ...], kernel: tuple[float, ...], tolerance: float | None = 0.05) -> compare.Row:
+    return compare.Row("download", "goodput_bps", {"sim": sim, "kernel": kernel}, tolerance)
+
+
+def test_the_error_is_that_of_medians_and_the_spread_that_of_pairs():
+    found = row((100.0, 110.0, 130.0), (100.0, 100.0, 100.0))
+    assert found.error("sim", "kernel") == pytest.approx(0.10)
+    assert found.spread("sim", "kernel") == pytest.approx((0.0, 0.30))
+    assert found.exceeds("sim", "kernel")
+    assert not replace(found, tolerance=0.2).exceeds("sim", "kernel")
+    assert not replace(found, tolerance=None).exceeds("sim", "kernel")
+
+
+def test_nothing_is_not_an_error():
+    assert row((0.0,), (0.0,)).error("sim", "kernel") == 0
+    assert math.isnan(row((3.0,), (0.0,)).error("sim", "kernel"))
+    assert math.isnan(row((math.nan,), (5.0,)).error("sim", "kernel"))
+    assert not row((math.nan,), (5.0,)).exceeds("sim", "kernel")
+
+
+def test_a_window_measures_what_lies_in_it(adsl):
+    run = adsl.run(seed=1)
+    whole, late = compare.measure(run), compare.measure(run, (15.0, 20.0))
+    assert late["upload", "goodput_bps"] > 0
+    assert late["download", "retransmits"] <= whole["download", "retransmits"]
+    assert compare.measure(run, (0.0, 20.0))["download", "rtt_mean_ms"] == pytest.approx(
+        whole["download", "rtt_mean_ms"], rel=0.01
+    )
+
+
+def test_a_world_is_not_compared_with_itself(adsl):
+    with pytest.raises(UsageError, match="two different worlds"):
+        compare.compare(adsl, ("sim", "sim"))
+    with pytest.raises(UsageError, match="no quantity"):
+        compare.compare(adsl, ("sim", "kernel"), tolerances={"speed": 0.1})
+
+
+def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_path: Path):
+    cell = fidelity.CELLS[0]
+    values = {("download", "goodput_bps"): 2875730.0}
+    records = fidelity.Records(tmp_path / "linux.csv")
+    records.add(fidelity.Measurement(cell.name, 7, values, "6.1", "timetravel", cell.fingerprint(), "d"))
+    again = fidelity.Records(tmp_path / "linux.csv")
+    found = again.get(cell, 7)
+    assert found is not None
+    assert found.values == values
+    assert again.get(cell, 8) is None
+    assert again.get(replace(cell, window=(1.0, 60.0)), 7) is None
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[tuple[str, str, str], float]:
+    """How far the simulator is off the recorded values: by cell, flow and quantity."""
+    records = fidelity.Records(LINUX)
+    found: dict[tuple[str, str, str], float] = {}
+    for cell in fidelity.CELLS:
+        measured = records.get(cell, 1)
+        assert measured is not None, f"{cell.name} is not measured as it is now: run `make fidelity`"
+        simulated = compare.measure(cell.scenario().run(seed=1), cell.window)
+        for what, quantity in simulated:
+            if quantity in compare.TOLERANCES:
+                found[cell.name, what, quantity] = simulated[what, quantity] / measured.values[what, quantity] - 1
+    return found
+
+
+@pytest.mark.parametrize(("quantity", "bound"), compare.TOLERANCES.items())
+def test_a_flow_alone_is_as_on_linux(errors: dict, quantity: str, bound: float):
+    assert abs(errors["alone 3000/1000", "download", quantity]) < bound / 2
+
+
+@pytest.mark.parametrize("line", [(2400, 196), (3000, 1000)])
+@pytest.mark.parametrize("flow", ["download", "upload"])
+@pytest.mark.parametrize(("quantity", "bound"), compare.TOLERANCES.items())
+def test_two_way_traffic_is_as_on_linux_at_the_middle(errors: dict, line, flow: str, quantity: str, bound: float):
+    cells = [fidelity.two_way(*line, buffer).name for buffer in fidelity.BUFFERS]
+    assert median(abs(errors[cell, flow, quantity]) for cell in cells) < bound

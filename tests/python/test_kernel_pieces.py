@@ -1,0 +1,189 @@
+"""The kernel world's parts that need no kernel: decoding, planning, translation, captures."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.worlds.kernel import Unsupported, captures, keyed, plan, qdisc, translate
+from lopsided.worlds.kernel.guest import tcp_info
+from lopsided.worlds.kernel.guest.job import Flow, Job
+
+LINE = """\
+[scenario]
+duration = "20 s"
+[link]
+rtt = "20 ms"
+framing = "ethernet"
+down = { rate = "2400 kbit/s", queue = { limit = "50 packets" }, shaper = { burst = "1600 B" } }
+up = { rate = "196 kbit/s", queue = { limit = "15 packets" } }
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "2 s"
+start_jitter = "1 s"
+"""
+
+
+def scenario(text: str = LINE, **settings: str) -> dict:
+    return lop.Scenario.from_text(text, "line.toml").with_(**settings).resolved
+
+
+def job(resolved: dict) -> Job:
+    recording = plan.Recording(20 * 10**9, 20_000_000, 50_000_000, 100_000_000, True, [])
+    return plan.make_job(translate.layout(resolved), translate.flows(resolved, 1), recording)
+
+
+def test_tcp_info_of_this_kernel_knows_an_established_connection():
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener, socket.create_connection(listener.getsockname()) as sender:
+        info = tcp_info.read(sender)
+    assert tcp_info.STATES[info["state"]] == "established"
+    assert info["snd_cwnd"] >= 1
+    assert info["snd_mss"] > 500
+
+
+@pytest.mark.parametrize(("length", "last"), [(104, "total_retrans"), (107, "total_retrans"), (112, "pacing_rate")])
+def test_tcp_info_takes_as_many_fields_as_the_kernel_gives(length: int, last: str):
+    raw = bytearray(length)
+    struct.pack_into("=I", raw, 80, 77)
+    info = tcp_info.decode(bytes(raw))
+    assert list(info)[-1] == last
+    assert info["snd_cwnd"] == 77
+
+
+def test_tcp_info_ignores_what_a_later_kernel_adds():
+    assert list(tcp_info.decode(bytes(500)))[-1] == tcp_info.FIELDS[-1]
+
+
+def test_flows_start_when_the_simulator_starts_them():
+    loaded = lop.Scenario.from_text(LINE, "line.toml")
+    for seed in (1, 2, 2**63 + 5):
+        theirs = loaded.run(seed=seed).flows["start_s"].to_list()
+        assert [flow.start_ns / 1e9 for flow in translate.flows(loaded.resolved, seed)] == theirs
+
+
+def test_a_keyed_draw_is_below_its_bound_and_depends_on_the_role():
+    draws = {keyed.below(1, f"flow/{number}/start", 1000) for number in range(100)}
+    assert max(draws) < 1000
+    assert len(draws) > 80
+
+
+def test_a_full_queue_is_expected_to_hold_its_packets_and_what_is_in_service():
+    down, up = job(scenario()).checks
+    packet = 1514 * 8e9
+    # A bucket of 1600 octets lets one packet pass at once; the 86 that are left shorten the wait of the queue.
+    assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
+    # A serializer holds one packet beyond the fifteen that wait.
+    assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
+    assert down.base_one_way_ns == 10_000_000
+    assert up.base_one_way_ns == pytest.approx(10e6 + 78 * 8e9 / 196e3, abs=2)
+
+
+def test_shaper_and_delay_are_never_at_a_host():
+    made = job(scenario())
+    hosts = {node.name for node in made.nodes if node.is_host}
+    assert hosts == {"server", "client"}
+    assert not [one for one in made.qdiscs if one.node in hosts]
+    assert [one.kind for one in made.qdiscs].count("tbf") == 2
+
+
+def test_every_node_has_a_way_to_every_host():
+    made = job(scenario())
+    ways = {(route.node, route.destination) for route in made.routes}
+    for host in (node for node in made.nodes if node.is_host):
+        assert {node.name for node in made.nodes} - {host.name} == {name for name, to in ways if to == host.address}
+
+
+def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
+    made = job(scenario())
+    made.save(tmp_path / "job.json")
+    assert Job.load(tmp_path / "job.json") == made
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}, "no such queue"),
+        ({"link.down.shaper": '{ burst = "1600 B", interval = "4 ms" }'}, "continuously"),
+        ({"link.down.shaper": '{ burst = "600 B" }'}, "below one packet"),
+        ({"link.down.loss": "{ packets = [3] }"}, "chosen packets"),
+        ({"stack.prr": "false"}, "prr"),
+    ],
+)
+def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said: str):
+    with pytest.raises(Unsupported, match=said):
+        job(scenario(**settings))
+
+
+def test_a_host_cannot_have_two_stacks():
+    text = LINE + '[[flow]]\nname = "other"\ndirection = "down"\nstack = { sack = false }\n'
+    with pytest.raises(Unsupported, match="share its stack"):
+        job(scenario(text.replace('direction = "down"\n[[', 'direction = "down"\nstack = { sack = true }\n[[', 1)))
+
+
+def test_options_are_whole_attributes():
+    options = bytes.fromhex(qdisc.token_bucket(2_400_000, 1600, 14))
+    length, kind = struct.unpack_from("=HH", options)
+    assert (length, kind) == (40, 1)
+    assert struct.unpack_from("=I", options, 12) == (300_000,)
+    # The kernel adds the overhead to the burst as to a packet.
+    assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
+
+
+SERVER, CLIENT = bytes([10, 77, 0, 1]), bytes([10, 77, 0, 2])
+
+
+def packet(source: bytes, target: bytes, ports: tuple[int, int], sequence: int, ack: int, length: int) -> bytes:
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40 + length, 0, 0, 64, 6, 0, source, target)
+    tcp = struct.pack("!HHIIBBHHH", *ports, sequence, ack, 5 << 4, 0x10, 0, 0, 0)
+    return bytes(12) + b"\x08\x00" + ip + tcp
+
+
+def write_pcap(path: Path, packets: list[tuple[int, bytes]]) -> None:
+    records = [struct.pack("=IIII", at // 10**9, at % 10**9, len(data), len(data)) + data for at, data in packets]
+    header = struct.pack("=IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)
+    path.write_bytes(header + b"".join(records))
+
+
+def sent(at: int, sequence: int) -> tuple[int, bytes]:
+    return at, packet(SERVER, CLIENT, (5001, 5001), sequence & 0xFFFFFFFF, 1, 1000)
+
+
+def acked(at: int, ack: int) -> tuple[int, bytes]:
+    return at, packet(CLIENT, SERVER, (5001, 5001), 1, ack & 0xFFFFFFFF, 0)
+
+
+def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
+    first = 2**32 - 1500  # The sequence numbers wrap within.
+    segments = [sent(100, first), sent(200, first + 1000), sent(300, first + 2000)]
+    write_pcap(
+        tmp_path / "a.pcap",
+        [*segments, acked(1000, first + 2000), acked(1100, first + 2000), acked(1500, first + 3000)],
+    )
+    found = captures.round_trips(tmp_path / "a.pcap", 50, {5001: 0})[0]
+    assert [(trip.at_ns, trip.rtt_ns) for trip in found] == [(950, 800), (1450, 1200)]
+
+
+def test_an_ack_that_covers_a_retransmission_tells_no_round_trip(tmp_path: Path):
+    packets = [sent(100, 1), sent(200, 1001), sent(700, 1), acked(1000, 2001), sent(1100, 2001), acked(1400, 3001)]
+    write_pcap(tmp_path / "a.pcap", packets)
+    assert [trip.rtt_ns for trip in captures.round_trips(tmp_path / "a.pcap", 0, {5001: 0})[0]] == [300]
+
+
+def test_a_flow_of_datagrams_needs_room_for_its_stamp():
+    text = LINE + '[[flow]]\nname = "voice"\ndirection = "down"\ntransfer = { udp = "64 kbit/s", size = "30 B" }\n'
+    with pytest.raises(Unsupported, match="40 octets"):
+        translate.flows(scenario(text), 1)
+
+
+def test_flow_defaults_are_those_of_a_bulk_transfer():
+    flow = translate.flows(scenario(), 1)[0]
+    assert flow == Flow("download", "server", "client", 5001, 0, 20 * 10**9, "reno")

@@ -1,0 +1,163 @@
+"""The kernel world on a kernel: skipped, with the reason, where this machine has none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.worlds.kernel import KernelUnavailable, Unsupported, machine
+from lopsided.worlds.kernel.guest import tcp_info
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+SHORT = """\
+[scenario]
+duration = "6 s"
+[link]
+rtt = "20 ms"
+down = { rate = "2400 kbit/s", queue = { limit = "50 packets" }, shaper = { burst = "1600 B" } }
+up = { rate = "196 kbit/s", queue = { limit = "10 packets" } }
+[[flow]]
+name = "download"
+direction = "down"
+start = "2 s"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "3 s"
+[[flow]]
+name = "voice"
+direction = "down"
+stop = "4 s"
+transfer = { udp = "64 kbit/s", size = "200 B" }
+[[flow]]
+name = "pages"
+direction = "down"
+transfer = { size = "20 kB", repeat = 3, pause = "500 ms" }
+"""
+
+
+def require(kind: str) -> None:
+    try:
+        machine.choose(kind)
+    except KernelUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def short() -> lop.Scenario:
+    return lop.Scenario.from_text(SHORT, "short.toml")
+
+
+@pytest.fixture(scope="module")
+def linux(short: lop.Scenario, tmp_path_factory: pytest.TempPathFactory) -> lop.Run:
+    """One run in virtual time, with captures."""
+    require("timetravel")
+    os.environ["LOPSIDED_KERNEL"] = "timetravel"
+    return short.run(seed=1, world="kernel", pcap=tmp_path_factory.mktemp("pcap"))
+
+
+def test_both_worlds_write_the_same_tables(short: lop.Scenario, linux: lop.Run):
+    simulated = short.run(seed=1)
+    for table in ("flows", "samples", "queues", "links", "transfers"):
+        theirs, ours = getattr(linux, table, None), getattr(simulated, table, None)
+        if theirs is not None and ours is not None:
+            assert theirs.to_polars().schema == ours.to_polars().schema, table
+            assert len(theirs) == len(ours), table
+
+
+def test_the_path_was_checked_before_it_was_measured(linux: lop.Run):
+    checks = linux.facts["checks"]
+    assert {check["what"] for check in checks} == {
+        "idle one-way delay, ms",
+        "shaped rate, kbit/s",
+        "one-way delay, full queue, ms",
+    }
+    assert all(check["holds"] for check in checks)
+
+
+def test_a_run_in_virtual_time_repeats_exactly(short: lop.Scenario, linux: lop.Run):
+    assert short.run(seed=1, world="kernel").digest == linux.digest
+
+
+def test_every_kind_of_flow_does_its_work(linux: lop.Run):
+    rows = {row["name"]: row for row in linux.flows.to_polars().iter_rows(named=True)}
+    assert rows["pages"]["transfers"] == 3
+    assert rows["pages"]["delivered_bytes"] == 60_000
+    assert rows["voice"]["sent_bytes"] == pytest.approx(64_000 / 8 * 4, abs=200)
+    assert rows["download"]["goodput_bps"] > 300e3
+    # The upload shares its line with the ACKs of everything else.
+    assert 30e3 < rows["upload"]["goodput_bps"] < 196e3 * 1448 / 1514
+    assert rows["download"]["rtt_max_ms"] > 200
+
+
+def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scenario):
+    require("timetravel")
+    with pytest.raises(Unsupported, match="no such queue"):
+        short.with_(**{"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}).run(world="kernel")
+
+
+def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path):
+    require("timetravel")
+    (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
+    code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel')"
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "LOPSIDED_KERNEL": "timetravel"}
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "short.toml")], env=environment) as process:
+        assert wait_for(lambda: list(tmp_path.glob("lopsided-kernel-*/progress")))
+        process.send_signal(signal.SIGKILL)
+    assert wait_for(lambda: not list(tmp_path.glob("lopsided-kernel-*")))
+    assert wait_for(lambda: not processes_that_name(str(tmp_path)))
+
+
+def wait_for(condition, seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def processes_that_name(text: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if text in command:
+            found.append(command)
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
+def test_two_namespaces_meet_only_over_their_wire_and_vanish_with_their_maker():
+    code = """
+import sys
+from lopsided.worlds.kernel.guest.job import Interface, Job, Node, Qdisc, Veth
+from lopsided.worlds.kernel.guest.topology import Network
+from lopsided.worlds.kernel import qdisc
+ends = (Interface("a", "lop0", "02:00:00:00:00:01"), Interface("b", "lop1", "02:00:00:00:00:02"))
+nodes = [Node("a", "10.77.0.1", True), Node("b", "10.77.0.2", True)]
+queue = Qdisc("a", "lop0", "pfifo", 0x10000, 0, qdisc.fifo(5))
+network = Network(Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], [queue], [], [], [], [], [], []))
+assert network.queue_count("a", "lop0", 0x10000).backlog_packets == 0
+assert "lop0" in network.nodes["a"].read("/proc/net/dev") and "lop1" not in network.nodes["a"].read("/proc/net/dev")
+assert "lop" not in open("/proc/net/dev").read()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    if "unshare" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    assert "lop0" not in Path("/proc/net/dev").read_text()
+
+
+def test_linux_knows_the_fields_that_results_are_made_of():
+    assert {"snd_cwnd", "snd_ssthresh", "rtt", "rttvar", "rto", "snd_wnd", "bytes_sent"} <= set(tcp_info.FIELDS)
