@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +46,9 @@ class Cell:
         return Scenario.load(FOLDER / self.file, **dict(self.settings))
 
     def fingerprint(self) -> str:
-        """What a measurement is valid for: the scenario's text, what is set in it, and the window."""
-        text = (FOLDER / self.file).read_text()
-        return hashlib.sha256(f"{text}{self.settings}{self.window}".encode()).hexdigest()[:16]
+        """What a measurement is valid for: what the scenario says, what is set in it, and the window."""
+        said = tomllib.loads((FOLDER / self.file).read_text())
+        return hashlib.sha256(f"{said}{self.settings}{self.window}".encode()).hexdigest()[:16]
 
 
 def two_way(down: int, up: int, buffer: int) -> Cell:

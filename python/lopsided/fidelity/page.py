@@ -130,7 +130,7 @@ def _single(errors: _Errors) -> str:
     rows = [
         "## One flow alone, and two of unequal RTT",
         "",
-        "3000/1000 kbit/s, both buffers 50 packets; the second cell: downloads of 20 ms and 100 ms through one bottleneck.",
+        "3000/1000 kbit/s, both buffers 50 packets. The second: downloads of 20 ms and 100 ms share the bottleneck.",
         "",
         "| cell | flow | goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Linux | sim | off by |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
