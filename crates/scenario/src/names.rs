@@ -4,5 +4,24 @@
 pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7"];
 
 /// The congestion controls, the default first.
-pub const CONGESTION_CONTROLS: &[&str] =
-    &["reno", "newreno", "cubic", "cubic-hystart++", "cubic-slow-start", "cubic-0.8"];
+pub const CONGESTION_CONTROLS: &[&str] = &[
+    "reno",
+    "newreno",
+    "cubic",
+    "cubic-hystart++",
+    "cubic-slow-start",
+    "cubic-0.8",
+    "bic",
+    "highspeed",
+    "htcp",
+    "westwood",
+    "vegas",
+    "scalable",
+    "hybla",
+    "illinois",
+    "veno",
+    "yeah",
+    "compound",
+    "ledbat",
+    "dctcp",
+];

@@ -6,12 +6,27 @@
 //!
 //! Most algorithms only say how the window grows and how far it falls: a [`Law`]. [`Windowed`] makes a controller of it.
 
+mod bic;
+mod compound;
 mod cubic;
+mod dctcp;
+mod delay;
+mod highspeed;
+mod htcp;
+mod hybla;
 mod hystart;
+mod illinois;
+mod ledbat;
 mod reno;
+mod scalable;
+mod vegas;
+mod veno;
+mod westwood;
+mod window;
+mod yeah;
+
 #[cfg(test)]
 mod tests;
-mod window;
 
 pub use cubic::Cubic;
 pub use reno::Reno;
@@ -167,6 +182,19 @@ const TABLE: &[(&str, Build)] = &[
     ("cubic-hystart++", |setup| windowed(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS))),
     ("cubic-slow-start", |setup| windowed(setup, Cubic::new(cubic::SLOW_START))),
     ("cubic-0.8", |setup| windowed(setup, Cubic::new(cubic::OLDER))),
+    ("bic", |setup| windowed(setup, bic::Bic::new())),
+    ("highspeed", |setup| windowed(setup, highspeed::HighSpeed::default())),
+    ("htcp", |setup| windowed(setup, htcp::Htcp::new(setup))),
+    ("westwood", |setup| windowed(setup, westwood::Westwood::new(setup))),
+    ("vegas", |setup| windowed(setup, vegas::Vegas::default())),
+    ("scalable", |setup| windowed(setup, scalable::Scalable)),
+    ("hybla", |setup| windowed(setup, hybla::Hybla::default())),
+    ("illinois", |setup| windowed(setup, illinois::Illinois::default())),
+    ("veno", |setup| windowed(setup, veno::Veno::default())),
+    ("yeah", |setup| windowed(setup, yeah::Yeah::default())),
+    ("compound", |setup| windowed(setup, compound::Compound::default())),
+    ("ledbat", |setup| windowed(setup, ledbat::Ledbat::default())),
+    ("dctcp", |setup| windowed(setup, dctcp::Dctcp::default())),
 ];
 
 /// The names that [`build`] knows.

@@ -62,6 +62,16 @@ impl Window {
         self.ssthresh = Some(self.cwnd);
     }
 
+    /// The threshold is at most the window, as it is in congestion avoidance.
+    pub fn end_slow_start_at_window(&mut self) {
+        self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
+    }
+
+    /// A threshold far below a window that is in use is out of date: three quarters of the window take its place (RFC 2861 section 3).
+    pub fn freshen_threshold(&mut self) {
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.cwnd / 4 * 3));
+    }
+
     pub fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }

@@ -1,0 +1,144 @@
+//! BIC: a binary search for the window at which the last loss came (Xu, Harfoush and Rhee, Binary Increase Congestion Control for Fast
+//! Long-Distance Networks, INFOCOM 2004), with Linux's constants.
+//!
+//! Below the last maximum the window goes a quarter of the way to it every RTT, at most 16 segments and slowly once it is there; beyond it,
+//! the search runs away from the maximum as slowly as it approached. Windows up to 14 segments follow Reno.
+//!
+//! Deviations from the paper that Linux has and this file keeps: a step of a quarter of the distance rather than of a half; on the last
+//! segment to the maximum and up to four beyond it, a segment for each five windows; the pace is raised by the receiver's segments for
+//! each ACK although ACKs already count with what they cover, so BIC grows twice as fast as intended behind delayed ACKs.
+//!
+//! Left out: the paper's search for a maximum that no loss has shown yet begins after slow start, as in Linux.
+
+use super::{Acked, Law, PathState, Signal, Window};
+use crate::Phase;
+use lopsided_core::{Span, Time};
+
+const BETA: u64 = 819;
+const BETA_SCALE: u64 = 1024;
+const LOW_WINDOW: u64 = 14;
+/// Segments an RTT at most (Smax).
+const INCREMENT_MAX: u64 = 16;
+/// The part of the distance to the maximum that is left for later: one in four is taken.
+const SEARCH: u64 = 4;
+/// Round trips for the last segment to the maximum are this over `SEARCH`.
+const SMOOTH: u64 = 20;
+/// Before the first loss: at least a segment for each so many.
+const EVERY_AT_FIRST: u64 = 20;
+const STALE_AFTER: Span = Span::from_nanos(1_000_000_000 / 32);
+
+#[derive(Debug)]
+pub struct Bic {
+    /// The window at the last loss, or what fast convergence made of it; zero for none.
+    last_max: u64,
+    computed: Option<(Time, u64)>,
+    every: u64,
+    /// Segments for each ACK, in sixteenths, smoothed.
+    per_ack: u64,
+}
+
+impl Bic {
+    pub fn new() -> Bic {
+        Bic { last_max: 0, computed: None, every: 1, per_ack: 2 * 16 }
+    }
+
+    fn update(&mut self, now: Time, cwnd: u64) {
+        if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= STALE_AFTER) {
+            return;
+        }
+        self.computed = Some((now, cwnd));
+        if cwnd <= LOW_WINDOW {
+            self.every = cwnd;
+            return;
+        }
+        self.every = self.search(cwnd);
+        if self.last_max == 0 {
+            self.every = self.every.min(EVERY_AT_FIRST);
+        }
+        self.every = (self.every * 16 / self.per_ack.max(1)).max(1);
+    }
+
+    /// Segments acknowledged for each segment of growth.
+    fn search(&self, cwnd: u64) -> u64 {
+        let slow = cwnd * SMOOTH / SEARCH;
+        if cwnd < self.last_max {
+            let step = (self.last_max - cwnd) / SEARCH;
+            return match step {
+                0..=1 => slow,
+                _ => cwnd / step.min(INCREMENT_MAX),
+            };
+        }
+        let beyond = cwnd - self.last_max;
+        if beyond < SEARCH {
+            slow
+        } else if beyond < INCREMENT_MAX * (SEARCH - 1) {
+            cwnd * (SEARCH - 1) / beyond
+        } else {
+            cwnd / INCREMENT_MAX
+        }
+    }
+}
+
+impl Law for Bic {
+    fn name(&self) -> &'static str {
+        "bic"
+    }
+
+    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        if ack.phase == Phase::Open {
+            let segments = ack.delivered.get() / path.mss.get().max(1);
+            self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(segments).min(16 * 1024);
+        }
+    }
+
+    fn grow(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let octets = window.slow_start(window.counted(ack));
+        if octets > 0 {
+            self.update(now, window.segments());
+            window.add_one_per(self.every, octets);
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        let cwnd = window.segments();
+        // Fast convergence, as CUBIC has it.
+        self.last_max = if cwnd < self.last_max { cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE) } else { cwnd };
+        if cwnd <= LOW_WINDOW { cwnd / 2 } else { cwnd * BETA / BETA_SCALE }
+    }
+
+    fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {
+        *self = Bic { per_ack: self.per_ack, ..Bic::new() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section III of the paper with Linux's constants, for a last maximum of 1000 segments.
+    #[test]
+    fn the_search_is_quick_far_from_the_maximum_and_slow_near_it() {
+        let bic = Bic { last_max: 1000, ..Bic::new() };
+        let per_rtt = |cwnd: u64| cwnd as f64 / bic.search(cwnd) as f64;
+        assert_eq!(per_rtt(800), 16.0, "at most Smax");
+        assert!((per_rtt(960) - 10.0).abs() < 0.1, "a quarter of the 40 that are left");
+        assert_eq!(per_rtt(998), 0.2, "a fifth of a segment at the maximum");
+        assert_eq!(per_rtt(1000), 0.2);
+        assert!((per_rtt(1012) - 4.0).abs() < 0.1, "and away from it as it came: a third of the distance");
+        assert!((per_rtt(1064) - 16.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn fast_convergence_and_small_windows() {
+        let mut bic = Bic::new();
+        let mut window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
+        let path = super::super::tests::path::path_state();
+        assert_eq!(bic.threshold(Time::ZERO, Signal::Loss, &path, &window), 79, "819/1024 of 100");
+        assert_eq!(bic.last_max, 100);
+        window.set_segments(79);
+        bic.threshold(Time::ZERO, Signal::Loss, &path, &window);
+        assert_eq!(bic.last_max, 71, "(1 + beta) / 2 of 79");
+        window.set_segments(14);
+        assert_eq!(bic.threshold(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
+    }
+}

@@ -1,0 +1,118 @@
+//! DCTCP: the window falls in proportion to the share of marked octets (RFC 8257).
+//!
+//! alpha, the smoothed share of octets acknowledged with an ECN echo, is updated once a round trip with g = 1/16 from an initial 1; a mark
+//! costs alpha / 2 of the window, at most once a round trip; a loss costs a half. Growth is Reno's. The receiver's echo of each mark
+//! (section 3.2) is the connection's, which negotiates ECN for this controller whatever the profile says.
+//!
+//! Left out: ECN-capable SYNs and retransmissions (section 3.5), the advice for RTTs that differ (section 5).
+
+use super::{Acked, EcnUse, Law, PathState, Signal, Window};
+use lopsided_core::Time;
+
+/// g.
+const GAIN: f64 = 1.0 / 16.0;
+
+#[derive(Debug)]
+pub struct Dctcp {
+    alpha: f64,
+    /// Octets of this round: acknowledged, and of these marked.
+    acked: u64,
+    marked: u64,
+    round_end: u64,
+}
+
+impl Default for Dctcp {
+    fn default() -> Dctcp {
+        Dctcp { alpha: 1.0, acked: 0, marked: 0, round_end: 0 }
+    }
+}
+
+impl Law for Dctcp {
+    fn name(&self) -> &'static str {
+        "dctcp"
+    }
+
+    fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.round_end = path.nxt;
+    }
+
+    /// Section 3.3.
+    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        self.acked = self.acked.saturating_add(ack.delivered.get());
+        if ack.ecn_echo {
+            self.marked = self.marked.saturating_add(ack.delivered.get());
+        }
+        if path.una >= self.round_end && self.acked > 0 {
+            let share = self.marked as f64 / self.acked as f64;
+            self.alpha += GAIN * (share - self.alpha);
+            (self.acked, self.marked) = (0, 0);
+            self.round_end = path.nxt;
+        }
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        window.reno(window.counted(ack));
+    }
+
+    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        match signal {
+            Signal::EcnEcho => {
+                let cwnd = window.segments();
+                cwnd - (cwnd as f64 * self.alpha / 2.0) as u64
+            }
+            Signal::Loss | Signal::Timeout { .. } => window.reno_threshold(),
+        }
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::EachMark
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
+    use super::*;
+    use crate::cc::{Controller, Windowed};
+    use lopsided_core::Span;
+
+    #[test]
+    fn alpha_is_the_smoothed_share_of_marked_octets() {
+        let mut dctcp = Windowed::new(&setup(), Dctcp::default());
+        let mut expected = 1.0;
+        for round in 1..200u64 {
+            for segment in 1..=4u64 {
+                let ack = Acked { ecn_echo: segment == 1, ..acked(1, Span::from_millis(1)) };
+                let una = (round * 4 + segment) * MSS;
+                dctcp.on_ack(Time::ZERO, &ack, &PathState { una, nxt: una + 3 * MSS, ..path_state() });
+            }
+            expected += (0.25 - expected) / 16.0;
+        }
+        assert!((dctcp.law().alpha - 0.25).abs() < 0.02, "{} of {expected}", dctcp.law().alpha);
+    }
+
+    #[test]
+    fn a_mark_costs_half_of_alpha_and_a_loss_a_half() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(path_state().mss);
+        window.set_segments(100);
+        let mut dctcp = Dctcp { alpha: 0.1, ..Dctcp::default() };
+        assert_eq!(dctcp.threshold(Time::ZERO, Signal::EcnEcho, &path_state(), &window), 95);
+        assert_eq!(dctcp.threshold(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
+    }
+
+    /// With marks from a short queue on, the line stays full and the queue short: what DCTCP is for.
+    #[test]
+    fn a_short_marking_threshold_keeps_the_line_full() {
+        let mut path = Path::new(controller("dctcp"), 100.0, Span::from_millis(5), 1000);
+        path.mark_from = Some(20);
+        path.run(Span::from_secs(5));
+        let share = path.run(Span::from_secs(5));
+        assert!(share > 0.99, "{share}");
+        assert_eq!(path.losses, 0);
+        let windows: Vec<u64> = path.trace.iter().rev().take(5000).map(|(_, window)| *window).collect();
+        let (least, most) = (windows.iter().min().copied(), windows.iter().max().copied());
+        // 43 segments of BDP and 20 of queue.
+        assert!(least > Some(43) && most < Some(80), "{least:?} to {most:?}");
+    }
+}

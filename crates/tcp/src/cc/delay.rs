@@ -1,0 +1,65 @@
+//! What delay-based laws measure: the smallest RTT of the path and of each round trip.
+
+use super::{Acked, PathState};
+use crate::Phase;
+use lopsided_core::Span;
+
+/// RTTs of a path, round by round.
+#[derive(Debug, Default)]
+pub(super) struct RoundRtt {
+    /// The smallest RTT ever: the path without a queue.
+    pub base: Option<Span>,
+    /// Of this round: the smallest RTT and the number of samples.
+    pub min: Option<Span>,
+    pub samples: u32,
+    round_end: u64,
+    /// False outside the open phase, when RTTs say little of the queue; a round begins when it is open again.
+    pub open: bool,
+}
+
+impl RoundRtt {
+    pub fn sample(&mut self, ack: &Acked) {
+        if let Some(rtt) = ack.newest_rtt {
+            // Never zero, so that it can divide.
+            let rtt = rtt + Span::from_micros(1);
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+            self.samples = self.samples.saturating_add(1);
+        }
+    }
+
+    /// Follows the sender's phase; a new round begins when trouble is over.
+    pub fn follow(&mut self, phase: Phase, path: &PathState) {
+        let open = phase == Phase::Open;
+        if open && !self.open {
+            self.begin(path);
+        }
+        self.open = open;
+    }
+
+    /// True once a round trip, when what was sent after the last time is acknowledged.
+    pub fn is_over(&self, path: &PathState) -> bool {
+        path.una > self.round_end
+    }
+
+    pub fn begin(&mut self, path: &PathState) {
+        self.round_end = path.nxt;
+        self.samples = 0;
+        self.min = None;
+    }
+
+    /// Everything is forgotten: the path may be another after an idle time.
+    pub fn restart(&mut self, path: &PathState) {
+        *self = RoundRtt { open: true, round_end: path.nxt, ..RoundRtt::default() };
+    }
+
+    /// The base RTT and this round's smallest in nanoseconds.
+    pub fn pair(&self) -> Option<(u64, u64)> {
+        Some((self.base?.as_nanos(), self.min?.as_nanos()))
+    }
+}
+
+/// `window * part / whole` without overflow.
+pub(super) fn share(window: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(window) * u128::from(part) / u128::from(whole.max(1))).min(u128::from(u64::MAX)) as u64
+}

@@ -1,0 +1,140 @@
+//! HighSpeed TCP: AIMD whose increase and decrease depend on the window (RFC 3649).
+//!
+//! Up to 38 segments it is Reno. Above, a(w) segments an RTT are gained and b(w) of the window is lost, from the response function
+//! p = 0.078 / w^1.2 (section 5), by the table of appendix B.
+//!
+//! Deviation that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so delayed ACKs halve it.
+//!
+//! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not have.
+
+use super::{Acked, Law, PathState, Signal, Window};
+use lopsided_core::Time;
+
+/// Appendix B: the largest window for which the increase is 1, 2, 3 ... segments.
+const WINDOWS: [u64; 73] = [
+    38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
+    5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
+    17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402, 25618, 26881, 28193, 29557, 30975, 32450, 33986, 35586,
+    37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401,
+    79517, 84035, 89053, 94717,
+];
+/// Section 5: the windows between which the decrease goes from a half to a tenth.
+const LOW_WINDOW: f64 = 38.0;
+const HIGH_WINDOW: f64 = 83_000.0;
+const HIGH_DECREASE: f64 = 0.1;
+
+#[derive(Debug, Default)]
+pub struct HighSpeed {
+    /// The table's row for the present window: one less than the increase.
+    row: usize,
+    /// Segments of increase, in parts of a window, that wait to become one.
+    credit: u64,
+}
+
+impl HighSpeed {
+    /// a(w): segments an RTT. The window moves little between ACKs, so the row is near.
+    fn increase(&mut self, cwnd: u64) -> u64 {
+        while self.row + 1 < WINDOWS.len() && cwnd > WINDOWS[self.row] {
+            self.row += 1;
+        }
+        while self.row > 0 && cwnd <= WINDOWS[self.row - 1] {
+            self.row -= 1;
+        }
+        self.row as u64 + 1
+    }
+}
+
+/// b(w) of section 5 for the table's window of this row, to two decimals as the table has it.
+fn decrease(row: usize) -> f64 {
+    let exact = decrease_of(WINDOWS[row] as f64);
+    libm::round(exact * 100.0) / 100.0
+}
+
+fn decrease_of(window: f64) -> f64 {
+    let way = (libm::log(window) - libm::log(LOW_WINDOW)) / (libm::log(HIGH_WINDOW) - libm::log(LOW_WINDOW));
+    (0.5 + (HIGH_DECREASE - 0.5) * way).clamp(0.0, 0.5)
+}
+
+impl Law for HighSpeed {
+    fn name(&self) -> &'static str {
+        "highspeed"
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        if window.in_slow_start() {
+            window.slow_start(window.counted(ack));
+            return;
+        }
+        let cwnd = window.segments();
+        self.credit += self.increase(cwnd);
+        if self.credit >= cwnd {
+            self.credit -= cwnd;
+            window.set_segments(cwnd + 1);
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        let cwnd = window.segments();
+        self.credit = 0;
+        self.increase(cwnd);
+        cwnd - (cwnd as f64 * decrease(self.row)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The response function of section 5 gives a(w) = w^2 p(w) 2 b(w) / (2 - b(w)).
+    fn increase_of(window: f64) -> f64 {
+        let (p, b) = (0.078 / libm::pow(window, 1.2), decrease_of(window));
+        window * window * p * 2.0 * b / (2.0 - b)
+    }
+
+    /// Rows of the table in appendix B: w, a(w), b(w).
+    #[test]
+    fn the_table_of_appendix_b() {
+        let rows = [
+            (38, 1, 0.50),
+            (118, 2, 0.44),
+            (221, 3, 0.41),
+            (347, 4, 0.38),
+            (495, 5, 0.37),
+            (663, 6, 0.35),
+            (851, 7, 0.34),
+            (1058, 8, 0.33),
+            (1284, 9, 0.32),
+            (1529, 10, 0.31),
+            (1793, 11, 0.30),
+            (2076, 12, 0.29),
+            (2378, 13, 0.28),
+            (10_661, 30, 0.21),
+            (84_035, 71, 0.10),
+            (94_717, 73, 0.10),
+        ];
+        let mut law = HighSpeed::default();
+        for (window, increase, expected) in rows {
+            assert_eq!(law.increase(window), increase, "at {window}");
+            let given = decrease(law.row);
+            assert!((given - expected).abs() < 0.011, "{given} at {window}, where the table has {expected}");
+        }
+    }
+
+    /// The table's windows are where the response function passes a whole number of segments.
+    #[test]
+    fn the_table_follows_from_the_response_function() {
+        for (row, window) in WINDOWS.iter().enumerate().skip(1) {
+            let exact = increase_of(*window as f64);
+            let increase = row as f64 + 1.0;
+            assert!((exact - increase).abs() < 0.05 * increase + 0.1, "a({window}) is {exact}, row {increase}");
+        }
+    }
+
+    #[test]
+    fn rows_are_found_from_anywhere() {
+        let mut law = HighSpeed::default();
+        for (window, increase) in [(100_000, 73), (1, 1), (119, 3), (118, 2), (38, 1), (39, 2), (1 << 40, 73)] {
+            assert_eq!(law.increase(window), increase, "at {window}");
+        }
+    }
+}

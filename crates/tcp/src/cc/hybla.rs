@@ -1,0 +1,120 @@
+//! Hybla: what a path with a short reference RTT would gain, whatever the RTT (Caini and Firrincieli, TCP Hybla: a TCP enhancement for
+//! heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
+//!
+//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start and rho^2 / cwnd after it. rho follows the smallest
+//! smoothed RTT. The connection begins with rho segments. A loss halves the window.
+//!
+//! As in Linux an ACK counts once, however much it covers; below one 128th of a segment an ACK, the window still grows by one an
+//! RTT; outside the open phase it is Reno.
+//!
+//! Left out: the paper's other parts (packet spacing, bandwidth estimate for the initial threshold, mandatory SACK).
+
+use super::{Acked, Law, PathState, Signal, Window};
+use crate::Phase;
+use lopsided_core::{Span, Time};
+
+/// RTT0.
+const REFERENCE: Span = Span::from_millis(25);
+/// Windows grow in parts of a segment.
+const PART: f64 = 128.0;
+/// 2^rho must stay finite.
+const RHO_MAX: f64 = 16.0;
+
+#[derive(Debug)]
+pub struct Hybla {
+    rho: f64,
+    min_srtt: Option<Span>,
+    /// Parts of a segment gained, in 128ths.
+    parts: u64,
+    /// ACKs that gained too little to count.
+    small: u64,
+}
+
+impl Default for Hybla {
+    fn default() -> Hybla {
+        Hybla { rho: 1.0, min_srtt: None, parts: 0, small: 0 }
+    }
+}
+
+impl Hybla {
+    fn follow(&mut self, path: &PathState) {
+        if let Some(srtt) = path.srtt
+            && self.min_srtt.is_none_or(|min| srtt < min)
+        {
+            self.min_srtt = Some(srtt);
+            self.rho = rho(srtt);
+        }
+    }
+}
+
+/// In eighths, at least one.
+fn rho(srtt: Span) -> f64 {
+    let eighths = u128::from(srtt.as_nanos()) * 8 / u128::from(REFERENCE.as_nanos());
+    eighths.clamp(8, 1 << 20) as f64 / 8.0
+}
+
+/// What an ACK adds, in 128ths of a segment.
+fn step(rho: f64, slow_start: bool, cwnd: u64) -> u64 {
+    if slow_start {
+        ((libm::exp2(rho.min(RHO_MAX)) - 1.0) * PART) as u64
+    } else {
+        (rho * rho * PART / cwnd as f64) as u64
+    }
+}
+
+impl Law for Hybla {
+    fn name(&self) -> &'static str {
+        "hybla"
+    }
+
+    fn on_established(&mut self, _now: Time, path: &PathState, window: &mut Window) {
+        self.follow(path);
+        if path.srtt.is_some() {
+            window.set_segments(self.rho as u64);
+        }
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+        self.follow(path);
+        if ack.phase != Phase::Open {
+            window.reno(window.counted(ack));
+            return;
+        }
+        let (slow_start, cwnd) = (window.in_slow_start(), window.segments());
+        let step = step(self.rho, slow_start, cwnd);
+        self.small += u64::from(step < PART as u64);
+        self.parts += step;
+        let whole = self.parts / PART as u64;
+        if whole > 0 {
+            self.parts -= whole * PART as u64;
+            self.small = 0;
+            let grown = cwnd + whole;
+            window.set_segments(
+                window.threshold().filter(|_| slow_start).map_or(grown, |threshold| grown.min(threshold)),
+            );
+        } else if step == 0 && self.small >= cwnd {
+            self.small = 0;
+            window.set_segments(cwnd + 1);
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 3: at the reference RTT Hybla is Reno; at four times it, 16 times Reno's increase an ACK.
+    #[test]
+    fn the_increase_is_that_of_the_reference_path() {
+        assert_eq!(rho(Span::from_millis(10)), 1.0);
+        assert_eq!(rho(Span::from_millis(100)), 4.0);
+        assert_eq!(step(1.0, true, 10), 128, "one segment an ACK");
+        assert_eq!(step(1.0, false, 32), 128 / 32);
+        assert_eq!(step(4.0, true, 10), 15 * 128, "2^4 - 1");
+        assert_eq!(step(4.0, false, 32), 16 * 128 / 32);
+    }
+}

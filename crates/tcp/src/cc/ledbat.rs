@@ -1,0 +1,151 @@
+//! LEDBAT: yields to everything else by keeping its own queueing delay at a target (RFC 6817).
+//!
+//! The window moves by GAIN * off_target * octets acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms and a gain of 1, and
+//! never beyond what is in flight and one segment more. The delay is that of the way to the peer alone, from timestamps: the
+//! smallest of the last four samples over the smallest of the last ten minutes. Without timestamps the RTT takes its place, which
+//! section 2.2 does not want: then the way back counts too. A loss halves the window; below two segments it does not fall.
+//!
+//! Deviations: timestamps have milliseconds and the peer's ACK delay in them (the filter's smallest takes most of that away); no
+//! slow start, as the RFC has none; a threshold exists only after a timeout, from which the window grows back as Reno's.
+//!
+//! Left out: correction of clock skew (appendix A.2), which these hosts do not have.
+
+use super::{Acked, Law, PathState, Signal, Window};
+use lopsided_core::{Span, Time};
+
+/// Section 4: TARGET in milliseconds, INIT_CWND and MIN_CWND in segments, ALLOWED_INCREASE in segments.
+const TARGET_MS: f64 = 100.0;
+const GAIN: f64 = 1.0;
+const INITIAL_WINDOW: u64 = 2;
+const LEAST_WINDOW: u64 = 2;
+const ALLOWED_INCREASE: u64 = 1;
+/// CURRENT_FILTER and BASE_HISTORY.
+const CURRENT: usize = 4;
+const HISTORY: usize = 10;
+const MINUTE: Span = Span::from_secs(60);
+
+#[derive(Debug)]
+pub struct Ledbat {
+    /// Delays relative to the first sample, which a wrapping clock makes signed.
+    origin: Option<u32>,
+    current: [i64; CURRENT],
+    next: usize,
+    base: [i64; HISTORY],
+    minute: Time,
+}
+
+impl Default for Ledbat {
+    fn default() -> Ledbat {
+        Ledbat { origin: None, current: [i64::MAX; CURRENT], next: 0, base: [i64::MAX; HISTORY], minute: Time::ZERO }
+    }
+}
+
+impl Ledbat {
+    fn sample(&mut self, now: Time, delay: u32) {
+        let origin = *self.origin.get_or_insert(delay);
+        let delay = i64::from(delay.wrapping_sub(origin) as i32);
+        self.current[self.next] = delay;
+        self.next = (self.next + 1) % CURRENT;
+        if now.saturating_since(self.minute) >= MINUTE {
+            self.minute = now;
+            self.base.rotate_right(1);
+            self.base[0] = delay;
+        } else {
+            self.base[0] = self.base[0].min(delay);
+        }
+    }
+
+    /// The queueing delay in milliseconds.
+    fn queueing(&self) -> Option<f64> {
+        let smallest = |delays: &[i64]| delays.iter().copied().min().filter(|delay| *delay != i64::MAX);
+        Some((smallest(&self.current)? - smallest(&self.base)?) as f64)
+    }
+}
+
+/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it; at worst as fast down as up (section 2.4.3 lets it be faster).
+fn off_target(queueing_ms: f64) -> f64 {
+    ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
+}
+
+impl Law for Ledbat {
+    fn name(&self) -> &'static str {
+        "ledbat"
+    }
+
+    fn on_established(&mut self, now: Time, _path: &PathState, window: &mut Window) {
+        self.minute = now;
+        window.set_segments(INITIAL_WINDOW);
+    }
+
+    fn measure(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+        if let Some(delay) = ack.forward_ms.or(ack.newest_rtt.map(|rtt| (rtt.as_micros() / 1000) as u32)) {
+            self.sample(now, delay);
+        }
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let mut octets = window.counted(ack);
+        if window.threshold().is_some() && window.in_slow_start() {
+            octets = window.slow_start(octets);
+        }
+        let Some(queueing) = self.queueing() else { return };
+        let (cwnd, mss) = (window.octets(), window.mss());
+        let change = GAIN * off_target(queueing) * octets as f64 * mss as f64 / cwnd as f64;
+        let wanted = (cwnd as f64 + change).max((LEAST_WINDOW * mss) as f64) as u64;
+        let allowed = ack.prior_in_flight.get().saturating_add(ALLOWED_INCREASE * mss);
+        window.set_octets(wanted.min(allowed.max(cwnd)));
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, acked, path_state, setup};
+    use super::*;
+    use crate::cc::{Controller, Windowed};
+
+    #[test]
+    fn the_gain_is_one_without_a_queue_and_nothing_at_the_target() {
+        assert_eq!([0.0, 50.0, 100.0, 150.0, 500.0].map(off_target), [1.0, 0.5, 0.0, -0.5, -1.0]);
+    }
+
+    /// A window's worth of ACKs moves the window by the gain: section 2.4.2's at most one segment an RTT.
+    #[test]
+    fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
+        for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
+            let mut ledbat = Windowed::new(&setup(), Ledbat::default());
+            ledbat.on_established(Time::ZERO, &path_state());
+            let mut ack = acked(1, Span::from_millis(20));
+            ack.prior_in_flight = lopsided_core::Bytes::new(1000 * MSS);
+            while ledbat.cwnd().get() < 100 * MSS {
+                ledbat.on_ack(Time::ZERO, &ack, &path_state());
+            }
+            // The filter forgets the empty queue without a window's growth.
+            ack.forward_ms = Some(20 + queue_ms);
+            let unlimited = Acked { cwnd_limited: false, ..ack };
+            (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));
+            (0..100).for_each(|_| ledbat.on_ack(Time::ZERO, &ack, &path_state()));
+            let window = ledbat.cwnd().get() as f64 / MSS as f64;
+            assert!((window - expected).abs() < 0.05, "{window} segments with {queue_ms} ms of queue");
+        }
+    }
+
+    /// The base delay is forgotten after ten minutes, and the clock may wrap.
+    #[test]
+    fn the_base_delay_is_of_the_last_ten_minutes() {
+        let mut ledbat = Ledbat::default();
+        let mut now = Time::ZERO;
+        ledbat.sample(now, u32::MAX - 5);
+        for _ in 0..9 {
+            now += MINUTE;
+            (0..CURRENT).for_each(|_| ledbat.sample(now, 24));
+        }
+        assert_eq!(ledbat.queueing(), Some(30.0));
+        now += MINUTE;
+        ledbat.sample(now, 24);
+        assert_eq!(ledbat.queueing(), Some(0.0));
+    }
+}

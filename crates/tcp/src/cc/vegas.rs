@@ -1,0 +1,135 @@
+//! Vegas: two to four segments in the queue are enough (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a Global
+//! Internet, JSAC 13(8), 1995, section 3), as Linux has it.
+//!
+//! Once a round trip the difference between the window and what the base RTT would need is compared with alpha = 2, beta = 4 and, in slow
+//! start, gamma = 1 segments. With fewer than three samples in a round Vegas is Reno, and so it is outside the open phase.
+//!
+//! Deviations from the paper that Linux has and this file keeps: slow start doubles every round trip, not every other; the fine-grained
+//! retransmission checks are the connection's RACK; the difference is taken with the smallest RTT of the round.
+
+use super::delay::{RoundRtt, share};
+use super::{Acked, Law, PathState, Signal, Window};
+use lopsided_core::{Span, Time};
+
+const ALPHA: u64 = 2;
+const BETA: u64 = 4;
+const GAMMA: u64 = 1;
+/// This few samples may all be of delayed ACKs.
+const TOO_FEW: u32 = 2;
+
+#[derive(Debug, Default)]
+pub struct Vegas {
+    rtt: RoundRtt,
+}
+
+impl Vegas {
+    fn adjust(window: &mut Window, octets: u64, base: u64, rtt: u64) {
+        let cwnd = window.segments();
+        let queued = share(cwnd, rtt - base, base);
+        if window.in_slow_start() {
+            if queued > GAMMA {
+                // What the base RTT would need, and one more.
+                window.set_segments(cwnd.min(share(cwnd, base, rtt) + 1));
+                window.end_slow_start_at_window();
+            } else {
+                window.slow_start(octets);
+            }
+        } else if queued > BETA {
+            window.set_segments(cwnd - 1);
+            window.end_slow_start_at_window();
+        } else if queued < ALPHA {
+            window.set_segments(cwnd + 1);
+        }
+        window.set_segments(window.segments().max(2));
+        window.freshen_threshold();
+    }
+}
+
+impl Law for Vegas {
+    fn name(&self) -> &'static str {
+        "vegas"
+    }
+
+    fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.restart(path);
+    }
+
+    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+        self.rtt.restart(path);
+    }
+
+    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        self.rtt.sample(ack);
+        self.rtt.follow(ack.phase, path);
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+        let octets = window.counted(ack);
+        if !self.rtt.open || (self.rtt.is_over(path) && self.rtt.samples <= TOO_FEW) {
+            if ack.cwnd_limited {
+                window.reno(octets);
+            }
+        } else if self.rtt.is_over(path) {
+            if let Some((base, rtt)) = self.rtt.pair() {
+                Vegas::adjust(window, octets, base, rtt);
+            }
+        } else if window.in_slow_start() {
+            window.slow_start(octets);
+        }
+        if self.rtt.open && self.rtt.is_over(path) {
+            self.rtt.begin(path);
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_threshold()
+    }
+
+    fn grows_unlimited(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, Path, controller, setup};
+    use super::*;
+
+    /// The published rule: fewer than alpha segments queued, one more; more than beta, one fewer; between, none.
+    #[test]
+    fn the_window_moves_by_one_outside_alpha_and_beta() {
+        // 100 segments with a base RTT of 100 ms: 1 ms of queueing is one segment.
+        for (queue_ms, expected) in [(0, 101), (1, 101), (2, 100), (3, 100), (4, 100), (5, 99), (30, 99)] {
+            let mut window = Window::new(setup().initial_window, setup().counting);
+            window.set_mss(lopsided_core::Bytes::new(MSS));
+            window.set_segments(100);
+            window.end_slow_start();
+            let base = 100_000_000;
+            Vegas::adjust(&mut window, MSS, base, base + queue_ms * 1_000_000);
+            assert_eq!(window.segments(), expected, "{queue_ms} ms of queue");
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_at_what_the_base_rtt_needs_and_one_more() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(lopsided_core::Bytes::new(MSS));
+        window.set_segments(100);
+        Vegas::adjust(&mut window, MSS, 100_000_000, 125_000_000);
+        assert_eq!(window.segments(), 81);
+        assert!(!window.in_slow_start());
+    }
+
+    /// Alone on a line it fills it with two to four segments of queue and never loses.
+    #[test]
+    fn a_few_segments_of_queue_and_no_loss() {
+        let mut path = Path::new(controller("vegas"), 20.0, Span::from_millis(50), 400);
+        // Slow start is far beyond when the delay shows; from there it is one segment down a round trip.
+        path.run(Span::from_secs(60));
+        assert_eq!(path.losses, 0);
+        // 20 Mbit/s and 50 ms of base RTT are 86.3 segments; its own serialization is one more.
+        let window = path.controller.cwnd().get() / MSS;
+        assert!((88..=92).contains(&window), "{window} segments");
+        assert!(path.run(Span::from_secs(20)) > 0.999);
+    }
+}

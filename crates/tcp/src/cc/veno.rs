@@ -1,0 +1,119 @@
+//! Veno: Reno that takes a loss without a queue for a random one (Fu and Liew, TCP Veno: TCP Enhancement for Transmission over Wireless
+//! Access Networks, JSAC 21(2), 2003, section II).
+//!
+//! Vegas's estimate of the queue with beta = 3 segments: below it a loss costs a fifth of the window instead of a half; at or above it,
+//! the window grows by a segment every other round trip. Slow start is Reno's.
+//!
+//! With at most two RTT samples, or outside the open phase, Veno grows as Reno. As in Linux the smallest RTT is of the samples since the
+//! last ACK that grew the window, and samples are counted over the connection.
+
+use super::delay::{RoundRtt, share};
+use super::{Acked, Law, PathState, Signal, Window};
+use lopsided_core::{Span, Time};
+
+/// In half segments: three segments.
+const BETA: u64 = 6;
+const TOO_FEW: u32 = 2;
+
+#[derive(Debug, Default)]
+pub struct Veno {
+    rtt: RoundRtt,
+    /// The last estimate of the queue, in half segments.
+    queued: u64,
+    /// It is the other round trip's turn.
+    skip: bool,
+    enough: bool,
+}
+
+impl Law for Veno {
+    fn name(&self) -> &'static str {
+        "veno"
+    }
+
+    fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.restart(path);
+    }
+
+    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+        self.rtt.restart(path);
+        self.enough = false;
+    }
+
+    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        self.rtt.sample(ack);
+        self.enough |= self.rtt.samples > TOO_FEW;
+        if ack.phase == crate::Phase::Open && !self.rtt.open {
+            self.enough = false;
+        }
+        self.rtt.follow(ack.phase, path);
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let octets = window.counted(ack);
+        let (true, true, Some((base, rtt))) = (self.rtt.open, self.enough, self.rtt.pair()) else {
+            window.reno(octets);
+            return;
+        };
+        let cwnd = window.segments();
+        self.queued = (2 * cwnd).saturating_sub(share(2 * cwnd, base, rtt));
+        let left = window.slow_start(octets);
+        if left > 0 {
+            let before = window.segments();
+            window.add_one_per(before, left);
+            if self.queued >= BETA && window.segments() > before {
+                if self.skip {
+                    window.set_segments(before);
+                }
+                self.skip = !self.skip;
+            }
+        }
+        self.rtt.min = None;
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        if self.queued < BETA { window.segments() * 4 / 5 } else { window.reno_threshold() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, acked, path_state, setup};
+    use super::*;
+    use crate::cc::{Controller, Windowed};
+
+    fn with_queue(queue_ms: u64) -> Windowed<Veno> {
+        let mut veno = Windowed::new(&setup(), Veno::default());
+        veno.on_established(Time::ZERO, &path_state());
+        (0..90).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, Span::from_millis(100)), &path_state()));
+        veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+        veno.on_undo(Time::ZERO);
+        let rtt = Span::from_millis(100 + queue_ms);
+        veno.on_ack(Time::ZERO, &Acked { cumulative: lopsided_core::Bytes::new(1), ..acked(0, rtt) }, &path_state());
+        veno
+    }
+
+    /// Section II-C: the loss is random if fewer than beta segments are queued.
+    #[test]
+    fn a_random_loss_costs_a_fifth_and_a_congestive_one_a_half() {
+        for (queue_ms, expected) in [(0, 80), (2, 80), (4, 50), (50, 50)] {
+            let mut veno = with_queue(queue_ms);
+            assert_eq!(veno.cwnd().get() / MSS, 100);
+            veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+            assert_eq!(veno.cwnd().get() / MSS, expected, "{queue_ms} segments queued");
+        }
+    }
+
+    /// Section II-B: beyond beta the window grows every other round trip.
+    #[test]
+    fn growth_halves_once_the_queue_is_there() {
+        for (queue_ms, least, most) in [(0, 9, 10), (50, 4, 6)] {
+            let mut veno = with_queue(queue_ms);
+            veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
+            let before = veno.cwnd().get() / MSS;
+            let rtt = Span::from_millis(100 + queue_ms);
+            (0..10 * (before + 5)).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, rtt), &path_state()));
+            let gained = veno.cwnd().get() / MSS - before;
+            assert!((least..=most).contains(&gained), "{gained} in ten round trips with {queue_ms} ms of queue");
+        }
+    }
+}

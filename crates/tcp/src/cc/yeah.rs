@@ -1,0 +1,157 @@
+//! YeAH: Scalable while the queue is short, Reno with early decongestion when it is not (Baiocchi, Castellani and Vacirca, YeAH-TCP: Yet
+//! Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
+//!
+//! Once a round trip the queue is estimated from the smallest RTT. It is slow mode if more than 80 segments are queued or the queueing
+//! delay exceeds an eighth of the base RTT; with more than 80 queued and more than a Reno would have, the queue is taken off the window, at
+//! most half of it. In fast mode the window grows as Scalable's. A loss costs what is queued, between an eighth and a half of the window,
+//! or a half once slow mode has lasted 16 round trips.
+//!
+//! The constants are Linux's.
+
+use super::delay::{RoundRtt, share};
+use super::{Acked, Law, PathState, Signal, Window};
+use lopsided_core::{Span, Time};
+
+/// Segments that may be queued (Qmax).
+const QUEUE_MAX: u64 = 80;
+/// The queueing delay may be one in so many of the base RTT.
+const DELAY_SHARE: u64 = 8;
+/// A decongestion takes at most one in so many of the window (epsilon), a loss in fast mode at least (delta).
+const DECONGEST_SHARE: u64 = 2;
+const LOSS_SHARE: u64 = 8;
+/// Round trips of slow mode after which a competing Reno is assumed (rho), of fast mode after which none is (zeta).
+const RENO_AFTER: u32 = 16;
+const FAST_AFTER: u32 = 50;
+const EVERY: u64 = 100;
+const TOO_FEW: u32 = 2;
+
+#[derive(Debug)]
+pub struct Yeah {
+    rtt: RoundRtt,
+    /// Segments queued in the last round.
+    queued: u64,
+    /// The window that a Reno in our place would have.
+    reno: u64,
+    /// Round trips in a row in slow mode, and in fast mode since the last loss.
+    slow_rounds: u32,
+    fast_rounds: u32,
+}
+
+impl Default for Yeah {
+    fn default() -> Yeah {
+        Yeah { rtt: RoundRtt::default(), queued: 0, reno: 2, slow_rounds: 0, fast_rounds: 0 }
+    }
+}
+
+impl Yeah {
+    fn end_round(&mut self, window: &mut Window, base: u64, rtt: u64) {
+        let cwnd = window.segments();
+        let queued = share(cwnd, rtt - base, rtt);
+        if queued > QUEUE_MAX || rtt - base > base / DELAY_SHARE {
+            if queued > QUEUE_MAX && cwnd > self.reno {
+                window.set_segments((cwnd - queued.min(cwnd / DECONGEST_SHARE)).max(self.reno));
+                window.end_slow_start();
+            }
+            self.reno = if self.reno <= 2 { (window.segments() / 2).max(2) } else { self.reno + 1 };
+            self.slow_rounds = self.slow_rounds.saturating_add(1);
+        } else {
+            self.fast_rounds += 1;
+            if self.fast_rounds > FAST_AFTER {
+                self.reno = 2;
+                self.fast_rounds = 0;
+            }
+            self.slow_rounds = 0;
+        }
+        self.queued = queued;
+    }
+}
+
+impl Law for Yeah {
+    fn name(&self) -> &'static str {
+        "yeah"
+    }
+
+    fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.restart(path);
+    }
+
+    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+        self.rtt.restart(path);
+    }
+
+    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        self.rtt.sample(ack);
+        self.rtt.follow(ack.phase, path);
+    }
+
+    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+        let left = window.slow_start(window.counted(ack));
+        if left > 0 {
+            let cwnd = window.segments();
+            window.add_one_per(if self.slow_rounds == 0 { cwnd.min(EVERY) } else { cwnd }, left);
+        }
+        if self.rtt.is_over(path) {
+            if self.rtt.samples > TOO_FEW
+                && let Some((base, rtt)) = self.rtt.pair()
+            {
+                self.end_round(window, base, rtt);
+            }
+            self.rtt.begin(path);
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        let cwnd = window.segments();
+        let half = (cwnd / 2).max(2);
+        let loss = if self.slow_rounds < RENO_AFTER { self.queued.min(half).max(cwnd / LOSS_SHARE) } else { half };
+        self.fast_rounds = 0;
+        self.reno = (self.reno / 2).max(2);
+        cwnd.saturating_sub(loss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, path_state, setup};
+    use super::*;
+
+    fn window(segments: u64) -> Window {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(lopsided_core::Bytes::new(MSS));
+        window.set_segments(segments);
+        window.end_slow_start();
+        window
+    }
+
+    #[test]
+    fn decongestion_takes_the_queue_off_but_not_below_reno() {
+        let (mut yeah, mut window) = (Yeah::default(), window(1000));
+        // 100 ms of base RTT and 111 ms now: 99 of 1000 segments are queued.
+        yeah.end_round(&mut window, 100_000_000, 111_000_000);
+        assert_eq!((window.segments(), yeah.queued), (901, 99));
+        assert_eq!(yeah.slow_rounds, 1);
+        yeah.reno = 880;
+        yeah.end_round(&mut window, 100_000_000, 150_000_000);
+        assert_eq!(window.segments(), 880);
+        assert_eq!(yeah.reno, 881, "Reno gains a segment a round trip");
+    }
+
+    #[test]
+    fn a_loss_costs_the_queue_between_an_eighth_and_a_half() {
+        let cost = |queued, slow_rounds| {
+            let mut yeah = Yeah { queued, slow_rounds, ..Yeah::default() };
+            1000 - yeah.threshold(Time::ZERO, Signal::Loss, &path_state(), &window(1000))
+        };
+        assert_eq!([cost(0, 0), cost(200, 0), cost(900, 0), cost(0, 16)], [125, 200, 500, 500]);
+    }
+
+    #[test]
+    fn fast_mode_comes_back_with_the_short_queue() {
+        let (mut yeah, mut window) = (Yeah::default(), window(100));
+        yeah.end_round(&mut window, 100_000_000, 120_000_000);
+        assert_eq!(yeah.slow_rounds, 1, "a fifth of the base RTT in the queue");
+        assert_eq!(window.segments(), 100, "but not many segments");
+        yeah.end_round(&mut window, 100_000_000, 105_000_000);
+        assert_eq!(yeah.slow_rounds, 0);
+    }
+}
