@@ -17,5 +17,6 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("check", "lopsided.cli.check:check"),
     ("schema", "lopsided.cli.schema:schema"),
     ("kernel", "lopsided.cli.kernel:kernel"),
+    ("probe", "lopsided.cli.probe:probe"),
     ("doctor", "lopsided.cli.doctor:doctor"),
 )

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 def size(
     *,
-    down: str,
-    up: str,
-    rtt: str,
+    down: Annotated[str | None, Parameter(show_default=False)] = None,
+    up: Annotated[str | None, Parameter(show_default=False)] = None,
+    rtt: Annotated[str | None, Parameter(show_default=False)] = None,
+    measure: Annotated[str | None, Parameter(show_default=False)] = None,
     queue_down: Annotated[str | None, Parameter(show_default=False)] = None,
     cc: str = "reno",
     stack: str = "linux-6.1",
@@ -44,6 +45,7 @@ def size(
 
         lopsided size --down 2.4M --up 196k --rtt 200ms
         lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg
+        lopsided size --measure server.example --up 196k
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ def size(
         Uplink rate, such as 196k.
     rtt
         Propagation round-trip time of the path, without queueing, such as 200ms.
+    measure
+        Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
     queue_down
         The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50 packets.
     cc
@@ -70,6 +74,13 @@ def size(
     """
     from lopsided import sizing as sizings
 
+    if measure is not None:
+        from lopsided.cli.probe import measure_size
+
+        measure_size(measure, up)
+        return
+    if down is None or up is None or rtt is None:
+        raise UsageError("write --down, --up and --rtt of the line, or --measure HOST to find them on a real one")
     target = plot or Path("size.png")
     if target.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{target.name}: a picture is written as .png, .svg or .pdf")

@@ -1,0 +1,171 @@
+"""`lopsided probe`, and what `lopsided size --measure` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Quiet
+from lopsided.cli.terminal import errors, link, out, say, say_json
+from lopsided.errors import FolderError, UsageError
+
+if TYPE_CHECKING:
+    from lopsided.probe import Log
+
+
+def probe(
+    action: Literal["sink", "send"],
+    host: str | None = None,
+    /,
+    *,
+    down: int = 1,
+    up: int = 1,
+    duration: str = "60s",
+    upload_after: str = "0s",
+    stagger: str = "0s",
+    size: Annotated[int, Parameter(show_default=False)] = 0,
+    cc: Annotated[str | None, Parameter(show_default=False)] = None,
+    interval: str = "20ms",
+    port: int = 5001,
+    bind: Annotated[str, Parameter(show_default=False)] = "",
+    log: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure a real line: a sink on one machine, a sender that logs TCP's state on the other.
+
+    For example:
+
+        lopsided probe sink
+        lopsided probe send server.example --upload-after 30s --out log.tsv
+        lopsided probe send server.example --down 4 --up 0 --stagger 2s --cc reno --out log.parquet
+
+    Parameters
+    ----------
+    action
+        `sink`: wait for senders, until interrupted. `send`: run flows against the sink at HOST.
+    host
+        The sink's name or address.
+    down
+        Connections that the sink sends on.
+    up
+        Connections that this machine sends on.
+    duration
+        How long, from the first start to the end of all.
+    upload_after
+        When the uploads begin.
+    stagger
+        Between the starts of flows of one direction.
+    size
+        End each flow after so many bytes, if that comes first.
+    cc
+        The congestion control of all senders; default: what each machine uses.
+    interval
+        How often the senders are looked at.
+    port
+        The sink's port.
+    bind
+        The address that the sink listens on; default: all.
+    log
+        The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
+    """
+    from lopsided import probe as probing
+    from lopsided.units import parse_time
+
+    if action == "sink":
+        probing.serve(port, bind, note=lambda text: None if quiet else say(text))
+        return
+    if host is None:
+        raise UsageError("`probe send` needs the sink's host")
+    if log is not None and log.suffix not in (".tsv", ".csv", ".parquet"):
+        raise UsageError(f"{log.name}: a log is written as .tsv, .csv or .parquet")
+    flows = probing.plan(
+        down=down,
+        up=up,
+        duration_s=parse_time(duration),
+        upload_after_s=parse_time(upload_after),
+        stagger_s=parse_time(stagger),
+        size=size,
+        cc=cc,
+    )
+    if not quiet and not as_json:
+        errors().print(f"{len(flows)} flows, {duration}")
+    logs = probing.run(host, flows, port=port, interval_s=parse_time(interval))
+    if log is not None:
+        _write(logs, log)
+    if as_json:
+        say_json([_summary(one) for one in logs])
+    elif not quiet:
+        _show(logs)
+        if log is not None:
+            say(link(log))
+
+
+def measure_size(host: str, up: str | None, port: int = 5001) -> None:
+    """The field procedure of merritt2010 section 6.4 against a real line: prints the buffer to set."""
+    from lopsided import probe as probing
+    from lopsided.units import parse_rate
+
+    errors().print("a download alone for 30 s, then an upload beside it for 30 s")
+    found = probing.field_procedure(host, port=port, up_bps=parse_rate(up) if up else None)
+    say(f"round trip of the download alone   {found.rtt_ms:.1f} ms")
+    say(f"largest window of the download     {found.max_cwnd_down_bytes} B")
+    say(f"largest window of the upload       {found.max_cwnd_up_bytes} B")
+    say(f"uplink                             {found.up_bps / 1e3:.0f} kbit/s{'' if up else ', as the upload had it'}")
+    if found.buffer_packets < 1:
+        say("\nthe windows leave no buffer that keeps the two flows out of phase: set the smallest there is")
+    else:
+        packets = f"{found.buffer_packets:.0f} packets of 1500 B"
+        say(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
+
+
+def _summary(log: Log) -> dict[str, object]:
+    rtts = [one.rtt_us / 1e3 for one in log.samples if one.rtt_us]
+    return {
+        "flow": log.flow.name,
+        "direction": log.flow.direction,
+        "goodput_bps": log.goodput_bps,
+        "received_bytes": log.received,
+        "srtt_mean_ms": sum(rtts) / len(rtts) if rtts else None,
+        "cwnd_max_bytes": max((one.cwnd_bytes for one in log.samples), default=None),
+        "retransmits": log.samples[-1].retransmits if log.samples else None,
+        "samples": len(log.samples),
+    }
+
+
+def _show(logs: list[Log]) -> None:
+    from rich.table import Table
+
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    grid.add_column("")
+    for heading in ("goodput, kbit/s", "smoothed RTT, ms", "largest cwnd, kB", "retransmits"):
+        grid.add_column(heading, justify="right")
+    for log in logs:
+        found = _summary(log)
+        rtt, window = found["srtt_mean_ms"], found["cwnd_max_bytes"]
+        grid.add_row(
+            log.flow.name,
+            f"{log.goodput_bps / 1e3:,.0f}",
+            "-" if rtt is None else f"{rtt:.1f}",
+            "-" if window is None else f"{window / 1e3:.1f}",  # type: ignore[operator]
+            str(found["retransmits"]),
+        )
+    out().print(grid)
+
+
+def _write(logs: list[Log], path: Path) -> None:
+    from lopsided import probe as probing
+
+    try:
+        if path.suffix == ".tsv":
+            for log in logs:
+                target = path if len(logs) == 1 else path.with_stem(f"{path.stem}-{log.flow.name}")
+                target.write_text("\n".join(probing.thesis_lines(log)) + "\n")
+        elif path.suffix == ".csv":
+            probing.frame(logs).write_csv(path)
+        else:
+            probing.frame(logs).write_parquet(path)
+    except OSError as error:
+        raise FolderError(f"cannot write {path}: {error.strerror or error}") from error

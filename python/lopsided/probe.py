@@ -1,0 +1,367 @@
+"""A measuring sender and its sink for real networks: what merritt2010's appendices B and C were, for any line.
+
+`serve` is the sink; `run` connects to it, sends and receives bulk data on as many connections as asked for, and gives
+back what the kernel of each sender said about itself (TCP_INFO) on a fixed interval, and what each receiver's
+application got. The sender of a download is the sink, so its log is fetched when all is over.
+
+A connection begins with one line of JSON that says what it is. Left out: encryption and passwords (a sink is started
+for an experiment, on a network one knows); it bounds how long and for how many it works.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lopsided.errors import RunError, UsageError
+from lopsided.worlds.kernel.guest import tcp_info
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PORT = 5001
+INTERVAL_S = 0.02
+LONGEST_S = 3600.0
+MOST_CONNECTIONS = 64
+PATIENCE_S = 15.0
+"""How long either side waits for the other to say something."""
+
+_LONGEST_LINE = 4096
+_CHUNK = bytes(1 << 17)
+_RESET = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One connection: `up` sends to the sink, `down` receives from it. It ends after `duration_s`, or `size` octets
+    if that is not 0."""
+
+    name: str
+    direction: str
+    start_s: float
+    duration_s: float
+    size: int = 0
+    cc: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sender's state. Times of the wall clock in seconds, windows in octets, rates in bit/s."""
+
+    time_s: float
+    rtt_us: int
+    rtt_var_us: int
+    ssthresh_bytes: int | None
+    cwnd_bytes: int
+    receive_window_bytes: int | None
+    send_window_bytes: int | None
+    bandwidth_window_bytes: int | None
+    """The delivery rate times the round trip: Linux' counterpart of BSD's bandwidth-limited window."""
+    throughput_bps: float
+    """Octets given to the socket so far, over the time since the first."""
+    retransmits: int
+
+
+@dataclass
+class Log:
+    """What came of one flow."""
+
+    flow: Flow
+    samples: list[Sample] = field(default_factory=list)
+    received: int = 0
+    """By the receiving application."""
+    seconds: float = 0.0
+    """From the first octet received to the last."""
+
+    @property
+    def goodput_bps(self) -> float:
+        """What the receiving application got, over the time in which it got it."""
+        return 8 * self.received / self.seconds if self.seconds > 0 else 0.0
+
+
+def serve(
+    port: int = PORT, address: str = "", note: Callable[[str], object] = print, stop: threading.Event | None = None
+) -> None:
+    """The sink: serves until interrupted, or until `stop` is set."""
+    sink = _Sink(note)
+    with socket.create_server((address, port), family=socket.AF_INET, backlog=64) as listener:
+        listener.settimeout(0.2)
+        note(f"listening on port {listener.getsockname()[1]}")
+        while stop is None or not stop.is_set():
+            try:
+                connection, peer = listener.accept()
+            except TimeoutError:
+                continue
+            threading.Thread(target=sink.handle, args=(connection, peer[0]), daemon=True).start()
+
+
+def run(host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = INTERVAL_S) -> list[Log]:
+    """Runs the flows against a sink and returns the log of each, in their order."""
+    token = secrets.token_hex(16)
+    logs = [Log(flow) for flow in flows]
+    failures: list[str] = []
+    began = time.monotonic()
+
+    def work(log: Log) -> None:
+        try:
+            time.sleep(max(0.0, began + log.flow.start_s - time.monotonic()))
+            _carry_out(host, port, token, log, interval_s)
+        except OSError as error:
+            failures.append(f"{log.flow.name}: {error}")
+
+    threads = [threading.Thread(target=work, args=(log,), daemon=True) for log in logs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise RunError(f"{host}, port {port}: {'; '.join(failures)}")
+    try:
+        _fetch(host, port, token, logs)
+    except OSError as error:
+        raise RunError(f"{host}, port {port}: the sink gave no report: {error}") from error
+    return logs
+
+
+def frame(logs: list[Log]) -> pl.DataFrame:
+    """All samples in one table."""
+    import polars as pl
+
+    rows = [
+        {"flow": log.flow.name, "direction": log.flow.direction, **asdict(sample)}
+        for log in logs
+        for sample in log.samples
+    ]
+    if not rows:
+        raise RunError("nothing was sampled: the flows were shorter than the sampling interval")
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
+
+
+def thesis_lines(log: Log) -> list[str]:
+    """The log of appendix C: tab-separated, times in seconds and microseconds, windows in octets, throughput in
+    bit/s."""
+    lines = ["\t".join(THESIS_COLUMNS)]
+    for one in log.samples:
+        windows = (one.ssthresh_bytes, one.cwnd_bytes, one.receive_window_bytes, one.send_window_bytes)
+        texts = [str(window or 0) for window in (*windows, one.bandwidth_window_bytes)]
+        lines.append(
+            "\t".join([f"{one.time_s:.6f}", str(one.rtt_us), str(one.rtt_var_us), *texts, f"{one.throughput_bps:.0f}"])
+        )
+    return lines
+
+
+class _Sink:
+    def __init__(self, note: Callable[[str], object]) -> None:
+        self._note = note
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._reports: dict[str, dict[str, Any]] = {}
+
+    def handle(self, connection: socket.socket, peer: str) -> None:
+        """One connection, from its first line on."""
+        with connection:
+            if not self._room.acquire(blocking=False):
+                return
+            try:
+                connection.settimeout(PATIENCE_S)
+                self._obey(connection, _read_line(connection), peer)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                self._note(f"{peer}: {error}")
+            finally:
+                self._room.release()
+
+    def _obey(self, connection: socket.socket, wish: dict[str, Any], peer: str) -> None:
+        token = str(wish["token"])
+        if wish["role"] == "report":
+            connection.sendall(json.dumps(self._reports.pop(token, {})).encode() + b"\n")
+            return
+        flow = Flow(**wish["flow"])
+        if not 0 < flow.duration_s <= LONGEST_S:
+            raise ValueError(f"a flow of {flow.duration_s} s is not served")
+        log = Log(flow)
+        self._note(f"{peer}: {flow.name}, {flow.direction}")
+        if flow.direction == "up":
+            _receive(connection, log, PATIENCE_S + flow.duration_s)
+        else:
+            _send(connection, log, float(wish["interval_s"]))
+        with self._lock:
+            while len(self._reports) >= MOST_CONNECTIONS and token not in self._reports:
+                self._reports.pop(next(iter(self._reports)))
+            report = {"received": log.received, "seconds": log.seconds, "samples": [asdict(one) for one in log.samples]}
+            self._reports.setdefault(token, {})[flow.name] = report
+
+
+def _carry_out(host: str, port: int, token: str, log: Log, interval_s: float) -> None:
+    """One flow, seen from the side that asked for it."""
+    flow = log.flow
+    with socket.create_connection((host, port), PATIENCE_S) as connection:
+        wish = {"role": "data", "token": token, "flow": asdict(flow), "interval_s": interval_s}
+        connection.sendall(json.dumps(wish).encode() + b"\n")
+        if flow.direction == "up":
+            _send(connection, log, interval_s)
+        else:
+            _receive(connection, log, PATIENCE_S + flow.duration_s)
+
+
+def _fetch(host: str, port: int, token: str, logs: list[Log]) -> None:
+    """What only the sink knows: its samples of downloads, its counts of uploads."""
+    # The sink notes a flow's end when it sees it, which may be a moment after this side did.
+    time.sleep(0.2)
+    with socket.create_connection((host, port), PATIENCE_S) as connection:
+        connection.sendall(json.dumps({"role": "report", "token": token}).encode() + b"\n")
+        text = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    reports = json.loads(text)
+    for log in logs:
+        report = reports.get(log.flow.name)
+        if report is None:
+            raise OSError(f"it does not know {log.flow.name}")
+        if log.flow.direction == "up":
+            log.received, log.seconds = report["received"], report["seconds"]
+        else:
+            log.samples = [Sample(**sample) for sample in report["samples"]]
+
+
+def _send(connection: socket.socket, log: Log, interval_s: float) -> None:
+    """Keeps the socket full to the flow's end, and samples it on the interval whatever else happens."""
+    flow = log.flow
+    if flow.cc is not None:
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow.cc.encode())
+        except OSError:
+            raise OSError(f"the sender's kernel has no congestion control {flow.cc}") from None
+    connection.setblocking(False)
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT)
+    began = time.monotonic()
+    end, due, written = began + flow.duration_s, began + interval_s, 0
+    while (now := time.monotonic()) < end and (not flow.size or written < flow.size):
+        if now >= due:
+            log.samples.append(_sample(connection, written, now - began))
+            due += interval_s * (1 + (now - due) // interval_s)
+        if poll.poll(max(0.0, min(due, end) - now) * 1e3):
+            try:
+                written += connection.send(_CHUNK[: flow.size - written] if flow.size else _CHUNK)
+            except BlockingIOError:
+                continue
+    connection.setblocking(True)
+    if flow.size:
+        connection.settimeout(PATIENCE_S + flow.duration_s)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+    else:
+        # Time is up: what the socket still holds is not sent, or a slow line would be busy with it for minutes.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+
+def _receive(connection: socket.socket, log: Log, patience_s: float) -> None:
+    """Reads and counts until the sender ends."""
+    connection.settimeout(patience_s)
+    space = bytearray(1 << 20)
+    first = last = time.monotonic()
+    try:
+        while count := connection.recv_into(space):
+            last = time.monotonic()
+            first = first if log.received else last
+            log.received += count
+    except ConnectionResetError:
+        pass
+    log.seconds = last - first
+
+
+def _sample(connection: socket.socket, written: int, elapsed_s: float) -> Sample:
+    info = tcp_info.read(connection)
+    mss, rate = info["snd_mss"], info.get("delivery_rate")
+    threshold = info["snd_ssthresh"]
+    return Sample(
+        time_s=time.time(),
+        rtt_us=info["rtt"],
+        rtt_var_us=info["rttvar"],
+        ssthresh_bytes=threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
+        cwnd_bytes=info["snd_cwnd"] * mss,
+        receive_window_bytes=info.get("rcv_space"),
+        send_window_bytes=info.get("snd_wnd"),
+        bandwidth_window_bytes=None if rate is None else rate * info["rtt"] // 1_000_000,
+        throughput_bps=8 * written / elapsed_s,
+        retransmits=info["total_retrans"],
+    )
+
+
+def _read_line(connection: socket.socket) -> dict[str, Any]:
+    """The first line, octet by octet: what follows it is data."""
+    line = b""
+    while not line.endswith(b"\n"):
+        octet = connection.recv(1)
+        if not octet or len(line) == _LONGEST_LINE:
+            raise ValueError("no request came")
+        line += octet
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def plan(
+    *,
+    down: int,
+    up: int,
+    duration_s: float,
+    upload_after_s: float = 0.0,
+    stagger_s: float = 0.0,
+    size: int = 0,
+    cc: str | None,
+) -> list[Flow]:
+    """So many downloads and uploads that all end together, uploads later, each `stagger_s` after the one before."""
+    if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
+        raise UsageError(f"between 1 and {MOST_CONNECTIONS // 2} flows can be run at once")
+    flows = []
+    for direction, count, after in (("down", down, 0.0), ("up", up, upload_after_s)):
+        for number in range(count):
+            start = after + number * stagger_s
+            if not 0 < duration_s - start <= LONGEST_S:
+                raise UsageError(
+                    f"flow {direction}{number + 1} would start after {start:g} s, of {duration_s:g} s in all"
+                )
+            flows.append(Flow(f"{direction}{number + 1}", direction, start, duration_s - start, size, cc))
+    return flows
+
+
+@dataclass(frozen=True)
+class Field:
+    """The field procedure of merritt2010 section 6.4: what it measured, and the buffer that inequality 6.6 gives."""
+
+    rtt_ms: float
+    max_cwnd_down_bytes: int
+    max_cwnd_up_bytes: int
+    up_bps: float
+    buffer_packets: float
+
+
+def field_procedure(
+    host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
+) -> Field:
+    """A download alone gives the round trip; an upload beside it, the largest windows of both.
+
+    Without the uplink's rate, the upload's own goodput stands for it.
+    """
+    from lopsided import metrics
+
+    flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
+    down, up = run(host, flows, port=port)
+    if not down.samples or not up.samples:
+        raise RunError("a flow gave no samples")
+    # Told by the sink's own clock, which need not agree with this machine's.
+    joined = down.samples[0].time_s + alone_s - 1.0
+    alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
+    largest = [max(one.cwnd_bytes for one in log.samples) for log in (down, up)]
+    rtt_ms, rate = sum(alone) / len(alone) / 1e3, up_bps or up.goodput_bps
+    packets = metrics.uplink_buffer_bound_packets(*largest, rtt_ms / 1e3, rate)
+    return Field(rtt_ms, *largest, rate, packets)

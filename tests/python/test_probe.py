@@ -1,0 +1,89 @@
+"""The probe on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+
+import pytest
+
+from lopsided import probe
+from lopsided.errors import RunError, UsageError
+
+
+@pytest.fixture(scope="module")
+def port():
+    """A sink that serves while the tests of this module run."""
+    ready, stop, found = threading.Event(), threading.Event(), []
+
+    def note(text: str) -> None:
+        if text.startswith("listening"):
+            found.append(int(text.split()[-1]))
+            ready.set()
+
+    thread = threading.Thread(target=probe.serve, args=(0, "127.0.0.1", note, stop))
+    thread.start()
+    assert ready.wait(10)
+    yield found[0]
+    stop.set()
+    thread.join()
+
+
+def test_both_directions_are_logged_by_their_senders(port: int):
+    flows = probe.plan(down=1, up=2, duration_s=1.0, upload_after_s=0.3, stagger_s=0.1, cc=None)
+    logs = probe.run("127.0.0.1", flows, port=port)
+    assert [log.flow.name for log in logs] == ["down1", "up1", "up2"]
+    assert [round(log.flow.duration_s, 1) for log in logs] == [1.0, 0.7, 0.6]
+    for log in logs:
+        assert log.received > 0
+        # Every 20 ms; a machine that is busy with other things may miss some.
+        assert len(log.samples) > log.flow.duration_s / probe.INTERVAL_S / 4
+        assert log.samples[-1].cwnd_bytes > 0
+        assert [one.time_s for one in log.samples] == sorted(one.time_s for one in log.samples)
+    assert probe.frame(logs)["flow"].unique().sort().to_list() == ["down1", "up1", "up2"]
+
+
+def test_a_flow_of_a_size_delivers_just_that(port: int):
+    flows = probe.plan(down=1, up=1, duration_s=20.0, size=300_000, cc=None)
+    assert [log.received for log in probe.run("127.0.0.1", flows, port=port)] == [300_000, 300_000]
+
+
+def test_the_thesis_log_has_its_nine_columns(port: int):
+    (log,) = probe.run("127.0.0.1", probe.plan(down=0, up=1, duration_s=0.3, cc=None), port=port)
+    lines = probe.thesis_lines(log)
+    assert lines[0].split("\t") == list(probe.THESIS_COLUMNS)
+    assert len(lines) == len(log.samples) + 1
+    assert all(len(line.split("\t")) == 9 for line in lines)
+
+
+def test_the_sink_outlives_nonsense(port: int):
+    hostile = {"name": "x", "direction": "down", "start_s": 0, "duration_s": 1e9}
+    for text in (
+        b"\x00\xff\n",
+        b"{}\n",
+        b"x" * 9000,
+        json.dumps({"role": "data", "token": "t", "flow": hostile}).encode() + b"\n",
+    ):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(text)
+            connection.settimeout(10)
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+    (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=0.2, cc=None), port=port)
+    assert log.received > 0
+
+
+def test_no_sink_is_an_error_of_one_sentence():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with pytest.raises(RunError, match="down1"):
+            probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=0.2, cc=None), port=unused.getsockname()[1])
+
+
+def test_flows_that_cannot_be_are_refused():
+    with pytest.raises(UsageError, match="between 1"):
+        probe.plan(down=0, up=0, duration_s=1.0, cc=None)
+    with pytest.raises(UsageError, match="would start"):
+        probe.plan(down=0, up=1, duration_s=1.0, upload_after_s=2.0, cc=None)
