@@ -83,6 +83,8 @@ pub struct Host {
     /// Applications and connections, numbered as in `timers`, that may have something to send.
     ready: Vec<u32>,
     sent_packets: u64,
+    /// The connection that the last segment was for.
+    latest: u32,
 }
 
 impl Host {
@@ -97,6 +99,7 @@ impl Host {
             timers: Agenda::new(1),
             ready: Vec::new(),
             sent_packets: 0,
+            latest: 0,
         }
     }
 
@@ -148,8 +151,21 @@ impl Host {
     }
 
     /// The connection that the segment belongs to, or a new one if it asks for a service.
+    #[inline]
     fn connection_for(&mut self, src: HostAddr, header: &TcpHeader) -> Option<u32> {
         let remote = Remote { addr: src, port: header.src_port };
+        // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
+        if let Some(Some(conn)) = self.conns.get(self.latest as usize)
+            && conn.local_port == header.dst_port
+            && conn.remote == remote
+        {
+            return Some(self.latest);
+        }
+        self.latest = self.look_up(header, remote)?;
+        Some(self.latest)
+    }
+
+    fn look_up(&mut self, header: &TcpHeader, remote: Remote) -> Option<u32> {
         match self.ports.owner(header.dst_port)? {
             Owner::Connection(slot) => {
                 let conn = self.conns.get(slot as usize)?.as_deref()?;
