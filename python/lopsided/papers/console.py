@@ -75,29 +75,27 @@ def _claims(outcomes: tuple[ClaimOutcome, ...]) -> Table:
 
 
 def _assumptions(reproduction: Reproduction) -> Table:
-    outcomes = {outcome.result.key: outcome for outcome in reproduction.key_outcomes}
+    groups = list(dict.fromkeys(outcome.result.group for outcome in reproduction.key_outcomes))
     table = Table(
-        "parameter",
+        "not given in the paper",
         "assumed",
         "instead",
-        "what it moves beyond the spread of seeds",
+        *(f"{group}: largest change" for group in groups),
+        "claims that change",
         box=box.SIMPLE_HEAD,
-        title="Not given in the paper",
+        title="Sensitivity to what the paper does not give (changes beyond the spread of seeds)",
         title_justify="left",
     )
-    table.add_column("claims that change")
+    shown = ""
     for each in reproduction.sensitivities:
-        moved = [
-            f"{outcomes[key].result.title} {text.with_unit(outcomes[key].value, '')} → {text.with_unit(value, '')}"
-            for key, value in each.results.items()
-            if text.leaves_spread(value, outcomes[key])
-        ]
+        changes = text.largest_changes(each.results, reproduction.key_outcomes)
+        first = each.assumption.key != shown
+        shown = each.assumption.key
         table.add_row(
-            each.assumption.parameter,
-            each.assumption.value,
+            each.assumption.parameter if first else "",
+            each.assumption.value if first else "",
             each.variant.value,
-            "; ".join(moved) or "nothing",
-            ", ".join(each.flipped) or "none",
+            *(changes.get(group, "") for group in groups),
+            ", ".join(each.flipped),
         )
-        table.add_section()
     return table

@@ -153,6 +153,8 @@ class KeyResult:
     """A number by which the sensitivity to assumptions is judged."""
 
     key: str
+    group: str
+    """What kind of number it is, for example "performance": the console shows the largest change of each kind."""
     title: str
     unit: str
     read: Callable[[Lab], float]

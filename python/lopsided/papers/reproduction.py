@@ -34,7 +34,7 @@ class Sensitivity:
     assumption: Assumption
     variant: Variant
     results: Mapping[str, float]
-    """Key results under the variant, by key: medians over its repetitions."""
+    """Key results under the variant, by key."""
     flipped: tuple[str, ...]
     """Keys of the claims whose verdict changes."""
 
@@ -75,8 +75,8 @@ def carry_through(
 ) -> Reproduction:
     """Runs the experiments that the asked figures and claims need, then reads them.
 
-    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, with two
-    seeds at most: the spread between seeds is known from the assumed values.
+    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, with one
+    seed: the spread between seeds is known from the assumed values.
     """
     figures = tuple(figures)
     judged = paper.claims if claims else ()
@@ -86,7 +86,7 @@ def carry_through(
     exhibits = tuple((figure, figure.make(lab)) for figure in figures)
     outcomes = _judge(judged, lab)
     keys = _key_outcomes(paper, lab) if sensitivity else ()
-    sensitivities = _vary(paper, outcomes, run_jobs, min(repetitions, 2), progress) if sensitivity else ()
+    sensitivities = _vary(paper, outcomes, run_jobs, progress) if sensitivity else ()
     return Reproduction(
         paper=paper,
         lab=lab,
@@ -121,7 +121,7 @@ def _key_outcomes(paper: Paper, lab: Lab) -> tuple[KeyOutcome, ...]:
 
 
 def _vary(
-    paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, repetitions: int, progress: Progress
+    paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, progress: Progress
 ) -> tuple[Sensitivity, ...]:
     pairs = [(assumption, variant) for assumption in paper.assumptions for variant in assumption.variants]
     experiments = [paper.experiment(key) for key in paper.varied]
@@ -129,7 +129,7 @@ def _vary(
     found = []
     for number, (assumption, variant) in enumerate(pairs):
         progress("assumptions", number / len(pairs))
-        lab = carry_out(paper, experiments, repetitions, run_jobs, overrides=variant.overrides, keep_runs=False)
+        lab = carry_out(paper, experiments, 1, run_jobs, overrides=variant.overrides, keep_runs=False)
         results = {result.key: result.read(lab) for result in paper.key_results}
         flipped = [outcome.claim.key for outcome in judged if outcome.claim.check(lab).holds != outcome.verdict.holds]
         found.append(Sensitivity(assumption, variant, results, tuple(flipped)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from lopsided.papers.model import Comparison, Measured
 from lopsided.papers.reproduction import KeyOutcome
@@ -45,14 +46,33 @@ def _condition(name: str, value: str) -> str:
 
 
 def comparison_measured(comparison: Comparison) -> str:
-    """The measured value in the published unit."""
-    return with_unit(comparison.measured, comparison.published.unit)
+    """The measured value in the published unit, with at least as many decimals as print has."""
+    printed = comparison.published.value.partition(".")[2]
+    value = comparison.measured
+    if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
+        return with_unit(value, comparison.published.unit)
+    return f"{value:.{len(printed)}f} {comparison.published.unit}".strip()
 
 
 def measured(value: Measured) -> str:
     """One number that a claim rests on, with the printed one where there is one."""
     text = f"{value.name}: {with_unit(value.value, value.unit)}"
     return f"{text} (printed {value.published})" if value.published else text
+
+
+def largest_changes(results: Mapping[str, float], outcomes: Sequence[KeyOutcome]) -> dict[str, str]:
+    """For each group of key results that leaves the spread of seeds, the one that changes most, relatively."""
+    found: dict[str, tuple[float, str]] = {}
+    for outcome in outcomes:
+        value = results[outcome.result.key]
+        if not leaves_spread(value, outcome):
+            continue
+        both = math.isfinite(value) and math.isfinite(outcome.value) and outcome.value != 0
+        size = abs(value / outcome.value - 1) if both else math.inf
+        if size > found.get(outcome.result.group, (0.0, ""))[0]:
+            title = outcome.result.title.removeprefix(outcome.result.group).strip()
+            found[outcome.result.group] = (size, f"{number(outcome.value)} → {number(value)} ({title})")
+    return {group: text for group, (_, text) in found.items()}
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:

@@ -29,6 +29,6 @@ PAPER = Paper(
     claims=tuple(collection.claims),
     assumptions=ASSUMPTIONS,
     key_results=KEY_RESULTS,
-    repeat=8,
+    repeat=5,
     varied=("sweep",),
 )

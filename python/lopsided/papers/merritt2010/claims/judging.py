@@ -45,6 +45,12 @@ def at(lab: Lab, line: Line, packets: float, name: str) -> float:
     return at_buffer(lab, line, packets, name)[0]
 
 
+def rank_correlation(x: Array, y: Array) -> float:
+    """`metrics.rank_correlation` of the settings where both were measured; NaN with fewer than three."""
+    known = np.isfinite(x) & np.isfinite(y)
+    return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else float("nan")
+
+
 def printed_estimate(lab: Lab, line: Line) -> float:
     """The estimate that table 6.2 prints for a link, in packets."""
     return lab.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name).number
@@ -67,14 +73,19 @@ def which_direction(lab: Lab, line: Line, packets: float, value: float, printed:
     if printed > ack_limit(line):
         logged = at(lab, line, packets, "logged_performance")
         parts.append(
-            f"print is more than fits beside the other direction's ACKs ({ack_limit(line):.2f}), so it is hardly "
+            f"Print is more than fits beside the other direction's ACKs ({ack_limit(line):.2f}), so it is hardly "
             f"goodput; mean window over mean RTT gives {logged:.2f} here"
         )
     elif way == "below" and limiting == "download":
-        first, second = (at(lab, line, packets, f"performance_{half}_half") for half in ("first", "second"))
-        parts.append(
-            f"the two minutes are not stationary, {first:.2f} in the first and {second:.2f} in the second: the "
-            "upload's slow start fills R2, and the download's window grows by half a segment per round trip (delayed "
-            "ACKs, no byte counting), which takes minutes at an RTT of a second"
-        )
+        parts.append(not_stationary(lab, line, packets))
     return ". ".join(parts)
+
+
+def not_stationary(lab: Lab, line: Line, packets: float) -> str:
+    """How performance changes from the first to the second minute of both flows, and why."""
+    first, second = (at(lab, line, packets, f"performance_{half}_half") for half in ("first", "second"))
+    return (
+        f"The two minutes are not stationary, with performance {first:.2f} in the first and {second:.2f} in the "
+        "second: the upload's slow start fills R2, and the download's window grows by half a segment per round trip "
+        "(delayed ACKs, no byte counting), which takes minutes at an RTT of a second"
+    )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided import metrics
 from lopsided.papers.merritt2010.claims.judging import (
     POINTS,
     SHARE,
@@ -14,7 +13,9 @@ from lopsided.papers.merritt2010.claims.judging import (
     ack_limit,
     at,
     curve,
+    not_stationary,
     printed_estimate,
+    rank_correlation,
     sizes,
     which_direction,
 )
@@ -31,20 +32,21 @@ if TYPE_CHECKING:
     "On all three links performance falls as the uplink buffer grows.",
     where="section 5.1, figure 5.1",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def degradation_grows(lab: Lab) -> Verdict:
     """Rank correlation of performance with buffer below -0.7 and a lower end than beginning, on every link."""
     measured, failing = [], []
     for line in LINES:
         performance = curve(lab, line, "performance")
-        correlation = metrics.rank_correlation(sizes(), performance)
+        correlation = rank_correlation(sizes(), performance)
         measured += [
             Measured(f"{line.name}: performance at 5 packets", float(performance[0])),
             Measured(f"{line.name}: at 50 packets", float(performance[-1])),
             Measured(f"{line.name}: rank correlation with buffer", correlation),
             Measured(
                 f"{line.name}: rank correlation, window over RTT",
-                metrics.rank_correlation(sizes(), curve(lab, line, "logged_performance")),
+                rank_correlation(sizes(), curve(lab, line, "logged_performance")),
             ),
         ]
         if correlation > -0.7 or performance[-1] >= performance[0]:
@@ -73,6 +75,7 @@ def _not_falling(lab: Lab, lines: list[Line]) -> str:
     "Up to a certain size performance stays high, beyond it it drops fast, on all three links.",
     where="section 5.1.5, figure 5.1",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def flat_then_fast_drop(lab: Lab) -> Verdict:
     """A size splits the curve: before it within ten points of the best, after it never; its end is 20 points lower."""
@@ -88,11 +91,11 @@ def flat_then_fast_drop(lab: Lab) -> Verdict:
             Measured(f"{line.name}: fall from plateau to 50 packets", fall * 100, "points"),
         ]
         if not plateau:
-            first = int(np.flatnonzero(high)[0])
+            lowest = int(performance[: last_high + 1].argmin())
             reasons.append(
-                f"on {line.name} performance is not flat before it falls: it rises from {performance[0]:.2f} at 5 "
-                f"packets to within ten points of its best ({performance.max():.2f}) only at {BUFFERS[first]}, "
-                "because the upload needs that much buffer to fill its link"
+                f"on {line.name} performance is not flat before it falls: at {BUFFERS[lowest]} packets it is "
+                f"{performance[lowest]:.2f}, at {BUFFERS[int(performance.argmax())]} it is best with "
+                f"{performance.max():.2f}, because a short buffer that is full of ACKs drops the upload's segments"
             )
         elif fall < 0.2:
             reasons.append(f"on {line.name} performance falls by only {fall * 100:.0f} points up to 50 packets")
@@ -104,6 +107,7 @@ def flat_then_fast_drop(lab: Lab) -> Verdict:
     "Buffers below the estimate give performance of up to 93 %.",
     where="section 6.3",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def high_at_small_buffers(lab: Lab) -> Verdict:
     """The best performance at sizes up to the printed estimate is within ten points of 93 %."""
@@ -139,6 +143,7 @@ def high_at_small_buffers(lab: Lab) -> Verdict:
     "At the estimated buffer performance is 0.80 (3000/1000), 0.86 (2400/196) and 0.68 (3000/100).",
     where="table 6.2",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def performance_at_estimate(lab: Lab) -> Verdict:
     """Performance at the printed sizes, between the sizes run, within ten points of print on every link."""
@@ -162,6 +167,7 @@ def performance_at_estimate(lab: Lab) -> Verdict:
     "A buffer of the estimated size gives at least 68 % on all three links.",
     where="section 1",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def model_size_gives_68_percent(lab: Lab) -> Verdict:
     """The lowest of the three performances at the printed sizes reaches 0.68."""
@@ -180,10 +186,13 @@ def model_size_gives_68_percent(lab: Lab) -> Verdict:
     "Every measured buffer above the estimate costs at least a further 10 points, on all links.",
     where="section 1",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def worse_above_estimate(lab: Lab) -> Verdict:
     """Performance at the first size run above the printed estimate and beyond, against performance at the estimate."""
     measured, reasons = [], []
+    least = lab.published.find("Section 1", "further_performance_drop_minimum")
+    most = lab.published.find("Section 1", "further_performance_drop_maximum")
     for line in LINES:
         estimate = printed_estimate(lab, line)
         there = at(lab, line, estimate, "performance")
@@ -191,8 +200,8 @@ def worse_above_estimate(lab: Lab) -> Verdict:
         first, last = above[0], above[-1]
         smallest = min(there - value for _, value in above)
         measured += [
-            Measured(f"{line.name}: smallest drop above {estimate:.0f} packets", smallest * 100, "points"),
-            Measured(f"{line.name}: drop at 50 packets", (there - last[1]) * 100, "points"),
+            Measured(f"{line.name}: smallest drop above {estimate:.0f} packets", smallest * 100, "points", least),
+            Measured(f"{line.name}: drop at 50 packets", (there - last[1]) * 100, "points", most),
         ]
         if smallest < POINTS:
             reasons.append(
@@ -207,6 +216,7 @@ def worse_above_estimate(lab: Lab) -> Verdict:
     "On 2400/196 performance is 55 % with 50 packets.",
     where="section 6.3",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def fifty_five_percent_at_fifty(lab: Lab) -> Verdict:
     """Within ten points."""
@@ -219,6 +229,7 @@ def fifty_five_percent_at_fifty(lab: Lab) -> Verdict:
     "The worst link falls to 7 % with 50 packets.",
     where="section 6.5",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def seven_percent_worst(lab: Lab) -> Verdict:
     """3000/100 (its 68 % at the estimate says that it is the worst link), within ten points."""
@@ -238,16 +249,16 @@ def _printed_performance(lab: Lab, line: Line, where: str, item: str) -> Verdict
     "With 50 packets the download loses about half of its throughput when the upload joins.",
     where="section 1, figure 1.1(a)",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def download_halves(lab: Lab) -> Verdict:
     """A loss of 40 to 60 %, both-active mean against alone."""
     printed = lab.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = 1 - at(lab, MAIN, 50, "down_ratio")
     holds = abs(loss - printed.number / 100) <= POINTS
-    performance = at(lab, MAIN, 50, "performance")
     reason = (
-        f"it loses {loss:.0%}. {which_direction(lab, MAIN, 50, performance, 0.5)}; a stack that counts bytes (profile "
-        "linux-6.1, see the assumptions) loses less"
+        f"it loses {loss:.0%}. {not_stationary(lab, MAIN, 50)}. A stack that counts bytes (profile linux-6.1, see the "
+        "assumptions) loses less"
     )
     return Verdict(holds, (Measured("loss at 50 packets", loss * 100, "percent", printed),), "" if holds else reason)
 

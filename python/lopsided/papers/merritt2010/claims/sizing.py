@@ -57,6 +57,7 @@ def rtt_alone(lab: Lab) -> Verdict:
     "Without an upload the download's ACKs never queue on the uplink, so one buffer setting per link gives the RTT.",
     where="section 6.3",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def acks_alone_never_queue(lab: Lab) -> Verdict:
     """Alone, the mean wait in R2 is below 2 % of the RTT, and the RTT is the same for all buffers to 2 %."""
@@ -85,6 +86,7 @@ def acks_alone_never_queue(lab: Lab) -> Verdict:
     "Eq 6.6 gives 25 (3000/1000), 17 (2400/196) and 30 packets (3000/100).",
     where="table 6.2, figure 6.2",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def estimated_buffers(lab: Lab) -> Verdict:
     """The crossings with the diagonal, within one step of the sweep (5 packets) of print."""
@@ -106,6 +108,10 @@ def _thresholds(lab: Lab, line: Line) -> tuple[float, float]:
     found = (estimates(lab, line, name=name).packets for name in ("estimate_packets", "estimate_both_packets"))
     whole, both = (float("nan") if packets is None else packets for packets in found)
     return whole, both
+
+
+def _or_none(packets: float) -> str:
+    return f"{packets:.0f}" if np.isfinite(packets) else "there is none"
 
 
 def _estimate_reason(lab: Lab, line: Line, value: float, printed: float) -> str:
@@ -131,6 +137,7 @@ def _estimate_reason(lab: Lab, line: Line, value: float, printed: float) -> str:
     "The estimate is where performance starts to fall: high up to it, rapidly lower beyond.",
     where="section 6.3, table 6.2",
     needs=SWEEP_ONLY,
+    known_not_to_hold=True,
 )
 def estimate_marks_the_knee(lab: Lab) -> Verdict:
     """The largest size within ten points of the best is within one step (5 packets) of this run's own estimate."""
@@ -148,7 +155,7 @@ def estimate_marks_the_knee(lab: Lab) -> Verdict:
         if not abs(knee - estimate) <= PACKETS:
             reasons.append(
                 f"on {line.name} performance stays high up to {knee:.0f} packets, the estimate is {estimate:.0f} "
-                f"(printed {printed:.0f}; with windows while both are active {both:.0f})"
+                f"(printed {printed:.0f}; with windows while both are active {_or_none(both)})"
             )
     if reasons:
         reasons.append(
@@ -162,6 +169,7 @@ def estimate_marks_the_knee(lab: Lab) -> Verdict:
     "The field procedure may start from any uplink buffer: its answer does not depend on it.",
     where="section 6.4",
     needs=("field",),
+    known_not_to_hold=True,
 )
 def procedure_is_independent_of_setting(lab: Lab) -> Verdict:
     """The advice (keep or lower) agrees with the crossing of all settings, from every starting size on every link."""
