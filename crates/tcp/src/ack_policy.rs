@@ -25,6 +25,8 @@ pub(crate) struct AckPolicy {
     /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
     duplicates: u32,
     compressed: u32,
+    /// Fewer duplicate ACKs may stand for many: with SACK they lose nothing, without it each counts.
+    pub compresses: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,7 @@ impl AckPolicy {
             last_data: None,
             duplicates: 0,
             compressed: 0,
+            compresses: true,
         }
     }
 
@@ -168,7 +171,8 @@ impl AckPolicy {
             return;
         };
         self.duplicates += 1;
-        if self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX {
+        let now_due = self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX;
+        if now_due || !self.compresses {
             self.demand();
             return;
         }

@@ -84,8 +84,8 @@ pub struct Connection {
     pub(crate) ecn: bool,
     /// An arriving packet was marked: echo it until the peer says that it slowed down (RFC 3168 section 6.1.3).
     pub(crate) ecn_echo: bool,
-    /// The next new segment says that the window came down.
-    pub(crate) cwr_due: bool,
+    /// The last data segment was not a retransmission.
+    pub(crate) sent_new: bool,
     /// The receiver echoes each mark as it comes and goes (RFC 8257 section 3.2), and the acknowledgement that it owes from before a change.
     echoes_each_mark: bool,
     pub(crate) early_ack: Option<(Seq, bool)>,
@@ -149,7 +149,7 @@ impl Connection {
             rcv_wscale,
             ecn: profile.ecn || echoes_each_mark,
             ecn_echo: false,
-            cwr_due: false,
+            sent_new: false,
             echoes_each_mark,
             early_ack: None,
             ts_recent: 0,
@@ -409,6 +409,7 @@ impl Connection {
         let window = profile.initial_window(Bytes::new(u64::from(self.send.mss)));
         self.send.controller.on_idle(now, window);
         self.send.sack = sack;
+        self.acks.compresses = sack;
         self.recv.open(syn.seq, sack, now);
         self.last_ack_sent = self.recv.ack();
         // The window in a SYN is never scaled.
@@ -428,6 +429,10 @@ impl Connection {
             Some(rtt) => {
                 self.send.rtt.update_min(now, rtt);
                 self.send.rtt.sample(rtt, 0, 0);
+                if !self.timestamps {
+                    // No other will come that times what this end receives.
+                    self.recv.sample_rtt(rtt);
+                }
             }
             None => self.send.rtt.fall_back(),
         }
@@ -590,9 +595,6 @@ impl Connection {
             ecn_echo: self.ecn && header.flags.has(Flags::ECE),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
-        if facts.ecn_echo && self.send.phase < crate::Phase::Cwr {
-            self.cwr_due = true;
-        }
         self.send.handle_ack(now, &facts);
         if self.send.fin_acked {
             self.on_fin_acked(now);
@@ -616,6 +618,8 @@ impl Connection {
         } else if self.ecn {
             if header.flags.has(Flags::CWR) {
                 self.ecn_echo = false;
+                // The peer's window may be down to a segment or two: it should not wait.
+                self.acks.demand();
             }
             if ecn == Ecn::Experienced {
                 self.ecn_echo = true;

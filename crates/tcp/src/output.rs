@@ -2,9 +2,9 @@
 
 use crate::recovery::Phase;
 use crate::timer::LossTimer;
-use crate::{Connection, State};
+use crate::{Connection, IdleRestart, State};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
+use lopsided_core::{Bytes, Ecn, Payload, Seq, Span, Time};
 
 /// A piece of the stream to send.
 struct Piece {
@@ -21,7 +21,7 @@ impl Connection {
         }
         if self.reset_due {
             self.reset_due = false;
-            return Some(self.send_flags(now, Flags::RST.with(Flags::ACK)));
+            return Some(self.send_flags(now, Flags::RST.with(Flags::ACK), 0));
         }
         if let Some(seq) = self.refusal.take() {
             return Some(self.refuse(seq));
@@ -36,14 +36,15 @@ impl Connection {
         }
         if self.acks.is_due() && self.state >= State::Established && self.state != State::Closed {
             self.send.counters.pure_acks_out += 1;
-            return Some(self.send_flags(now, Flags::ACK));
+            return Some(self.send_flags(now, Flags::ACK, 0));
         }
         None
     }
 
-    /// The ECN bits for the IP header of a segment with a payload: data is ECN-capable once negotiated, ACKs are not (RFC 3168 section 6.1).
+    /// The ECN bits for the IP header of the segment that `poll_segment` gave last: new data is ECN-capable once negotiated, ACKs and data sent
+    /// again are not (RFC 3168 sections 6.1.4 and 6.1.5).
     pub fn ecn_codepoint(&self, payload: &Payload) -> Ecn {
-        if self.ecn && !payload.is_empty() { Ecn::Capable0 } else { Ecn::NotCapable }
+        if self.ecn && self.sent_new && !payload.is_empty() { Ecn::Capable0 } else { Ecn::NotCapable }
     }
 
     /// Pacing holds a segment until then.
@@ -73,7 +74,6 @@ impl Connection {
         }
         if self.send.window_probe_due {
             self.send.window_probe_due = false;
-            self.send.arm_persist(now);
             return Some(self.send_window_probe(now));
         }
         self.restart_after_idle(now);
@@ -89,12 +89,17 @@ impl Connection {
         }
         let in_flight = send.in_flight();
         let number = send.board.next_to_resend()?;
-        let len = send.board.get(number).len();
-        (in_flight + len <= send.cwnd() || in_flight == 0).then_some(number)
+        let (start, len) = (send.board.get(number).start, send.board.get(number).len());
+        if start >= send.una + send.wnd && number != send.board.first_number() {
+            // The peer took back the window that it went into.
+            return None;
+        }
+        (in_flight + len <= send.cwnd() || in_flight == 0 || send.owes_fast_retransmit()).then_some(number)
     }
 
     /// The next unsent piece, if both windows and the rule against small segments let it go.
     fn next_new(&mut self, now: Time) -> Option<Piece> {
+        let full = self.full_segment();
         let send = &mut self.send;
         let end = send.buffer.end();
         let left = end.saturating_sub(send.nxt);
@@ -103,20 +108,16 @@ impl Connection {
             send.note_window_use(false);
             return None;
         }
-        let mss = u64::from(send.mss);
         let window_left = (send.una + send.wnd).saturating_sub(send.nxt);
-        let len = left.min(mss).min(window_left);
-        if left > 0 && len == 0 {
+        let len = left.min(full).min(window_left);
+        let fin = fin_left && len == left;
+        // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window avoidance, RFC 9293 section
+        // 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out (Nagle, section 3.7.4).
+        let short = len < full && !fin && (len < send.max_wnd / 2 || len == 0);
+        if short && (len < left || send.holds_short_back()) {
             if send.outstanding() == 0 {
                 send.arm_persist(now);
             }
-            send.note_window_use(false);
-            return None;
-        }
-        let fin = fin_left && len == left;
-        // Nagle (RFC 9293 section 3.7.4) and the sender's side of silly-window avoidance: a short segment waits while anything is out.
-        let short = len < mss && !fin && (len < left || send.outstanding() > 0) && len < send.max_wnd / 2;
-        if short && send.outstanding() > 0 {
             send.note_window_use(false);
             return None;
         }
@@ -129,9 +130,14 @@ impl Connection {
     }
 
     fn send_new(&mut self, now: Time, piece: Piece) -> (TcpHeader, Payload) {
+        let full = self.full_segment() as u32;
+        self.sent_new = true;
         let send = &mut self.send;
         let was_idle = send.board.is_empty();
         let end = piece.start + u64::from(piece.len) + u64::from(piece.fin);
+        if piece.len < full {
+            send.short_end = end;
+        }
         let stamp = send.stamp(now);
         send.board.push(piece.start, end, now, stamp);
         send.nxt = end;
@@ -143,7 +149,9 @@ impl Connection {
         send.arm_after_send(now, was_idle);
         send.pace(now, u64::from(piece.len));
         send.counters.bytes_sent += Bytes::new(u64::from(piece.len));
-        self.data_segment(now, piece)
+        // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
+        let reduced = std::mem::take(&mut send.cwr_due) && self.ecn;
+        self.data_segment(now, piece, if reduced { Flags::ACK.with(Flags::CWR) } else { Flags::ACK })
     }
 
     fn resend(&mut self, now: Time, number: u64) -> (TcpHeader, Payload) {
@@ -161,14 +169,15 @@ impl Connection {
         let fin = send.fin_offset().is_some_and(|fin| sent.end > fin);
         let len = (sent.len() - u64::from(fin)) as u32;
         send.counters.bytes_sent += Bytes::new(u64::from(len));
-        self.data_segment(now, Piece { start: sent.start, len, fin })
+        self.sent_new = false;
+        self.data_segment(now, Piece { start: sent.start, len, fin }, Flags::ACK)
     }
 
     /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
     fn send_tail_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         let left = self.send.buffer.end().saturating_sub(self.send.nxt);
         let window_left = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
-        let len = left.min(u64::from(self.send.mss));
+        let len = left.min(self.full_segment());
         if len > 0 && len <= window_left {
             let fin = self.send.closed && len == left;
             let segment = self.send_new(now, Piece { start: self.send.nxt, len: len as u32, fin });
@@ -187,9 +196,17 @@ impl Connection {
         Some(segment)
     }
 
-    /// A segment that lies just below the window: the peer must answer with its window.
+    /// What a window too small for a segment takes; else a segment that lies just below the window: the peer must answer with its window.
     fn send_window_probe(&mut self, now: Time) -> (TcpHeader, Payload) {
-        let mut segment = self.send_flags(now, Flags::ACK);
+        let left = self.send.buffer.end().saturating_sub(self.send.nxt);
+        let len = left.min(self.full_segment()).min(self.send.wnd);
+        if len > 0 && self.send.outstanding() == 0 {
+            self.send.rtt.forget_backoff();
+            let fin = self.send.closed && len == left;
+            return self.send_new(now, Piece { start: self.send.nxt, len: len as u32, fin });
+        }
+        self.send.arm_persist(now);
+        let mut segment = self.send_flags(now, Flags::ACK, 0);
         segment.0.seq = self.send.origin + self.send.una as u32 - 1;
         segment
     }
@@ -197,41 +214,60 @@ impl Connection {
     /// After an idle time the old window says little of the path (RFC 5681 section 4.1).
     fn restart_after_idle(&mut self, now: Time) {
         let send = &mut self.send;
-        if send.profile.restart_after_idle
-            && send.board.is_empty()
-            && send.last_sent.is_some_and(|last| now.saturating_since(last) > send.rtt.rto())
-        {
-            let window = send.profile.initial_window(Bytes::new(u64::from(send.mss)));
+        if !send.board.is_empty() || send.profile.idle_restart == IdleRestart::Never {
+            return;
+        }
+        let (rto, idle) = (send.rtt.rto(), send.last_sent.map_or(Span::ZERO, |last| now.saturating_since(last)));
+        if idle > rto {
+            let initial = send.profile.initial_window(Bytes::new(u64::from(send.mss)));
+            let window = match send.profile.idle_restart {
+                IdleRestart::Halving => {
+                    let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
+                    initial.max(Bytes::new(send.controller.cwnd().get() >> timeouts.min(63)))
+                }
+                _ => initial,
+            };
             send.controller.on_idle(now, window);
         }
     }
 
-    fn data_segment(&mut self, now: Time, piece: Piece) -> (TcpHeader, Payload) {
-        let mut flags = Flags::ACK;
+    fn data_segment(&mut self, now: Time, piece: Piece, mut flags: Flags) -> (TcpHeader, Payload) {
         if piece.start + u64::from(piece.len) == self.send.buffer.end() {
             flags = flags.with(Flags::PSH);
         }
         if piece.fin {
             flags = flags.with(Flags::FIN);
         }
-        if self.cwr_due {
-            flags = flags.with(Flags::CWR);
-            self.cwr_due = false;
-        }
         self.send.counters.data_segments_out += 1;
         let payload = self.send.buffer.slice(piece.start, piece.len);
-        let (mut header, _) = self.send_flags(now, flags);
+        let (mut header, _) = self.send_flags(now, flags, piece.len);
         header.seq = self.send.origin + piece.start as u32;
         (header, payload)
     }
 
-    /// A segment without data that acknowledges all there is.
-    fn send_flags(&mut self, now: Time, flags: Flags) -> (TcpHeader, Payload) {
-        // Rounded up, as Linux does: scaled down, the edge would move back when an odd number of octets arrives.
-        let window = self.recv.window(self.send.mss).div_ceil(1 << self.rcv_wscale).min(65_535) as u16;
+    /// How many SACK blocks fit a segment with `len` octets of data.
+    fn sack_room(&self, len: u32) -> usize {
+        let most = if self.timestamps { 3 } else { 4 };
+        most.min((self.send.mss.saturating_sub(len + 4) / 8) as usize)
+    }
+
+    /// The octets of a full segment: the options of the moment count (RFC 9293 section 3.7.1).
+    #[inline]
+    fn full_segment(&self) -> u64 {
+        u64::from(self.send.mss - self.recv.sack_option_len(if self.timestamps { 3 } else { 4 }))
+    }
+
+    /// The header of a segment with `len` octets of data, which acknowledges all there is.
+    fn send_flags(&mut self, now: Time, flags: Flags, len: u32) -> (TcpHeader, Payload) {
+        let window = self.recv.scaled_window(self.send.mss, self.rcv_wscale);
         let mut options = TcpOptions { timestamps: self.timestamp(now), ..TcpOptions::default() };
-        options.sack = self.recv.sack_blocks(if self.timestamps { 3 } else { 4 });
-        self.acks.on_ack_sent();
+        let room = self.sack_room(len);
+        if room == 0 && self.recv.sack_option_len(4) > 0 {
+            // A full segment sent again has no room for what SACK reports: that stays due.
+        } else {
+            options.sack = self.recv.sack_blocks(room);
+            self.acks.on_ack_sent();
+        }
         self.send.counters.segments_out += 1;
         let flags = if self.ecn_echo { flags.with(Flags::ECE) } else { flags };
         let header = TcpHeader {
@@ -267,7 +303,7 @@ impl Connection {
         self.send.counters.pure_acks_out += 1;
         // What came since is not covered: its own acknowledgement stays due.
         let (later, acks) = (std::mem::replace(&mut self.ecn_echo, echo), self.acks.clone());
-        let mut segment = self.send_flags(now, Flags::ACK);
+        let mut segment = self.send_flags(now, Flags::ACK, 0);
         (self.ecn_echo, self.acks) = (later, acks);
         segment.0.ack = ack;
         self.last_ack_sent = ack;
@@ -285,7 +321,8 @@ impl Connection {
         if answer {
             flags = flags.with(Flags::ACK);
         }
-        if self.ecn {
+        // Something on the way may drop SYNs that ask for ECN: one sent again does not (RFC 3168 section 6.1.1.1).
+        if self.ecn && (answer || !self.handshake.resent) {
             flags = flags.with(Flags::ECE);
             if !answer {
                 flags = flags.with(Flags::CWR);

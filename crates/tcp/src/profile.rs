@@ -36,8 +36,8 @@ pub struct Profile {
     pub undo: Undo,
     /// On a timeout forget what SACK reported and send everything again (4.4BSD); otherwise only what SACK left open (RFC 6675 section 5.1).
     pub timeout_forgets_sack: bool,
-    /// Restart from the initial window after an idle RTO (RFC 5681 section 4.1).
-    pub restart_after_idle: bool,
+    pub idle_restart: IdleRestart,
+    pub nagle: Nagle,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     pub send_buffer: BufferRule,
@@ -53,6 +53,26 @@ pub enum ByteCounting {
     Delivered,
     /// What it acknowledges, in slow start at most L segments (RFC 3465).
     Limited { segments: u32 },
+}
+
+/// The window after an idle time of more than one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// As it was.
+    Never,
+    /// The initial one (RFC 5681 section 4.1).
+    Initial,
+    /// Half for each RTO that passed, down to the initial one (RFC 2861 section 3.2; Linux).
+    Halving,
+}
+
+/// When a segment that is short, and the last there is to send, waits for an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nagle {
+    /// While anything is out (RFC 9293 section 3.7.4).
+    BehindAny,
+    /// While a short segment is out (draft-minshall-nagle; Linux).
+    BehindShort,
 }
 
 /// When a receiver acknowledges.
@@ -211,7 +231,8 @@ impl Profile {
             tlp: true,
             undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
             timeout_forgets_sack: false,
-            restart_after_idle: true,
+            idle_restart: IdleRestart::Halving,
+            nagle: Nagle::BehindShort,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(87_040), max: Bytes::new(4 << 20) },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
@@ -247,7 +268,8 @@ impl Profile {
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
             timeout_forgets_sack: true,
-            restart_after_idle: true,
+            idle_restart: IdleRestart::Initial,
+            nagle: Nagle::BehindAny,
             cwnd_validation: false,
             send_buffer: BufferRule::Stepped {
                 initial: Bytes::new(32_768),

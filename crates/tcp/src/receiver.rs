@@ -136,6 +136,21 @@ impl Receiver {
         self.edge - self.next.min(self.edge)
     }
 
+    /// The window as the header has it. Rounded up, as Linux does: rounded down, the edge would move back when an odd number of octets
+    /// arrives.
+    pub fn scaled_window(&mut self, mss: u32, scale: u8) -> u16 {
+        let field = self.window(mss).div_ceil(1 << scale).min(65_535);
+        self.edge = self.edge.max(self.next + (field << scale));
+        field as u16
+    }
+
+    /// The octets that the SACK option of the next segment takes, with at most `room` blocks.
+    #[inline]
+    pub fn sack_option_len(&self, room: usize) -> u32 {
+        let blocks = (self.recent.len() + usize::from(self.dsack.is_some())).min(room) as u32;
+        if blocks > 0 && self.sack { 4 + 8 * blocks } else { 0 }
+    }
+
     /// What is left of the window that was last offered.
     pub fn open_window(&self) -> u64 {
         self.edge.saturating_sub(self.next)
@@ -200,11 +215,15 @@ impl Receiver {
     /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
     pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack {
+        if !self.sack || room == 0 {
             return blocks;
         }
-        let wire =
-            |(start, end): (u64, u64)| SackBlock { start: self.origin + start as u32, end: self.origin + end as u32 };
+        // A run that ends the stream includes the FIN's number, or the sender would think its last segment missing.
+        let fin_at = |end: u64| u32::from(self.fin == Some(end));
+        let wire = |(start, end): (u64, u64)| SackBlock {
+            start: self.origin + start as u32,
+            end: self.origin + end as u32 + fin_at(end),
+        };
         let dsack = self.dsack.take();
         for range in dsack.into_iter().chain(self.recent.iter().copied()).take(room) {
             blocks.push(wire(range));

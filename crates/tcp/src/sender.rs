@@ -7,7 +7,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{RateStamp, Scoreboard, Sent};
 use crate::send_buffer::SendBuffer;
 use crate::timer::{Deadline, LossTimer};
-use crate::{Acked, BufferRule, Controller, Counters, PathState, Profile, RateSample, RtoRule, RttStats};
+use crate::{Acked, BufferRule, Controller, Counters, Nagle, PathState, Profile, RateSample, RtoRule, RttStats};
 use lopsided_core::packet::SackBlock;
 use lopsided_core::{Bytes, Seq, Span, Time};
 
@@ -47,6 +47,10 @@ pub(crate) struct Sender {
     pub probe: Option<(u64, bool)>,
     pub probe_due: bool,
     pub window_probe_due: bool,
+    /// The end of the last segment shorter than a full one.
+    pub short_end: u64,
+    /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
+    pub cwr_due: bool,
     /// Duplicate ACKs in a row: all that a sender without SACK learns.
     pub duplicates: u32,
     pub consecutive_timeouts: u32,
@@ -162,6 +166,8 @@ impl Sender {
             probe: None,
             probe_due: false,
             window_probe_due: false,
+            short_end: 0,
+            cwr_due: false,
             duplicates: 0,
             consecutive_timeouts: 0,
             rtt,
@@ -321,6 +327,9 @@ impl Sender {
         } else {
             news.duplicate = !facts.has_data && !window_changed && self.outstanding() > 0;
         }
+        if !self.sack {
+            self.estimate_delivered(&mut news);
+        }
         self.sample_rtt(now, &news);
         self.settle_probe(now, facts.ack, &news);
         let mut timer_set = false;
@@ -337,6 +346,24 @@ impl Sender {
         }
     }
 
+    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before (RFC 6937 section 3).
+    fn estimate_delivered(&mut self, news: &mut News) {
+        let (mss, told) = (u64::from(self.mss), u64::from(self.duplicates) * u64::from(self.mss));
+        if news.una_advanced {
+            news.delivered = news.delivered.saturating_sub(told).max(news.delivered.min(mss));
+        } else if news.duplicate && self.phase != Phase::Loss && told + mss < self.outstanding() {
+            news.delivered += mss;
+        }
+    }
+
+    /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
+    pub fn holds_short_back(&self) -> bool {
+        match self.profile.nagle {
+            Nagle::BehindAny => self.outstanding() > 0,
+            Nagle::BehindShort => self.short_end > self.una,
+        }
+    }
+
     /// RFC 9293 section 3.10.7.4: the newest segment's window holds. True if it changed.
     fn update_window(&mut self, facts: &AckFacts<'_>) -> bool {
         let (seq, ack) = self.window_update;
@@ -348,8 +375,13 @@ impl Sender {
             self.max_wnd = self.max_wnd.max(facts.window);
             self.window_update = (facts.seq, facts.ack_number);
         }
-        if self.wnd > 0 && self.deadline.is(LossTimer::Persist) {
-            self.deadline = Deadline::UNSET;
+        if self.deadline.is(LossTimer::Persist) {
+            let wanted = (self.buffer.end() - self.nxt.min(self.buffer.end())).min(u64::from(self.mss));
+            if self.wnd > 0 && self.wnd >= wanted.min(self.max_wnd / 2) {
+                // What the probes waited is no measure for the data that now goes.
+                self.deadline = Deadline::UNSET;
+                self.rtt.forget_backoff();
+            }
         }
         changed
     }

@@ -109,7 +109,9 @@ impl Sender {
             } else if !self.sack {
                 // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
                 self.board.mark_first_lost();
-                self.duplicates = self.duplicates.saturating_sub((news.cumulative / u64::from(self.mss)) as u32);
+                // The retransmission is the first segment of what it covers, the duplicates told of the others.
+                let others = news.cumulative.div_ceil(u64::from(self.mss)) - 1;
+                self.duplicates = self.duplicates.saturating_sub(others as u32);
             }
         } else if !self.sack && news.duplicate {
             self.duplicates += 1;

@@ -1,8 +1,9 @@
 //! The way down to a reduced window: in proportion to what arrives (RFC 6937), or at once (RFC 6675).
 
+use super::Phase;
 use crate::Signal;
 use crate::sender::Sender;
-use lopsided_core::Time;
+use lopsided_core::{Bytes, Time};
 
 /// A reduction under way. The controller has set the target; until it ends this is the window.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) struct Reduction {
 impl Reduction {
     /// Stays at `cwnd` until it ends.
     pub fn held(cwnd: u64) -> Reduction {
-        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, sent: 0 }
+        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, sent: cwnd }
     }
 }
 
@@ -26,6 +27,7 @@ impl Sender {
     pub(crate) fn begin_reduction(&mut self, now: Time, signal: Signal) {
         // The reduction answers for what a probe may still find out.
         self.probe = None;
+        self.cwr_due = true;
         let prior_cwnd = self.cwnd();
         let path = self.path();
         self.controller.on_congestion(now, signal, &path);
@@ -68,9 +70,19 @@ impl Sender {
         }
     }
 
+    /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675 section 5 step 4.3).
+    pub(crate) fn owes_fast_retransmit(&self) -> bool {
+        self.phase == Phase::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
+    }
+
     /// The window is the controller's again, which is at the target or beyond.
     pub(crate) fn end_reduction(&mut self, now: Time) {
         if self.reduction.take().is_some() {
+            if !self.profile.prr {
+                // Little may be left in flight: no burst up to the target (RFC 6582 section 3.2 step 3 option 1, and 4.4BSD's descendants).
+                let window = self.outstanding().max(u64::from(self.mss)) + u64::from(self.mss);
+                self.controller.on_idle(now, Bytes::new(window));
+            }
             let path = self.path();
             self.controller.on_recovered(now, &path);
         }

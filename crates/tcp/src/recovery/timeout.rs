@@ -20,7 +20,6 @@ impl Sender {
             LossTimer::Reorder => self.on_reorder_timeout(now),
             LossTimer::Persist => {
                 self.window_probe_due = true;
-                self.consecutive_timeouts += 1;
                 self.rtt.back_off();
             }
         }
@@ -46,6 +45,7 @@ impl Sender {
         }
         self.mark_lost_on_timeout(now);
         self.reduction = None;
+        self.cwr_due = true;
         let path = self.path();
         let consecutive = if fresh { 1 } else { self.consecutive_timeouts.max(2) };
         self.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);

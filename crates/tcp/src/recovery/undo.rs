@@ -85,6 +85,7 @@ impl Sender {
         self.reduction = None;
         self.board.unmark_lost();
         self.undo.forget();
+        self.cwr_due = false;
         self.counters.undos += 1;
     }
 

@@ -2,6 +2,14 @@
 //!
 //! Expected values come from the RFC that a test names, or from what the named stack is documented to do.
 
+mod acking;
+mod closing;
+mod ecn;
 mod handshake;
+mod hostile;
+mod recovery;
 mod script;
+mod sending;
 mod spec;
+mod timeouts;
+mod wrap;

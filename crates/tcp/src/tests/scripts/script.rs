@@ -93,6 +93,8 @@ impl Script {
         let ack = script.emitted.pop_front().expect("the handshake's last ACK");
         assert_eq!((ack.at, ack.header.ack), (script.now, Seq::new(IRS) + 1));
         assert_eq!(script.connection.state(), State::Established);
+        // The window of a SYN is not scaled: this is the first that says all.
+        script.inject(100, "ack 1");
         script
     }
 
@@ -138,6 +140,20 @@ impl Script {
         let spec = Spec::parse(text);
         self.note(&format!("-> {text}"));
         let (header, payload) = self.peer_segment(&spec);
+        self.connection.handle_segment(self.now, &header, &payload, spec.ecn);
+        self.after_step();
+    }
+
+    /// A segment with no flags but those named: not even ACK.
+    #[track_caller]
+    pub fn inject_bare(&mut self, at_ms: impl Into<f64>, text: &str) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        let spec = Spec::parse(text);
+        self.note(&format!("-> {text} (bare)"));
+        let (mut header, payload) = self.peer_segment(&spec);
+        header.flags = spec.flags;
+        self.peer_seq = 1;
         self.connection.handle_segment(self.now, &header, &payload, spec.ecn);
         self.after_step();
     }
@@ -254,6 +270,18 @@ impl Script {
         for start in (from..to).step_by(MSS as usize) {
             self.expect(at_ms, &format!("{start}:{} .", (start + MSS).min(to)));
         }
+    }
+
+    /// Takes the next segment that was sent, whatever it is: its acknowledgement and its window.
+    pub fn take(&mut self) -> Option<(u64, u64)> {
+        let sent = self.emitted.pop_front()?;
+        let spec = self.spec_of(&sent);
+        Some((spec.ack? as u64, spec.win?))
+    }
+
+    /// Lets what was sent so far go by.
+    pub fn drain(&mut self) {
+        self.emitted.clear();
     }
 
     /// Nothing is sent up to and including that time.

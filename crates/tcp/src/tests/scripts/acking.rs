@@ -1,0 +1,254 @@
+//! When the receiver acknowledges, and what it reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the window that it offers.
+
+use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
+use crate::BufferRule;
+use lopsided_core::Bytes;
+
+/// A connection that has acknowledged sixteen segments one by one, at 100 to 115 ms.
+fn after_quick_acks() -> Script {
+    let mut t = Script::established(linux(), PEER);
+    for n in 0..16 {
+        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+    }
+    t
+}
+
+#[test]
+fn linux_acknowledges_sixteen_segments_at_once_and_then_every_second() {
+    let mut t = after_quick_acks();
+    t.inject(116, "16001:17001");
+    t.inject(117, "17001:18001");
+    t.expect(117, "ack 18001");
+    t.inject(118, "18001:19001");
+    t.inject(119, "19001:20001");
+    t.expect(119, "ack 20001");
+}
+
+#[test]
+fn linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited_in_vain() {
+    let mut t = after_quick_acks();
+    t.inject(116, "16001:17001");
+    t.expect(156, "ack 17001");
+    t.inject(300, "17001:18001");
+    t.expect(380, "ack 18001");
+    // No longer than a round trip.
+    t.inject(500, "18001:19001");
+    t.expect(600, "ack 19001");
+}
+
+#[test]
+fn linux_waits_no_longer_than_two_hundred_milliseconds() {
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.inject(400, &t.peer_syn("S. ack 1"));
+    t.expect(400, "ack 1");
+    for n in 0..16 {
+        t.inject(400, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(400, &format!("ack {}", n * 1000 + 1001));
+    }
+    for (n, (at, wait)) in [(401, 40), (700, 80), (1000, 160), (1400, 200), (1800, 200)].into_iter().enumerate() {
+        let start = 16_001 + n * 1000;
+        t.inject(at, &format!("{start}:{}", start + 1000));
+        t.expect(at + wait, &format!("ack {}", start + 1000));
+    }
+}
+
+#[test]
+fn after_a_pause_linux_acknowledges_at_once_again() {
+    // A sender that paused for more than a timeout starts with a small window.
+    let mut t = after_quick_acks();
+    t.inject(1000, "16001:17001");
+    t.expect(1000, "ack 17001");
+}
+
+#[test]
+fn freebsd_acknowledges_every_second_segment_or_after_a_hundred_milliseconds() {
+    // RFC 9293 section 3.8.6.3: at least every second full segment, within 0.5 s.
+    let mut t = Script::established(freebsd(), PEER);
+    t.inject(100, "1:1001");
+    t.inject(110, "1001:2001");
+    t.expect(110, "ack 2001");
+    t.inject(120, "2001:3001");
+    t.expect(220, "ack 3001");
+}
+
+#[test]
+fn data_carries_the_acknowledgement_that_is_owed() {
+    let mut t = Script::established(freebsd(), PEER);
+    t.inject(100, "1:1001");
+    t.write(150, 500);
+    t.expect(150, "1:501 ack 1001");
+    t.inject(180, "ack 501");
+    t.expect_nothing_until(500);
+}
+
+#[test]
+fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
+    // RFC 5681 section 4.2; RFC 2018 section 4: the newest block first, the others as reported before.
+    for profile in [linux(), freebsd()] {
+        let mut t = Script::established(profile, PEER);
+        t.inject(100, "2001:3001");
+        t.expect(100, "ack 1 sack 2001:3001");
+        t.inject(101, "4001:5001");
+        t.expect(101, "ack 1 sack 4001:5001,2001:3001");
+        t.inject(102, "5001:6001");
+        t.expect(102, "ack 1 sack 4001:6001,2001:3001");
+        t.inject(103, "1:1001");
+        t.expect(103, "ack 1001 sack 4001:6001,2001:3001");
+        t.inject(104, "1001:2001");
+        t.expect(104, "ack 3001 sack 4001:6001");
+        t.inject(105, "3001:4001");
+        t.expect(105, "ack 6001");
+    }
+}
+
+#[test]
+fn beside_timestamps_there_is_room_for_three_blocks() {
+    // RFC 2018 section 3.
+    for (peer, blocks) in [(PEER, ",2001:3001"), (TIMESTAMPS, "")] {
+        let mut t = Script::established(linux(), peer);
+        t.inject(100, "2001:3001");
+        t.expect(100, "ack 1 sack 2001:3001");
+        t.inject(100, "4001:5001");
+        t.expect(100, "ack 1 sack 4001:5001,2001:3001");
+        t.inject(100, "6001:7001");
+        t.expect(100, "ack 1 sack 6001:7001,4001:5001,2001:3001");
+        t.inject(100, "8001:9001");
+        t.expect(100, &format!("ack 1 sack 8001:9001,6001:7001,4001:5001{blocks}"));
+    }
+}
+
+#[test]
+fn duplicates_are_reported_once_by_dsack() {
+    // RFC 2883 section 4.1.1 (a duplicate below the acknowledgement) and 4.1.3 (one above it, with the block that holds it).
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.inject(101, "1:1001");
+    t.expect(101, "ack 1001 sack 1:1001");
+    t.inject(102, "2001:3001");
+    t.expect(102, "ack 1001 sack 2001:3001");
+    t.inject(103, "2001:3001");
+    t.expect(103, "ack 1001 sack 2001:3001,2001:3001");
+    t.inject(104, "3001:4001");
+    t.expect(104, "ack 1001 sack 2001:4001");
+}
+
+#[test]
+fn freebsd_7_reports_no_duplicates_and_acknowledges_them_at_once() {
+    let mut t = Script::established(freebsd(), PEER);
+    t.inject(100, "1:1001");
+    t.inject(100, "1001:2001");
+    t.expect(100, "ack 2001");
+    t.inject(101, "1:1001");
+    t.expect(101, "ack 2001");
+}
+
+#[test]
+fn a_block_that_ends_with_the_fin_includes_it() {
+    // The FIN takes a number, without which the sender could not tell that its last segment arrived.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "F 1001:2001");
+    t.expect(100, "ack 1 sack 1001:2002");
+    t.inject(101, "1:1001");
+    t.expect(101, "ack 2002");
+}
+
+#[test]
+fn linux_compresses_duplicate_acks_after_the_third() {
+    // tcp_comp_sack_delay_ns: 1 ms, or a twentieth of the round trip.
+    let mut t = after_quick_acks();
+    for n in 0..3 {
+        t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
+        t.expect(116, &format!("ack 16001 sack 17001:{}", 18_001 + n * 1000));
+    }
+    t.inject(116, "20001:21001");
+    t.inject(116.5, "21001:22001");
+    t.expect(117, "ack 16001 sack 17001:22001");
+}
+
+#[test]
+fn without_sack_every_duplicate_ack_counts_and_none_is_left_out() {
+    let mut t = Script::established(linux(), NO_SACK);
+    for n in 0..16 {
+        t.inject(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(100, &format!("ack {}", n * 1000 + 1001));
+    }
+    for n in 0..6 {
+        t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
+        t.expect(116, "ack 16001");
+    }
+}
+
+#[test]
+fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segment() {
+    // RFC 9293 section 3.8.6.2.2.
+    let mut t = Script::established(receive_buffer(linux(), 4000), PEER);
+    t.reads = false;
+    t.inject(100, "1:4001");
+    t.expect(100, "ack 4001 win 0");
+    // What does not fit is refused and answered, data or probe.
+    t.inject(110, "4001:4002");
+    t.expect(110, "ack 4001 win 0");
+    t.read(120, 900);
+    t.inject(700, "4000:4000");
+    t.expect(700, "ack 4001 win 0");
+    t.read(800, 1100);
+    t.expect(800, "ack 4001 win 2000");
+}
+
+#[test]
+fn the_right_edge_of_a_scaled_window_does_not_move_back() {
+    // RFC 9293 section 3.8.6 discourages it; RFC 7323 section 2.4 tells how rounding causes it.
+    let mut t = Script::established(receive_buffer(linux(), 1_000_000), PEER);
+    t.reads = false;
+    let mut edge = 0;
+    for n in 0..40u64 {
+        let (start, end) = (n * 101 + 1, n * 101 + 102);
+        t.inject(100, &format!("{start}:{end}"));
+        let sent = t.take();
+        if let Some((ack, window)) = sent {
+            assert!(ack + window >= edge, "{} after {edge}", ack + window);
+            edge = ack + window;
+        }
+    }
+    assert!(edge > 1_000_000);
+}
+
+#[test]
+fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
+    // Dynamic right-sizing (Fisk and Feng 2001), with timestamps and without.
+    for peer in [PEER, TIMESTAMPS] {
+        let mut t = Script::established(linux(), peer);
+        let (mut window, mut start) = (0, 1);
+        // Slow start to sixty segments a round trip of 100 ms.
+        for (round, segments) in [10, 20, 40, 60, 60, 60, 60, 60, 60].into_iter().enumerate() {
+            let at = 200 + round as u64 * 100;
+            for _ in 0..segments {
+                t.inject(at as u32, &format!("{start}:{}{}", start + 1000, stamp(peer.timestamps, at)));
+                window = t.take().map_or(window, |(_, offered)| offered);
+                start += 1000;
+            }
+        }
+        // Linux: 2 * 40 + 16 segments for the fastest round, and thrice that because it was twice the one before.
+        assert!((200_000..400_000).contains(&window), "{window}");
+    }
+}
+
+/// The echo of what was sent a round trip before.
+fn stamp(timestamps: bool, at: u64) -> String {
+    if timestamps { format!(" ts {at}:{}", at - 100) } else { String::new() }
+}
+
+#[test]
+fn a_fixed_receive_window_stays() {
+    let mut t = Script::established(receive_buffer(linux(), 50_000), PEER);
+    for n in 0..200u64 {
+        t.inject(100 + n as u32, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        if let Some((_, offered)) = t.take() {
+            assert!(offered <= 50_000);
+        }
+    }
+    assert_eq!(t.connection.profile().receive_buffer, BufferRule::Fixed(Bytes::new(50_000)));
+}

@@ -1,0 +1,232 @@
+//! The end of a connection (RFC 9293 section 3.6) on every path through its states, and resets.
+
+use super::script::{PEER, Script, freebsd, linux};
+use crate::{ConnEvent, State};
+
+/// An established connection whose first event has been taken.
+fn established() -> Script {
+    let mut t = Script::established(linux(), PEER);
+    t.expect_event(ConnEvent::Established);
+    t
+}
+
+#[test]
+fn the_end_that_closes_first_waits_a_minute() {
+    // RFC 9293 figure 12.
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.expect_state(State::FinWait1);
+    t.inject(200, "ack 2");
+    t.expect_state(State::FinWait2);
+    t.expect_no_event();
+    t.inject(300, "F 1:1");
+    t.expect(300, ". 2:2 ack 2");
+    t.expect_event(ConnEvent::PeerClosed);
+    t.expect_event(ConnEvent::Closed);
+    t.expect_state(State::TimeWait);
+    // The last ACK was lost: it is sent again, and the wait begins anew.
+    t.inject(1300, "F 1:1");
+    t.expect(1300, ". 2:2 ack 2");
+    t.expect_nothing_until(61_299);
+    t.expect_state(State::TimeWait);
+    t.expect_nothing_until(61_300);
+    t.expect_state(State::Closed);
+    t.expect_no_event();
+}
+
+#[test]
+fn the_end_that_closes_second_is_done_with_the_last_acknowledgement() {
+    let mut t = established();
+    t.inject(100, "F 1:1");
+    t.expect(100, "ack 2");
+    t.expect_event(ConnEvent::PeerClosed);
+    t.expect_state(State::CloseWait);
+    // The other direction goes on.
+    t.write(150, 1000);
+    t.expect(150, "1:1001 ack 2");
+    t.close(160);
+    t.expect(160, "F. 1001:1001 ack 2");
+    t.expect_state(State::LastAck);
+    t.inject(260, "ack 1001");
+    t.expect_state(State::LastAck);
+    t.inject(261, "ack 1002");
+    t.expect_event(ConnEvent::Closed);
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn both_may_close_at_once() {
+    // RFC 9293 figure 13.
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(150, "F 1:1 ack 1");
+    t.expect(150, ". 2:2 ack 2");
+    t.expect_state(State::Closing);
+    t.inject(200, "2:2 ack 2");
+    t.expect_state(State::TimeWait);
+}
+
+#[test]
+fn a_fin_that_acknowledges_ours_ends_both_directions() {
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "F 1:1 ack 2");
+    t.expect(200, ". 2:2 ack 2");
+    t.expect_state(State::TimeWait);
+}
+
+#[test]
+fn a_lost_fin_is_sent_again() {
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    // Tail loss probe, then timeouts.
+    t.expect(400, "F. 1:1 ack 1");
+    t.expect(700, "F. 1:1 ack 1");
+    t.expect(1300, "F. 1:1 ack 1");
+    t.inject(1400, "ack 2");
+    t.expect_state(State::FinWait2);
+}
+
+#[test]
+fn what_was_written_goes_before_the_fin() {
+    let mut t = established();
+    t.write(100, 12_500);
+    t.expect_train(100, 1, 10_001);
+    t.close(100);
+    t.expect_state(State::FinWait1);
+    t.inject(200, "ack 10001");
+    t.expect_train(200, 10_001, 12_001);
+    t.expect(200, "F. 12001:12501 ack 1");
+    t.inject(300, "ack 12502");
+    t.expect_state(State::FinWait2);
+}
+
+#[test]
+fn what_was_written_before_the_handshake_and_closed_is_delivered() {
+    let mut t = Script::connect(linux(), PEER);
+    t.expect(0, "S 0:0");
+    t.write(0, 1500);
+    t.close(0);
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect(100, "1:1001 ack 1");
+    t.expect(100, "F. 1001:1501 ack 1");
+    t.expect_state(State::FinWait1);
+}
+
+#[test]
+fn a_half_closed_connection_still_receives() {
+    let mut t = Script::established(freebsd(), PEER);
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "ack 2");
+    // The delayed acknowledgement works in FIN-WAIT-2 as before.
+    t.inject(300, "1:1001");
+    t.expect(400, ". 2:2 ack 1001");
+    t.inject(500, "F 1001:1501");
+    t.expect(500, ". 2:2 ack 1502");
+    t.expect_state(State::TimeWait);
+}
+
+#[test]
+fn a_fin_that_comes_early_is_kept_until_the_gap_is_filled() {
+    let mut t = established();
+    t.inject(100, "F 1001:1001");
+    t.expect(100, "ack 1");
+    t.expect_no_event();
+    t.inject(110, "1:1001");
+    t.expect(110, "ack 1002");
+    t.expect_event(ConnEvent::PeerClosed);
+    t.expect_state(State::CloseWait);
+}
+
+#[test]
+fn a_stale_fin_does_not_end_the_stream() {
+    let mut t = established();
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.inject(101, "F 1000:1000");
+    t.expect(101, "ack 1001");
+    t.expect_state(State::Established);
+    t.inject(102, "1001:2001");
+    t.expect(102, "ack 2001");
+}
+
+#[test]
+fn a_reset_with_the_next_number_ends_the_connection() {
+    let mut t = established();
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.inject(150, "R 1:1");
+    t.expect_event(ConnEvent::Reset);
+    t.expect_state(State::Closed);
+    t.expect_nothing_until(100_000);
+}
+
+#[test]
+fn a_reset_behind_a_fin_counts() {
+    // RCV.NXT is behind the FIN.
+    let mut t = established();
+    t.inject(100, "F 1:1");
+    t.expect(100, "ack 2");
+    t.inject(150, "R 2:2");
+    t.expect_event(ConnEvent::PeerClosed);
+    t.expect_event(ConnEvent::Reset);
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn a_reset_ends_time_wait_without_a_word() {
+    // RFC 9293 section 3.10.7.4 second.
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "F 1:1 ack 2");
+    t.expect(200, ". 2:2 ack 2");
+    t.expect_event(ConnEvent::PeerClosed);
+    t.expect_event(ConnEvent::Closed);
+    t.inject(300, "R 2:2");
+    t.expect_state(State::Closed);
+    t.expect_no_event();
+}
+
+#[test]
+fn abort_resets_the_peer() {
+    let mut t = established();
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.abort(150);
+    t.expect(150, "R. 1001:1001 ack 1");
+    t.expect_state(State::Closed);
+    assert!(t.connection.is_finished());
+}
+
+#[test]
+fn abort_in_time_wait_is_silent() {
+    // RFC 9293 section 3.10.5.
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "F 1:1 ack 2");
+    t.expect(200, ". 2:2 ack 2");
+    t.abort(300);
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn a_full_window_does_not_hide_the_peers_end() {
+    // Behind its FIN the peer's segments lie one beyond a window of zero, and still acknowledge.
+    let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
+    t.reads = false;
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.inject(101, "F 1001:2001");
+    t.expect(101, "ack 2002 win 0");
+    t.write(110, 500);
+    t.expect(110, "1:501 ack 2002");
+    t.inject(210, "2002:2002 ack 501");
+    assert_eq!(t.info().unacked, 0);
+}

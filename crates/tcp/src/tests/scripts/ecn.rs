@@ -1,0 +1,97 @@
+//! Explicit congestion notification (RFC 3168).
+
+use super::script::{PEER, Peer, Script, linux};
+use crate::{Phase, Profile};
+
+const ECN: Peer = Peer { ecn: true, ..PEER };
+
+fn ecn() -> Profile {
+    Profile { ecn: true, ..linux() }
+}
+
+/// Ten ECN-capable segments out since 100 ms.
+fn ten_out() -> Script {
+    let mut t = Script::established(ecn(), ECN);
+    t.write(100, 60_000);
+    for n in 0..10 {
+        t.expect(100, &format!("{}:{} . ect0", n * 1000 + 1, n * 1000 + 1001));
+    }
+    t
+}
+
+#[test]
+fn both_ends_must_offer_it() {
+    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, its answer ECE alone; neither is ECN-capable itself.
+    let mut t = Script::connect(ecn(), ECN);
+    t.expect(0, "SEW 0:0");
+    t.inject(100, &t.peer_syn("S. ack 1"));
+    t.expect(100, "ack 1");
+    t.write(100, 1000);
+    t.expect(100, "1:1001 . ect0");
+
+    let mut t = Script::established(ecn(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+
+    let mut t = Script::listen(ecn(), ECN);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S.E 0:0 ack 1");
+
+    let mut t = Script::listen(linux(), ECN);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+}
+
+#[test]
+fn a_syn_that_is_sent_again_does_without() {
+    // Section 6.1.1.1: something on the way may drop ECN-setup SYNs.
+    let mut t = Script::connect(ecn(), ECN);
+    t.expect(0, "SEW 0:0");
+    t.expect(1000, "S 0:0");
+}
+
+#[test]
+fn an_echo_halves_the_window_once_a_round_trip_and_new_data_says_so() {
+    // Section 6.1.2.
+    let mut t = ten_out();
+    t.inject(200, "ack 1001 E");
+    t.expect(200, "10001:11001 .W ect0");
+    t.expect_phase(Phase::Cwr);
+    t.expect_ssthresh(5);
+    t.inject(201, "ack 2001 E");
+    t.inject(202, "ack 3001 E");
+    t.expect(202, "11001:12001 . ect0");
+    t.expect_ssthresh(5);
+    assert_eq!(t.info().counters.ecn_reductions, 1);
+}
+
+#[test]
+fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
+    // Section 6.1.3.
+    let mut t = Script::established(ecn(), ECN);
+    t.inject(100, "1:1001 ect0");
+    t.expect(100, ". ack 1001");
+    t.inject(101, "1001:2001 ce");
+    t.expect(101, ".E ack 2001");
+    t.inject(102, "2001:3001 ect0");
+    t.expect(102, ".E ack 3001");
+    t.write(103, 500);
+    t.expect(103, "1:501 .E ect0");
+    t.inject(104, "3001:4001 W ect0");
+    t.expect(104, ". ack 4001");
+}
+
+#[test]
+fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
+    // Section 6.1.5; section 6.1.2: CWR follows a reduction for any reason.
+    let mut t = ten_out();
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.expect(200, "10001:11001 . ect0");
+    t.inject(201, "ack 1 sack 1001:3001");
+    t.expect(201, "11001:12001 . ect0");
+    t.inject(202, "ack 1 sack 1001:4001");
+    t.expect(202, "1:1001 .");
+    t.inject(203, "ack 1 sack 1001:5001");
+    t.inject(204, "ack 1 sack 1001:6001");
+    t.expect(204, "12001:13001 .W ect0");
+}

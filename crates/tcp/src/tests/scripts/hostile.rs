@@ -1,0 +1,131 @@
+//! A peer, or somebody who pretends to be it, that does not play by the rules (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
+
+use super::script::{PEER, Script, TIMESTAMPS, linux};
+use crate::State;
+
+#[test]
+fn acks_of_pieces_of_a_segment_do_not_make_the_window_grow_faster() {
+    // ACK division (RFC 3465 section 2.3): ten ACKs for one segment are worth one segment.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    for piece in 1..=10 {
+        t.inject(200, &format!("ack {}", piece * 100 + 1));
+        match piece {
+            5 => t.expect(200, "10001:11001 ."),
+            10 => t.expect(200, "11001:12001 ."),
+            _ => {}
+        }
+    }
+    t.expect_cwnd(11);
+}
+
+#[test]
+fn an_ack_of_what_was_never_sent_is_answered_and_not_believed() {
+    // RFC 9293 section 3.10.7.4 fifth.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 20_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 10002");
+    t.expect(200, ". 10001:10001 ack 1");
+    assert_eq!(t.info().unacked, 10);
+    t.expect_cwnd(10);
+}
+
+#[test]
+fn an_ack_from_before_any_window_is_challenged() {
+    // RFC 5961 section 5.2: older than SND.UNA - MAX.SND.WND.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "ack -2000000");
+    t.expect(100, ". 1:1 ack 1");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
+    // RFC 5961 section 3.2.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(200, "R 500:500");
+    t.expect(200, ". 1:1 ack 1");
+    t.expect_state(State::Established);
+    // One outside the window is dropped.
+    t.inject(1200, "R 500000:500000");
+    t.inject(1200, "R 0:0");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn a_syn_is_challenged_wherever_it_lies() {
+    // RFC 5961 section 4.2; section 7: challenges are throttled.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(200, "S 500:500");
+    t.expect(200, ". 1:1 ack 1");
+    t.inject(300, "S 600:600");
+    t.inject(800, "S 600:600");
+    t.expect(800, ". 1:1 ack 1");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn segments_without_data_outside_the_window_are_answered_no_oftener_than_twice_a_second() {
+    // Two ends that disagree about their numbers must not answer each other for ever.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(200, "900000:900000 ack 1");
+    t.expect(200, ". 1:1 ack 1");
+    for at in 201..300 {
+        t.inject(at, "900000:900000 ack 1");
+    }
+    t.inject(700, "900000:900000 ack 1");
+    t.expect(700, ". 1:1 ack 1");
+}
+
+#[test]
+fn old_timestamps_are_refused_and_answered() {
+    // PAWS (RFC 7323 section 5.3 R1).
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.inject(200, "1:1001 ts 200:100");
+    t.expect(200, "ack 1001 ts 200:200");
+    t.inject(210, "1001:2001 ts 150:100");
+    t.expect(210, "ack 1001 ts 210:200");
+    t.inject(220, "1001:2001 ts 200:100");
+    t.expect(220, "ack 2001 ts 220:200");
+}
+
+#[test]
+fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
+    // RFC 7323 section 4.3: the earliest segment that an ACK answers, so that the sender times its delayed ACKs and its holes.
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.inject(200, "1:1001 ts 200:100");
+    t.expect(200, "ack 1001 ts 200:200");
+    t.inject(210, "2001:3001 ts 210:100");
+    t.expect(210, "ack 1001 sack 2001:3001 ts 210:200");
+    t.inject(220, "1001:2001 ts 205:100");
+    t.expect(220, "ack 3001 ts 220:205");
+}
+
+#[test]
+fn a_delayed_ack_echoes_the_first_of_the_segments_that_it_answers() {
+    // RFC 7323 section 4.3 case A.
+    let mut t = Script::established(super::script::freebsd(), TIMESTAMPS);
+    t.inject(200, "1:1001 ts 200:100");
+    t.inject(210, "1001:2001 ts 210:100");
+    t.expect(210, "ack 2001 ts 210:200");
+}
+
+#[test]
+fn a_segment_without_ack_is_dropped() {
+    // RFC 9293 section 3.10.7.4 fifth: if the ACK bit is off, drop the segment.
+    let mut t = Script::established(linux(), PEER);
+    t.inject_bare(200, "1:1001");
+    t.inject(300, "1:1001");
+    t.expect(300, "ack 1001");
+}
+
+#[test]
+fn data_beyond_the_window_is_cut_off() {
+    let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
+    t.reads = false;
+    t.inject(100, "1:3001");
+    t.expect(100, "ack 2001 win 0");
+    assert_eq!(t.connection.readable(), 2000);
+}

@@ -1,0 +1,253 @@
+//! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR (RFC 6937).
+
+use super::script::{NO_SACK, PEER, Script, linux};
+use crate::{LossDetection, Phase, Profile};
+
+/// Ten segments out since 100 ms, many more to send.
+fn ten_out(profile: Profile, no_sack: bool) -> Script {
+    let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    t
+}
+
+/// The first segment is lost: two SACKs let new data go (RFC 3042), the third repairs. At 202 ms.
+fn in_sack_recovery(profile: Profile) -> Script {
+    let mut t = ten_out(profile, false);
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.expect(200, "10001:11001 .");
+    t.expect_phase(Phase::Disorder);
+    t.inject(201, "ack 1 sack 1001:3001");
+    t.expect(201, "11001:12001 .");
+    t.inject(202, "ack 1 sack 1001:4001");
+    t.expect(202, "1:1001 .");
+    t.expect_phase(Phase::Recovery);
+    t.expect_ssthresh(5);
+    t
+}
+
+#[test]
+fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold() {
+    // RFC 6937 section 3.1: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, with half of ten.
+    let mut t = in_sack_recovery(linux());
+    t.inject(203, "ack 1 sack 1001:5001");
+    t.inject(204, "ack 1 sack 1001:6001");
+    t.expect(204, "12001:13001 .");
+    t.inject(205, "ack 1 sack 1001:7001");
+    t.inject(206, "ack 1 sack 1001:8001");
+    t.expect(206, "13001:14001 .");
+    t.inject(207, "ack 1 sack 1001:9001");
+    // Five in flight, as many as the threshold: nothing until more is delivered, then one for one.
+    t.inject(208, "ack 1 sack 1001:10001");
+    t.inject(300, "ack 1 sack 1001:11001");
+    t.expect(300, "14001:15001 .");
+    t.inject(301, "ack 1 sack 1001:12001");
+    t.expect(301, "15001:16001 .");
+    t.inject(302, "ack 12001");
+    t.expect(302, "16001:17001 .");
+    t.expect_phase(Phase::Open);
+    t.expect_cwnd(5);
+    // Congestion avoidance: a segment more for each window delivered, of which the last ACK brought one segment.
+    for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
+        t.inject(400, &format!("ack {ack}"));
+        t.expect(400, &format!("{new}:{} .", new + 1000));
+        t.expect_cwnd(5);
+    }
+    t.inject(401, "ack 16001");
+    t.expect_train(401, 20_001, 22_001);
+    t.expect_cwnd(6);
+}
+
+#[test]
+fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
+    // RFC 6937 section 3.1, slow-start reduction bound; Linux adds a segment only for ACKs that advance.
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 1 sack 6001:7001");
+    t.expect(200, "10001:11001 .");
+    t.inject(201, "ack 1 sack 6001:8001");
+    t.expect(201, "11001:12001 .");
+    t.inject(202, "ack 1 sack 6001:9001");
+    t.expect(202, "1:1001 .");
+    t.inject(203, "ack 1 sack 6001:10001");
+    t.expect(203, "1001:2001 .");
+    t.inject(300, "ack 1 sack 6001:11001");
+    t.expect(300, "2001:3001 .");
+    t.inject(301, "ack 1 sack 6001:12001");
+    t.expect(301, "3001:4001 .");
+    t.inject(302, "ack 1001 sack 6001:12001");
+    t.expect_train(302, 4001, 6001);
+}
+
+#[test]
+fn without_prr_the_window_is_down_at_once() {
+    // RFC 6675 section 5: nothing goes until the flight is below the new window.
+    let mut t = in_sack_recovery(Profile { prr: false, ..linux() });
+    t.expect_cwnd(5);
+    // The retransmission makes nine of them; the flight is five with the eighth SACK.
+    for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end}"));
+    }
+    t.inject(207, "ack 1 sack 1001:9001");
+    t.expect(207, "12001:13001 .");
+    t.inject(208, "ack 1 sack 1001:10001");
+    t.expect(208, "13001:14001 .");
+}
+
+#[test]
+fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
+    // RFC 5681 section 3.2 step 1, before RFC 3042.
+    let mut t = ten_out(Profile { limited_transmit: false, ..linux() }, false);
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.inject(201, "ack 1 sack 1001:3001");
+    t.inject(202, "ack 1 sack 1001:4001");
+    t.expect(202, "1:1001 .");
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    // RFC 8985 section 6.2 step 5: the retransmission went out at 202 ms, and data sent at 204 ms has arrived.
+    let mut t = in_sack_recovery(linux());
+    t.inject(203, "ack 1 sack 1001:5001");
+    t.inject(204, "ack 1 sack 1001:6001");
+    t.expect(204, "12001:13001 .");
+    for (at, end) in [(300, 11_001), (301, 12_001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    assert_eq!(t.info().retrans, 1);
+    t.inject(304, "ack 1 sack 1001:13001");
+    t.expect(304, "1:1001 .");
+    t.drain();
+    assert_eq!(t.info().counters.retransmits, 2);
+}
+
+#[test]
+fn fack_takes_all_holes_below_the_highest_sack_for_lost() {
+    let mut t = ten_out(Profile { loss_detection: LossDetection::Fack, prr: false, ..linux() }, false);
+    t.inject(200, "ack 1 sack 6001:7001");
+    t.expect(200, "10001:11001 .");
+    t.inject(200, "ack 1 sack 6001:8001");
+    t.expect(200, "11001:12001 .");
+    // Twelve out, three SACKed, six lost: three in flight, and room for two.
+    t.inject(200, "ack 1 sack 6001:9001");
+    t.expect_train(200, 1, 2001);
+}
+
+#[test]
+fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
+    // RFC 6675 section 4, IsLost: three segments above the first hole, only one above the second.
+    let mut t = ten_out(Profile { loss_detection: LossDetection::Counting, prr: false, ..linux() }, false);
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.expect(200, "10001:11001 .");
+    t.inject(200, "ack 1 sack 1001:3001");
+    t.expect(200, "11001:12001 .");
+    t.inject(200, "ack 1 sack 4001:5001,1001:3001");
+    t.expect(200, "1:1001 .");
+    assert_eq!(t.info().lost, 1);
+}
+
+#[test]
+fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
+    // RFC 8985 section 6.2 step 4; Linux's timer adds two ticks of 4 ms.
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.expect(200, "10001:11001 .");
+    // The first segment was late, not lost.
+    t.inject(201, "ack 2001");
+    t.expect_train(201, 11_001, 13_001);
+    t.expect_phase(Phase::Open);
+    for (n, at) in [202, 203, 204].into_iter().enumerate() {
+        t.inject(at, &format!("ack 2001 sack 3001:{}", 4001 + n * 1000));
+        t.expect(at, &format!("{}:{} .", 13_001 + n * 1000, 14_001 + n * 1000));
+    }
+    t.expect_phase(Phase::Disorder);
+    t.expect(237, "2001:3001 .");
+    t.expect_phase(Phase::Recovery);
+}
+
+#[test]
+fn newreno_repairs_one_hole_a_round_trip() {
+    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement deflates it by what it
+    // covers less one segment, which leaves room for the next retransmission and one new segment.
+    let mut t = ten_out(Profile { prr: false, ..linux() }, true);
+    t.inject(200, "ack 1");
+    t.expect(200, "10001:11001 .");
+    t.inject(201, "ack 1");
+    t.expect(201, "11001:12001 .");
+    t.inject(202, "ack 1");
+    t.expect(202, "1:1001 .");
+    t.expect_ssthresh(5);
+    for at in [203, 204, 205, 206] {
+        t.inject(at, "ack 1");
+    }
+    t.inject(207, "ack 1");
+    t.expect(207, "12001:13001 .");
+    t.inject(300, "ack 1");
+    t.expect(300, "13001:14001 .");
+    t.inject(301, "ack 1");
+    t.expect(301, "14001:15001 .");
+    t.inject(302, "ack 4001");
+    t.expect(302, "4001:5001 .");
+    t.expect(302, "15001:16001 .");
+    t.expect_phase(Phase::Recovery);
+    t.inject(402, "ack 15001");
+    t.expect_phase(Phase::Open);
+    t.expect_cwnd(5);
+    t.expect_train(402, 16_001, 20_001);
+}
+
+#[test]
+fn prr_without_sack_counts_a_segment_for_each_duplicate() {
+    // RFC 6937 section 3, DeliveredData without SACK.
+    let mut t = ten_out(linux(), true);
+    t.inject(200, "ack 1");
+    t.expect(200, "10001:11001 .");
+    t.inject(201, "ack 1");
+    t.expect(201, "11001:12001 .");
+    t.inject(202, "ack 1");
+    t.expect(202, "1:1001 .");
+    t.inject(203, "ack 1");
+    t.inject(204, "ack 1");
+    t.expect(204, "12001:13001 .");
+    t.inject(205, "ack 1");
+    t.inject(206, "ack 1");
+    t.expect(206, "13001:14001 .");
+    t.inject(207, "ack 1");
+    t.inject(300, "ack 1");
+    t.inject(301, "ack 1");
+    t.expect(301, "14001:15001 .");
+    t.inject(302, "ack 4001");
+    t.expect(302, "4001:5001 .");
+    t.expect(302, "15001:16001 .");
+}
+
+#[test]
+fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
+    // RFC 5681 section 2.
+    let mut t = ten_out(linux(), true);
+    for n in 0..4 {
+        t.inject(200 + n, &format!("{}:{} ack 1", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(200 + n, &format!("ack {}", n * 1000 + 1001));
+        t.inject(200 + n, &format!("ack 1 win {}", 65_536 + n * 512));
+    }
+    t.expect_phase(Phase::Open);
+}
+
+#[test]
+fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
+    // RFC 2018 section 8: the acknowledgement stops below what was SACKed.
+    let mut t = in_sack_recovery(linux());
+    t.inject(210, "ack 1 sack 1001:10001");
+    t.drain();
+    t.inject(302, "ack 1001");
+    t.drain();
+    // Everything from 1001 on arrives in the end, one segment at a time as the receiver acknowledges.
+    let mut at = 400;
+    while t.connection.send.una < 12_000 {
+        at += 100;
+        let una = t.connection.send.una;
+        t.inject(at, &format!("ack {}", una + 1001));
+        t.drain();
+    }
+    assert!(t.info().counters.retransmits >= 10);
+}

@@ -1,0 +1,198 @@
+//! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle times.
+
+use super::script::{PEER, Peer, Script, freebsd, linux};
+use crate::Profile;
+use lopsided_core::Span;
+
+#[test]
+fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
+    // RFC 6928 section 2; a stretch ACK counts for all that it covers.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 1001");
+    t.expect_train(200, 10_001, 12_001);
+    t.expect_cwnd(11);
+    t.inject(200, "ack 9001");
+    t.expect_train(200, 12_001, 28_001);
+    t.expect_cwnd(19);
+}
+
+#[test]
+fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
+    // RFC 3390 equation 1; RFC 5681 equation 2 without byte counting: the ACK of three segments is worth no more than that of one.
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 20_000);
+    t.expect_train(100, 1, 4001);
+    t.inject(200, "ack 1001");
+    t.expect_train(200, 4001, 6001);
+    t.expect_cwnd(5);
+    t.inject(200, "ack 4001");
+    t.expect_train(200, 6001, 10_001);
+    t.expect_cwnd(6);
+}
+
+#[test]
+fn a_window_that_the_application_does_not_use_does_not_grow() {
+    // RFC 7661; Linux lets a slow-start window grow to twice what was out.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 5000);
+    t.expect_train(100, 1, 5001);
+    t.inject(200, "ack 5001");
+    t.expect_cwnd(10);
+    t.write(200, 6000);
+    t.expect_train(200, 5001, 11_001);
+    t.inject(300, "ack 11001");
+    t.expect_cwnd(16);
+}
+
+/// Ends at 400 ms with nothing out, a window of 40 segments, the last segment sent at 300 ms and an RTO of 300 ms.
+fn after_a_transfer(profile: Profile) -> Script {
+    let mut t = Script::established(profile, PEER);
+    t.write(100, 40_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 10001");
+    t.expect_train(200, 10_001, 30_001);
+    t.inject(300, "ack 30001");
+    t.expect_train(300, 30_001, 40_001);
+    t.inject(400, "ack 40001");
+    t.expect_cwnd(40);
+    assert_eq!(t.info().rto, Span::from_millis(300));
+    t
+}
+
+#[test]
+fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
+    // RFC 2861 section 3.2, tcp_slow_start_after_idle: nothing up to one RTO; a halving for each RTO that has passed.
+    for (resumes, segments) in [(600, 40), (601, 20), (900, 20), (901, 10), (5000, 10)] {
+        let mut t = after_a_transfer(linux());
+        t.write(resumes, 80_000);
+        t.expect_train(resumes, 40_001, 40_001 + segments * 1000);
+        t.expect_cwnd(segments);
+    }
+}
+
+#[test]
+fn freebsd_restarts_from_the_initial_window() {
+    // RFC 5681 section 4.1. Four segments acknowledged one by one make eight.
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 4000);
+    t.expect_train(100, 1, 4001);
+    for ack in [1001, 2001, 3001, 4001] {
+        t.inject(200, &format!("ack {ack}"));
+    }
+    t.expect_cwnd(8);
+    t.write(2000, 10_000);
+    t.expect_train(2000, 4001, 8001);
+    t.expect_cwnd(4);
+}
+
+#[test]
+fn a_short_segment_waits_while_a_short_one_is_out() {
+    // Nagle with Minshall's refinement (draft-minshall-nagle), as in Linux: full segments do not hold a short one back.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 1500);
+    t.expect(100, "1:1001 .");
+    t.expect(100, "1001:1501 .");
+    t.write(110, 300);
+    t.inject(200, "ack 1001");
+    t.inject(201, "ack 1501");
+    t.expect(201, "1501:1801 .");
+}
+
+#[test]
+fn a_short_segment_waits_while_anything_is_out() {
+    // Nagle (RFC 9293 section 3.7.4), as in FreeBSD.
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 300);
+    t.expect(100, "1:301 .");
+    t.write(110, 1500);
+    t.expect(110, "301:1301 .");
+    t.inject(200, "ack 301");
+    t.inject(201, "ack 1301");
+    t.expect(201, "1301:1801 .");
+}
+
+#[test]
+fn a_fin_does_not_wait_for_nagle() {
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 300);
+    t.expect(100, "1:301 .");
+    t.write(110, 200);
+    t.close(120);
+    t.expect(120, "F. 301:501 ack 1");
+}
+
+#[test]
+fn the_senders_window_holds_data_back() {
+    let mut t = Script::established(linux(), Peer { window: 3072, ..PEER });
+    t.inject(100, "ack 1");
+    t.write(100, 10_000);
+    t.expect_train(100, 1, 3001);
+    t.inject(200, "ack 3001");
+    t.expect_train(200, 3001, 6001);
+}
+
+#[test]
+fn a_zero_window_is_probed_with_backoff_until_it_opens() {
+    // RFC 9293 section 3.8.6.1: first after the retransmission timeout, then exponentially; the connection stays however long.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "ack 1 win 0");
+    t.write(100, 2000);
+    for at in [400, 1000, 2200, 4600, 9400] {
+        t.expect(at, ". 0:0 ack 1");
+    }
+    t.inject(9500, "ack 1 win 65536");
+    t.expect_train(9500, 1, 2001);
+    // What the probes waited is no measure for the data.
+    assert_eq!(t.info().rto, Span::from_millis(300));
+    assert_eq!((t.info().retransmits, t.info().backoff), (0, 0));
+}
+
+#[test]
+fn a_window_too_small_for_a_segment_is_used_only_when_the_override_timer_fires() {
+    // RFC 9293 section 3.8.6.2.1.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "ack 1 win 512");
+    t.write(100, 5000);
+    t.expect_nothing_until(399);
+    t.expect(400, "1:513 .");
+    t.inject(500, "ack 513 win 65536");
+    t.expect(500, "513:1513 .");
+    t.expect(500, "1513:2513 .");
+    t.expect(500, "2513:3513 .");
+    t.expect(500, "3513:4513 .");
+    t.expect(500, "4513:5001 .");
+}
+
+#[test]
+fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
+    // RFC 9293 section 3.8.6: the usable window may become negative.
+    let mut t = Script::established(Profile { tlp: false, ..linux() }, PEER);
+    t.write(100, 30_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 2001 win 2048");
+    t.expect(500, "2001:3001 .");
+    // Only the oldest goes out again, however many are lost: the others lie beyond the window.
+    t.expect(1100, "2001:3001 .");
+    t.expect_nothing_until(1500);
+    t.inject(1600, "ack 10001 win 65536");
+    t.expect(1600, "10001:11001 .");
+    t.drain();
+}
+
+#[test]
+fn segments_make_room_for_sack_blocks() {
+    // RFC 9293 section 3.7.1: the options count; no packet is larger than the peer's MSS says.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1001:2001");
+    t.expect(100, ". ack 1 sack 1001:2001");
+    t.inject(100, "3001:4001");
+    t.expect(100, ". ack 1 sack 3001:4001,1001:2001");
+    t.write(110, 3000);
+    // Two blocks take 20 octets.
+    for start in [1, 981, 1961] {
+        t.expect(110, &format!("{start}:{} ack 1 sack 3001:4001,1001:2001", start + 980));
+    }
+    t.expect(110, "2941:3001 ack 1 sack 3001:4001,1001:2001");
+}

@@ -1,0 +1,312 @@
+//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them back: F-RTO
+//! (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
+
+use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
+use crate::{Phase, Profile, TimerGrain};
+use lopsided_core::Span;
+
+/// Linux without tail loss probes, so that the timeout comes first.
+fn no_probe() -> Profile {
+    Profile { tlp: false, ..linux() }
+}
+
+#[test]
+fn the_first_round_trip_gives_the_timeout() {
+    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms is on the second term; FreeBSD adds 200 ms.
+    assert_eq!(Script::established(linux(), PEER).info().rto, Span::from_millis(300));
+    assert_eq!(Script::established(freebsd(), PEER).info().rto, Span::from_millis(500));
+}
+
+#[test]
+fn each_timeout_doubles_the_next_and_sends_one_segment() {
+    // RFC 6298 rules 5.4 to 5.6; RFC 5681 section 3.1: a loss window of one segment.
+    let mut t = Script::established(no_probe(), PEER);
+    t.write(100, 5000);
+    t.expect_train(100, 1, 5001);
+    for at in [400, 1000, 2200, 4600] {
+        t.expect(at, "1:1001 .");
+        t.expect_cwnd(1);
+        t.expect_ssthresh(5);
+        t.expect_phase(Phase::Loss);
+    }
+    assert_eq!(t.info().backoff, 4);
+}
+
+#[test]
+fn the_backed_off_timeout_stays_until_new_data_is_timed() {
+    // Karn's algorithm (RFC 6298 section 3).
+    let mut t = Script::established(no_probe(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.expect(400, "1:1001 .");
+    t.inject(500, "ack 1001");
+    assert_eq!(t.info().rto, Span::from_millis(600));
+    t.write(500, 1000);
+    t.expect(500, "1001:2001 .");
+    t.inject(600, "ack 2001");
+    assert_eq!(t.info().rto, Span::from_millis(300));
+}
+
+#[test]
+fn an_ack_that_advances_restarts_the_timer() {
+    // RFC 6298 rule 5.3.
+    let mut t = Script::established(no_probe(), PEER);
+    t.write(100, 2000);
+    t.expect_train(100, 1, 2001);
+    t.inject(250, "ack 1001");
+    let rto = t.info().rto.as_millis_f64();
+    t.expect(250.0 + rto, "1001:2001 .");
+}
+
+#[test]
+fn data_sent_later_does_not_push_the_timeout_back() {
+    // RFC 6298 rule 5.1: the timer runs from the oldest.
+    let mut t = Script::established(no_probe(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.write(350, 1000);
+    t.expect(350, "1001:2001 .");
+    t.expect(400, "1:1001 .");
+}
+
+#[test]
+fn a_connection_whose_peer_is_gone_is_given_up() {
+    // RFC 9293 section 3.8.3 R2; Linux's tcp_retries2 is 15.
+    let mut t = Script::established(no_probe(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.expect_event(crate::ConnEvent::Established);
+    let mut at = 100.0;
+    let mut rto = 300.0f64;
+    for _ in 0..15 {
+        at += rto;
+        rto = (2.0 * rto).min(120_000.0);
+        t.expect(at, "1:1001 .");
+    }
+    t.expect_no_event();
+    t.expect_nothing_until(at + rto);
+    t.expect_event(crate::ConnEvent::TimedOut);
+}
+
+#[test]
+fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
+    // 64 slots of 4 ms, then of 32 ms: 300 ms is in the second level, whose slots end at multiples of 32 ms.
+    let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Span::from_millis(4)), ..no_probe() }, PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.expect(416, "1:1001 .");
+}
+
+#[test]
+fn freebsd_sends_again_all_that_was_out() {
+    // 4.4BSD goes back to SND.UNA, whatever SACK said.
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 10_000);
+    t.expect_train(100, 1, 4001);
+    t.expect(600, "1:1001 .");
+    t.inject(700, "ack 1001");
+    t.expect_train(700, 1001, 3001);
+    t.expect_cwnd(2);
+}
+
+// Tail loss probes.
+
+#[test]
+fn a_probe_sends_the_last_segment_after_two_round_trips() {
+    // RFC 8985 section 7.2: 2 * SRTT, and Linux's two ticks; 7.3: no new data, so the last segment. Then the RTO, from the probe on.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 3000);
+    t.expect_train(100, 1, 3001);
+    t.expect(308, "2001:3001 .");
+    t.expect_phase(Phase::Open);
+    t.expect(608, "1:1001 .");
+    t.expect_phase(Phase::Loss);
+    t.expect(1208, "1:1001 .");
+    assert_eq!((t.info().counters.tail_probes, t.info().counters.timeouts), (1, 2));
+}
+
+#[test]
+fn a_probe_sends_new_data_if_there_is_any() {
+    // Even where the congestion window is full.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 20_000);
+    t.expect_train(100, 1, 10_001);
+    t.expect(308, "10001:11001 .");
+    t.expect(608, "1:1001 .");
+}
+
+#[test]
+fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_timeout() {
+    // RFC 8985 section 7.2: 2 * 100 + 200 is more than the 300 of the RTO.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.expect(400, "1:1001 .");
+    t.expect_phase(Phase::Open);
+    t.expect(700, "1:1001 .");
+    t.expect_phase(Phase::Loss);
+}
+
+/// The last of three segments was probed at 500 ms.
+fn probed() -> Script {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 3000);
+    t.expect_train(100, 1, 3001);
+    t.inject(200, "ack 2001");
+    t.expect(500, "2001:3001 .");
+    t
+}
+
+#[test]
+fn a_loss_that_the_probe_repaired_halves_the_window() {
+    // RFC 8985 section 7.4.2: no DSACK, and what was sent after is acknowledged.
+    let mut t = probed();
+    t.inject(600, "ack 3001");
+    t.write(600, 1000);
+    t.expect(600, "3001:4001 .");
+    t.expect_cwnd(10);
+    t.inject(700, "ack 4001");
+    t.expect_cwnd(5);
+    t.expect_ssthresh(5);
+    t.expect_phase(Phase::Open);
+}
+
+#[test]
+fn a_probe_that_was_not_needed_costs_nothing() {
+    // The DSACK says that the original had arrived as well.
+    let mut t = probed();
+    t.inject(590, "ack 3001");
+    t.inject(600, "ack 3001 sack 2001:3001");
+    t.write(600, 1000);
+    t.expect(600, "3001:4001 .");
+    t.inject(700, "ack 4001");
+    t.expect_cwnd(10);
+}
+
+#[test]
+fn a_probe_brings_out_the_sack_that_starts_recovery() {
+    // The tail of ten but for its last segment is lost: one SACK above the holes is enough once a round trip has passed.
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 4000);
+    t.expect_train(100, 1, 4001);
+    t.inject(200, "ack 1001");
+    // Three out since 100 ms; the probe is due 208 ms after the ACK.
+    t.expect(408, "3001:4001 .");
+    t.inject(508, "ack 1001 sack 3001:4001");
+    t.expect_train(508, 1001, 2001);
+    t.expect_phase(Phase::Recovery);
+    t.inject(608, "ack 2001 sack 3001:4001");
+    t.expect(608, "2001:3001 .");
+}
+
+// What was not needed.
+
+/// Ten out at 100 ms, more to send, the first sent again by timeout at 400 ms.
+fn timed_out(peer: super::script::Peer) -> Script {
+    let mut t = Script::established(no_probe(), peer);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    t.expect(400, "1:1001 .");
+    t.expect_cwnd(1);
+    t
+}
+
+#[test]
+fn frto_sends_new_data_and_takes_the_timeout_back_when_an_original_arrives() {
+    // RFC 5682 section 3.1, steps 2b and 3b.
+    let mut t = timed_out(PEER);
+    t.inject(450, "ack 1001");
+    t.expect_train(450, 10_001, 12_001);
+    t.inject(460, "ack 2001");
+    t.expect_phase(Phase::Open);
+    assert_eq!(t.info().snd_ssthresh, None);
+    assert_eq!(t.info().counters.undos, 1);
+    t.expect_cwnd(11);
+    t.expect(460, "12001:13001 .");
+}
+
+#[test]
+fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
+    // Step 3a.
+    let mut t = timed_out(PEER);
+    t.inject(500, "ack 1001");
+    t.expect_train(500, 10_001, 12_001);
+    t.inject(600, "ack 1001 sack 10001:11001");
+    t.expect(600, "1001:2001 .");
+    t.expect_phase(Phase::Loss);
+    t.expect_ssthresh(5);
+}
+
+#[test]
+fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
+    // RFC 3522 section 3.2, RFC 4015 section 3.2.
+    let mut t = timed_out(TIMESTAMPS);
+    t.inject(450, "ack 1001 ts 450:100");
+    t.expect_phase(Phase::Open);
+    assert_eq!(t.info().snd_ssthresh, None);
+    t.expect_cwnd(11);
+    t.expect_train(450, 10_001, 12_001);
+}
+
+/// The first segment was late and was sent again at 202 ms; two new ones went out before.
+fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
+    let mut t = Script::established(linux(), peer);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, &format!("ack 1 sack 1001:2001{stamp}"));
+    t.expect(200, "10001:11001 .");
+    t.inject(201, &format!("ack 1 sack 1001:3001{stamp}"));
+    t.expect(201, "11001:12001 .");
+    t.inject(202, &format!("ack 1 sack 1001:4001{stamp}"));
+    t.expect(202, "1:1001 .");
+    t.expect_ssthresh(5);
+    t
+}
+
+#[test]
+fn eifel_takes_a_fast_retransmit_back() {
+    let mut t = fast_retransmitted(TIMESTAMPS, " ts 200:100");
+    t.inject(210, "ack 10001 ts 210:100");
+    t.expect_phase(Phase::Open);
+    assert_eq!(t.info().snd_ssthresh, None);
+    // Ten again, and slow start adds the seven that this ACK delivered.
+    t.expect_cwnd(17);
+    t.expect_train(210, 12_001, 27_001);
+}
+
+#[test]
+fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
+    // RFC 3708: every retransmission was a duplicate.
+    let mut t = fast_retransmitted(PEER, "");
+    t.inject(210, "ack 10001");
+    t.expect_train(210, 12_001, 15_001);
+    t.inject(300, "ack 11001");
+    t.expect(300, "15001:16001 .");
+    t.inject(301, "ack 12001");
+    t.expect(301, "16001:17001 .");
+    t.expect_cwnd(5);
+    t.inject(302, "ack 12001 sack 1:1001");
+    t.expect_cwnd(10);
+    assert_eq!((t.info().snd_ssthresh, t.info().counters.undos), (None, 1));
+    t.expect_train(302, 17_001, 22_001);
+}
+
+#[test]
+fn freebsd_takes_a_timeout_back_when_the_ack_comes_within_half_a_round_trip() {
+    // The retransmission at 600 ms cannot have been answered before 650 ms.
+    for (at, early) in [(640, true), (660, false)] {
+        let mut t = Script::established(freebsd(), PEER);
+        t.write(100, 10_000);
+        t.expect_train(100, 1, 4001);
+        t.expect(600, "1:1001 .");
+        t.inject(at, "ack 1001");
+        assert_eq!(t.info().counters.undos, u64::from(early));
+        if early {
+            t.expect_cwnd(5);
+            t.expect_train(at, 4001, 6001);
+        } else {
+            t.expect_cwnd(2);
+            t.expect_train(at, 1001, 3001);
+        }
+    }
+}

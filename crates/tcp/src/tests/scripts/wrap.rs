@@ -1,0 +1,47 @@
+//! More than 2^32 octets in one connection: sequence numbers wrap, stream offsets do not.
+
+use super::script::linux;
+use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, State};
+use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Span, Time};
+
+const TOTAL: u64 = 9 << 30;
+const MILLISECOND: Span = Span::from_millis(1);
+
+fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
+    let endpoint = |number| Endpoint { addr: HostAddr(number), port: 1000 };
+    // Large segments, to be quick; a buffer that lets the window grow to a megabyte.
+    let buffer = BufferRule::Fixed(Bytes::new(1 << 20));
+    let profile = Profile { receive_buffer: buffer, send_buffer: buffer, ..linux() };
+    ConnConfig::new(endpoint(local), endpoint(remote), iss, Bytes::new(65_535), profile, "reno").expect("built in")
+}
+
+fn pass(now: Time, from: &mut Connection, to: &mut Connection) {
+    while let Some((header, payload)) = from.poll_segment(now) {
+        to.handle_segment(now, &header, &payload, Ecn::NotCapable);
+    }
+}
+
+#[test]
+fn a_connection_carries_more_octets_than_there_are_sequence_numbers() {
+    let mut now = Time::ZERO;
+    let mut sender = Connection::connect(end(1, 2, u32::MAX - 70_000), now);
+    let mut receiver = Connection::listen(end(2, 1, u32::MAX - 3));
+    let (mut written, mut read) = (0, 0);
+    while sender.state() != State::TimeWait {
+        written += sender.write(&Payload::synthetic((TOTAL - written).min(1 << 20) as u32));
+        if written == TOTAL {
+            sender.close();
+            receiver.close();
+        }
+        pass(now, &mut sender, &mut receiver);
+        read += u64::from(receiver.read(now, u64::MAX).len());
+        now += MILLISECOND;
+        pass(now, &mut receiver, &mut sender);
+        sender.handle_timeout(now);
+        receiver.handle_timeout(now);
+        assert!(now < Time::from_nanos(60_000_000_000), "{read} octets, {:?}", sender.info());
+    }
+    assert_eq!(read, TOTAL);
+    assert_eq!(sender.counters().bytes_acked, Bytes::new(TOTAL));
+    assert_eq!(sender.counters().retransmits, 0);
+}
