@@ -23,5 +23,6 @@ pub const CONGESTION_CONTROLS: &[&str] = &[
     "yeah",
     "compound",
     "ledbat",
+    "bbr",
     "dctcp",
 ];

@@ -6,6 +6,7 @@
 //!
 //! Most algorithms only say how the window grows and how far it falls: a [`Law`]. [`Windowed`] makes a controller of it.
 
+mod bbr;
 mod bic;
 mod compound;
 mod cubic;
@@ -194,6 +195,7 @@ const TABLE: &[(&str, Build)] = &[
     ("yeah", |setup| windowed(setup, yeah::Yeah::default())),
     ("compound", |setup| windowed(setup, compound::Compound::default())),
     ("ledbat", |setup| windowed(setup, ledbat::Ledbat::default())),
+    ("bbr", |setup| Box::new(bbr::Bbr::new(setup))),
     ("dctcp", |setup| windowed(setup, dctcp::Dctcp::default())),
 ];
 

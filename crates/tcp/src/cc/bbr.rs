@@ -1,0 +1,523 @@
+//! BBR, version 1 as in Linux: a model of the path, its bottleneck bandwidth and its round-trip propagation time, sets rate and window
+//! (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00).
+//!
+//! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet conservation in the
+//! first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
+//!
+//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux keeps three candidates;
+//! fractions where it has fixed point; in-flight at the departure time of the next segment leaves out the segment at most that the line
+//! takes meanwhile; the header octets in the pacing rate are those of IPv4 with timestamps. Bursts are single segments (the reference set-up
+//! has no segmentation offload), but the window's allowance for offload is there.
+//!
+//! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
+
+mod policer;
+
+use super::{Acked, Controller, PathState, Setup, Signal};
+use crate::Phase;
+use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
+use lopsided_core::{BitRate, Bytes, Rng, Span, Time};
+use policer::{Judgement, Policer};
+
+/// 2 / ln 2: doubles the delivery rate every round.
+const HIGH_GAIN: f64 = 2.885;
+const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
+const CWND_GAIN: f64 = 2.0;
+/// The phases of ProbeBW.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds over which the maximum of the delivery rate is taken.
+const BANDWIDTH_ROUNDS: u64 = 10;
+const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+const PROBE_RTT_TIME: Span = Span::from_millis(200);
+/// The smallest window, in segments.
+const LEAST_WINDOW: u64 = 4;
+/// Startup has filled the line when three rounds in a row brought less than a quarter more.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// The rate is a little below the bandwidth, so that the queue stays short.
+const PACING_MARGIN: f64 = 0.99;
+/// Timestamps in every segment.
+const HEADERS: u64 = (IPV4_HEADER + TCP_HEADER) as u64 + 12;
+/// Linux's initial window, which is the BDP's stand-in before there is an RTT.
+const INITIAL_SEGMENTS: u64 = 10;
+/// Rounds after which a maximum of aggregation is old, and the most that is allowed for, as time at the bandwidth.
+const AGGREGATION_ROUNDS: u32 = 5;
+const AGGREGATION_MAX: Span = Span::from_millis(100);
+/// Segments after which an epoch of aggregation is begun anew.
+const AGGREGATION_EPOCH: u64 = 1 << 20;
+const LARGEST: u64 = 1 << 30;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+#[derive(Debug)]
+pub struct Bbr {
+    mode: Mode,
+    mss: u64,
+    cwnd: u64,
+    /// The window before a recovery or ProbeRTT.
+    prior_cwnd: u64,
+    phase: Phase,
+    /// The first round of a recovery: as much goes out as arrives.
+    conserve: bool,
+
+    round: u64,
+    round_start: bool,
+    next_round: u64,
+    bandwidth: MaxOfRounds,
+    min_rtt: Option<Span>,
+    min_rtt_at: Time,
+    seen_rtt: bool,
+    pacing: f64,
+
+    full: Option<f64>,
+    full_rounds: u32,
+    filled: bool,
+    cycle: usize,
+    cycle_at: Time,
+    probe_rtt_until: Option<Time>,
+    probe_rtt_round: bool,
+    restarting: bool,
+    aggregation: Aggregation,
+    policer: Policer,
+    rng: Rng,
+}
+
+impl Bbr {
+    pub fn new(setup: &Setup) -> Bbr {
+        Bbr {
+            mode: Mode::Startup,
+            mss: 1,
+            cwnd: setup.initial_window.get().max(1),
+            prior_cwnd: 0,
+            phase: Phase::Open,
+            conserve: false,
+            round: 0,
+            round_start: false,
+            next_round: 0,
+            bandwidth: MaxOfRounds::default(),
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            seen_rtt: false,
+            pacing: 0.0,
+            full: None,
+            full_rounds: 0,
+            filled: false,
+            cycle: 0,
+            cycle_at: Time::ZERO,
+            probe_rtt_until: None,
+            probe_rtt_round: false,
+            restarting: false,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            rng: Rng::for_role(setup.seed, "bbr/cycle"),
+        }
+    }
+
+    // The model.
+
+    /// Octets a second that the model believes in.
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.bandwidth.max())
+    }
+
+    fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        let sample = &ack.rate;
+        self.round_start = false;
+        if sample.delivered == Bytes::ZERO || sample.interval.is_zero() {
+            return;
+        }
+        if sample.prior_delivered.get() >= self.next_round {
+            self.next_round = path.delivered.get();
+            self.round += 1;
+            self.round_start = true;
+            self.conserve = false;
+        }
+        self.watch_policer(now, sample.lost > Bytes::ZERO, sample.app_limited, path);
+        // An interval shorter than any RTT is of compressed ACKs.
+        if path.min_rtt.is_some_and(|min| sample.interval < min) {
+            return;
+        }
+        let rate = sample.delivered.get() as f64 / sample.interval.as_secs_f64();
+        if !sample.app_limited || rate >= self.bandwidth.max() {
+            self.bandwidth.add(self.round, rate);
+        }
+    }
+
+    fn watch_policer(&mut self, now: Time, lost: bool, app_limited: bool, path: &PathState) {
+        let probing = self.mode == Mode::ProbeBw;
+        match self.policer.watch(now, lost, app_limited, self.round_start, probing, path) {
+            Judgement::None => {}
+            Judgement::Over => self.enter_probe_bw(now),
+        }
+    }
+
+    fn update_min_rtt(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        let expired = now.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
+        if let Some(rtt) = ack.newest_rtt
+            && (expired || self.min_rtt.is_none_or(|min| rtt < min))
+        {
+            self.min_rtt = Some(rtt.max(Span::from_micros(1)));
+            self.min_rtt_at = now;
+        }
+        if expired && !self.restarting && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.keep_window();
+            self.probe_rtt_until = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(now, path);
+        }
+        if ack.rate.delivered > Bytes::ZERO {
+            self.restarting = false;
+        }
+    }
+
+    /// With the window at its smallest for 200 ms and a round, the queue is empty and the RTT is the path's.
+    fn probe_rtt(&mut self, now: Time, path: &PathState) {
+        match self.probe_rtt_until {
+            None if path.in_flight.get() <= LEAST_WINDOW * self.mss => {
+                self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
+                self.probe_rtt_round = false;
+                self.next_round = path.delivered.get();
+            }
+            None => {}
+            Some(_) => {
+                self.probe_rtt_round |= self.round_start;
+                if self.probe_rtt_round {
+                    self.leave_probe_rtt(now);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, now: Time) {
+        if self.probe_rtt_until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.min_rtt_at = now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if self.filled { self.enter_probe_bw(now) } else { self.mode = Mode::Startup }
+    }
+
+    // The phases.
+
+    fn enter_probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        // Any phase but the one that drains.
+        self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
+        self.advance_cycle(now);
+    }
+
+    fn advance_cycle(&mut self, now: Time) {
+        self.cycle = (self.cycle + 1) % CYCLE.len();
+        self.cycle_at = now;
+    }
+
+    fn update_cycle(&mut self, now: Time, ack: &Acked) {
+        if self.mode == Mode::ProbeBw && self.is_phase_over(now, ack) {
+            self.advance_cycle(now);
+        }
+    }
+
+    fn is_phase_over(&self, now: Time, ack: &Acked) -> bool {
+        let full_length = self.min_rtt.is_some_and(|min| now.saturating_since(self.cycle_at) > min);
+        let gain = self.pacing_gain();
+        let in_flight = ack.prior_in_flight.get();
+        if gain > 1.0 {
+            let in_flight = in_flight + self.burst() * self.mss;
+            full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
+        } else if gain < 1.0 {
+            full_length || in_flight <= self.in_flight_for(self.bandwidth.max(), 1.0)
+        } else {
+            full_length
+        }
+    }
+
+    fn check_full(&mut self, app_limited: bool) {
+        if self.filled || !self.round_start || app_limited {
+            return;
+        }
+        let bandwidth = self.bandwidth.max();
+        if self.full.is_none_or(|full| bandwidth >= full * FULL_GROWTH) {
+            self.full = Some(bandwidth);
+            self.full_rounds = 0;
+        } else {
+            self.full_rounds += 1;
+            self.filled = self.full_rounds >= FULL_ROUNDS;
+        }
+    }
+
+    fn check_drain(&mut self, now: Time, path: &PathState) {
+        if self.mode == Mode::Startup && self.filled {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && path.in_flight.get() <= self.in_flight_for(self.bandwidth.max(), 1.0) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBw if self.policer.rate().is_some() => 1.0,
+            Mode::ProbeBw => CYCLE[self.cycle],
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBw => CWND_GAIN,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    // What follows from it.
+
+    /// Segments of `gain` bandwidth-delay products, rounded up.
+    fn bdp(&self, bandwidth: f64, gain: f64) -> u64 {
+        let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
+        let segments = gain * bandwidth * min_rtt.as_secs_f64() / self.mss as f64;
+        libm::ceil(segments).clamp(0.0, LARGEST as f64) as u64
+    }
+
+    /// Octets in flight at a gain, with room for what is held back by offload and delayed ACKs.
+    fn in_flight_for(&self, bandwidth: f64, gain: f64) -> u64 {
+        self.with_budget(self.bdp(bandwidth, gain)) * self.mss
+    }
+
+    fn with_budget(&self, segments: u64) -> u64 {
+        let even = (segments + 3 * self.burst()).next_multiple_of(2);
+        if self.mode == Mode::ProbeBw && self.cycle == 0 { even + 2 } else { even }
+    }
+
+    /// Segments that offload would send at once: a millisecond's worth.
+    fn burst(&self) -> u64 {
+        let least = if self.pacing < 1.2e6 / 8.0 { 1 } else { 2 };
+        ((self.pacing / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
+    }
+
+    fn set_pacing(&mut self, bandwidth: f64, gain: f64) {
+        let wire = (self.mss + HEADERS) as f64 / self.mss as f64;
+        let rate = bandwidth * wire * gain * PACING_MARGIN;
+        if self.filled || rate > self.pacing {
+            self.pacing = rate;
+        }
+    }
+
+    /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
+    fn guess_pacing(&mut self, path: &PathState) {
+        let rtt = path.srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
+        self.seen_rtt |= path.srtt.is_some();
+        let wire = (self.mss + HEADERS) as f64 / self.mss as f64;
+        self.pacing = HIGH_GAIN * PACING_MARGIN * wire * self.cwnd as f64 / rtt.as_secs_f64();
+    }
+
+    fn set_window(&mut self, ack: &Acked, path: &PathState) {
+        let acked = ack.delivered.get();
+        if !self.follow_recovery(ack, path) {
+            let allowance = if self.filled { self.aggregation.allowance(self.bandwidth()) } else { 0 };
+            let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance / self.mss;
+            let target = self.with_budget(segments) * self.mss;
+            if self.filled {
+                self.cwnd = self.cwnd.saturating_add(acked).min(target);
+            } else if self.cwnd < target || path.delivered.get() < INITIAL_SEGMENTS * self.mss {
+                self.cwnd = self.cwnd.saturating_add(acked);
+            }
+            self.cwnd = self.cwnd.max(LEAST_WINDOW * self.mss);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.cwnd = self.cwnd.min(LEAST_WINDOW * self.mss);
+        }
+        self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
+    }
+
+    /// Losses come off the window; in a recovery's first round as much goes out as arrives. True while that holds.
+    fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
+        let acked = ack.delivered.get();
+        self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+            self.conserve = true;
+            self.next_round = path.delivered.get();
+            self.cwnd = path.in_flight.get().saturating_add(acked);
+        } else if before >= Phase::Recovery && ack.phase < Phase::Recovery {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+            self.conserve = false;
+        }
+        if self.conserve {
+            self.cwnd = self.cwnd.max(path.in_flight.get().saturating_add(acked));
+        }
+        self.conserve
+    }
+
+    fn keep_window(&mut self) {
+        let settled = self.phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+}
+
+impl Controller for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn on_established(&mut self, now: Time, path: &PathState) {
+        self.mss = path.mss.get().max(1);
+        self.min_rtt = path.min_rtt;
+        self.min_rtt_at = now;
+        self.cycle_at = now;
+        self.aggregation.restart(now);
+        self.guess_pacing(path);
+    }
+
+    fn on_transmit_start(&mut self, now: Time, _idle: Span, path: &PathState) {
+        if !path.app_limited {
+            return;
+        }
+        self.restarting = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            // The queue is empty: no need to probe above the bandwidth.
+            Mode::ProbeBw => self.set_pacing(self.bandwidth(), 1.0),
+            Mode::ProbeRtt => self.leave_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        self.mss = path.mss.get().max(1);
+        self.update_bandwidth(now, ack, path);
+        let bandwidth = self.bandwidth();
+        self.aggregation.update(now, ack, self.round_start, bandwidth, self.cwnd, self.mss);
+        self.update_cycle(now, ack);
+        self.check_full(ack.rate.app_limited);
+        self.check_drain(now, path);
+        self.update_min_rtt(now, ack, path);
+        if !self.seen_rtt && path.srtt.is_some() {
+            self.guess_pacing(path);
+        }
+        self.set_pacing(self.bandwidth(), self.pacing_gain());
+        self.set_window(ack, path);
+    }
+
+    fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
+        self.mss = path.mss.get().max(1);
+        self.keep_window();
+        if let Signal::Timeout { .. } = signal {
+            self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
+            self.phase = Phase::Loss;
+            self.full = None;
+            self.round_start = true;
+            self.watch_policer(now, true, false, path);
+        }
+    }
+
+    /// Losses that were none must not have ended Startup or shown a policer. The window comes back with the end of the recovery.
+    fn on_undo(&mut self, _now: Time) {
+        self.full = None;
+        self.full_rounds = 0;
+        self.policer = Policer::default();
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        None
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        Some(BitRate::from_bps((self.pacing * 8.0) as u64))
+    }
+
+    fn owns_recovery(&self) -> bool {
+        true
+    }
+}
+
+/// The maximum of a rate over the last rounds.
+#[derive(Debug, Default)]
+struct MaxOfRounds {
+    /// The rounds' maxima, each in its round's place.
+    maxima: [(u64, f64); BANDWIDTH_ROUNDS as usize],
+    max: f64,
+}
+
+impl MaxOfRounds {
+    fn max(&self) -> f64 {
+        self.max
+    }
+
+    fn add(&mut self, round: u64, rate: f64) {
+        let place = &mut self.maxima[(round % BANDWIDTH_ROUNDS) as usize];
+        if place.0 == round {
+            if rate > place.1 {
+                place.1 = rate;
+                self.max = self.max.max(rate);
+            }
+            return;
+        }
+        *place = (round, rate);
+        let recent = self.maxima.iter().filter(|(at, _)| at + BANDWIDTH_ROUNDS > round);
+        self.max = recent.fold(0.0, |max, (_, rate)| max.max(*rate));
+    }
+}
+
+/// How far ACKs run ahead of the bandwidth: what a shared medium holds back and delivers at once must not stop the sender meanwhile.
+#[derive(Debug, Default)]
+struct Aggregation {
+    begun: Time,
+    /// Octets since.
+    acked: u64,
+    /// The most beyond the expected in this stretch of rounds and in the last.
+    extra: [u64; 2],
+    rounds: u32,
+}
+
+impl Aggregation {
+    fn restart(&mut self, now: Time) {
+        self.begun = now;
+        self.acked = 0;
+    }
+
+    fn update(&mut self, now: Time, ack: &Acked, round_start: bool, bandwidth: f64, cwnd: u64, mss: u64) {
+        if ack.rate.delivered == Bytes::ZERO || ack.rate.interval.is_zero() {
+            return;
+        }
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= AGGREGATION_ROUNDS {
+                self.rounds = 0;
+                self.extra = [0, self.extra[0]];
+            }
+        }
+        let delivered = ack.delivered.get();
+        let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
+        if self.acked <= expected || self.acked.saturating_add(delivered) >= AGGREGATION_EPOCH * mss {
+            self.restart(now);
+            expected = 0;
+        }
+        self.acked = self.acked.saturating_add(delivered);
+        self.extra[0] = self.extra[0].max((self.acked.saturating_sub(expected)).min(cwnd));
+    }
+
+    /// Octets of window beyond the bandwidth-delay product.
+    fn allowance(&self, bandwidth: f64) -> u64 {
+        let most = (bandwidth * AGGREGATION_MAX.as_secs_f64()) as u64;
+        self.extra[0].max(self.extra[1]).min(most)
+    }
+}
+
+#[cfg(test)]
+mod tests;

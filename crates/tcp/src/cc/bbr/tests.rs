@@ -1,0 +1,104 @@
+use super::*;
+use crate::cc::tests::path::{MSS, Path, controller, path_state, setup};
+
+#[test]
+fn the_maximum_is_of_the_last_ten_rounds() {
+    let mut max = MaxOfRounds::default();
+    max.add(1, 100.0);
+    max.add(1, 90.0);
+    for round in 2..=10 {
+        max.add(round, 50.0);
+        assert_eq!(max.max(), 100.0, "in round {round}");
+    }
+    max.add(11, 40.0);
+    assert_eq!(max.max(), 50.0);
+    max.add(25, 10.0);
+    assert_eq!(max.max(), 10.0, "rounds without a sample age too");
+}
+
+/// The line is full, the queue is short, and nothing is lost: whatever the buffer beyond Startup's needs.
+#[test]
+fn fills_the_line_without_filling_the_queue() {
+    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
+    path.run(Span::from_secs(5));
+    let share = path.run(Span::from_secs(30));
+    assert!(share > 0.97, "{share}");
+    assert_eq!(path.losses, 0);
+    // 86 segments of BDP, a gain of two and the allowances.
+    let window = path.controller.cwnd().get() / MSS;
+    assert!((172..=190).contains(&window), "{window} segments");
+}
+
+/// Section 4.3.4.4 of the draft: at least every ten seconds the window shrinks to four segments for 200 ms.
+#[test]
+fn probes_for_the_rtt_every_ten_seconds() {
+    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
+    path.run(Span::from_secs(60));
+    let mut probes: Vec<Time> = Vec::new();
+    for (at, window) in &path.trace {
+        if *window <= LEAST_WINDOW && probes.last().is_none_or(|last| at.saturating_since(*last) > Span::from_secs(1)) {
+            probes.push(*at);
+        }
+    }
+    let gaps: Vec<f64> = probes.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+    assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
+}
+
+/// Section 4.3.2.1: Startup's gain finds the bandwidth in log2(BDP) rounds and leaves after three without growth.
+#[test]
+fn startup_finds_the_bandwidth_and_drains_its_queue() {
+    let mut bbr = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
+    bbr.run(Span::from_millis(1000));
+    let rate = bbr.controller.pacing_rate().map_or(0, BitRate::as_bps);
+    // In ProbeBW: 20 Mbit/s of payload, with headers, less a hundredth, at gains of 0.75 to 1.25.
+    assert!((15_000_000..26_000_000).contains(&rate), "{rate} bit/s");
+}
+
+#[test]
+fn a_recovery_conserves_packets_and_gives_the_window_back() {
+    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
+    path.run(Span::from_secs(5));
+    let (mut bbr, now) = (path.controller, path.now);
+    let before = bbr.cwnd();
+    let state = PathState { in_flight: Bytes::new(80 * MSS), delivered: Bytes::new(1 << 40), ..path_state() };
+    bbr.on_congestion(now, Signal::Loss, &state);
+    let ack = |phase| Acked { phase, ..crate::cc::tests::path::acked(1, Span::from_millis(60)) };
+    bbr.on_ack(now, &ack(Phase::Recovery), &state);
+    assert_eq!(bbr.cwnd().get(), 81 * MSS, "in flight and what arrived");
+    bbr.on_ack(now, &ack(Phase::Open), &state);
+    assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
+}
+
+/// A token bucket without a queue: two alike intervals of heavy loss, and the rate is that of the bucket.
+#[test]
+fn a_policer_is_recognised() {
+    let mut policer = Policer::default();
+    let mut path = path_state();
+    let mut now = Time::ZERO;
+    for _ in 0..12 {
+        now += Span::from_millis(100);
+        path.delivered += Bytes::new(25_000);
+        path.lost += Bytes::new(10_000);
+        policer.watch(now, true, false, true, true, &path);
+    }
+    let rate = policer.rate().expect("two intervals alike");
+    assert!((rate - 250_000.0).abs() < 20_000.0, "{rate} B/s of 250 000");
+    let over = (0..60).position(|_| policer.watch(now, false, false, true, true, &path) == Judgement::Over);
+    assert!(over.is_some_and(|rounds| (40..=48).contains(&rounds)), "{over:?}");
+}
+
+#[test]
+fn phases_are_drawn_from_the_seed() {
+    let cycles = |seed| {
+        let mut bbr = Bbr::new(&Setup { seed, ..setup() });
+        (0..20)
+            .map(|_| {
+                bbr.enter_probe_bw(Time::ZERO);
+                bbr.cycle
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(cycles(1), cycles(1));
+    assert_ne!(cycles(1), cycles(2));
+    assert!(!cycles(3).contains(&1), "never into the draining phase first");
+}
