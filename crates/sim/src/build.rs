@@ -33,11 +33,6 @@ pub enum BuildError {
         flow: String,
         cc: String,
     },
-    /// A setting that the endpoints do not have.
-    Unsupported {
-        flow: String,
-        what: &'static str,
-    },
     Link {
         link: String,
         what: String,
@@ -64,7 +59,6 @@ impl fmt::Display for BuildError {
             BuildError::UnknownController { flow, cc } => {
                 write!(f, "flow {flow:?} asks for the unknown congestion control {cc:?}")
             }
-            BuildError::Unsupported { flow, what } => write!(f, "flow {flow:?}: {what} cannot be simulated"),
             BuildError::Link { link, what } => write!(f, "link {link:?}: {what}"),
             BuildError::TooMany { what, at, limit } => write!(f, "more than {limit} {what} at {at:?}"),
             BuildError::TooLong { limit } => {

@@ -15,6 +15,8 @@ pub struct Profile {
     pub initial_window_segments: u32,
     /// RFC 3390's cap: at most this many octets, but at least two segments.
     pub initial_window_cap: Option<Bytes>,
+    /// The congestion window never goes beyond (Linux's `snd_cwnd_clamp`).
+    pub max_window: Option<Bytes>,
     pub byte_counting: ByteCounting,
     pub sack: bool,
     pub dsack: bool,
@@ -210,6 +212,7 @@ impl Profile {
             name: "linux-6.1",
             initial_window_segments: 10,
             initial_window_cap: None,
+            max_window: None,
             byte_counting: ByteCounting::Delivered,
             sack: true,
             dsack: true,
@@ -247,6 +250,7 @@ impl Profile {
             name: "freebsd-7",
             initial_window_segments: 4,
             initial_window_cap: Some(Bytes::new(4380)),
+            max_window: None,
             byte_counting: ByteCounting::Acks,
             sack: true,
             dsack: false,

@@ -31,6 +31,7 @@ pub(crate) struct Sender {
     pub max_wnd: u64,
     /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window, growth ends here.
     pub wnd_limit: u64,
+    max_window: u64,
     window_update: (Seq, Seq),
 
     pub phase: Phase,
@@ -155,6 +156,7 @@ impl Sender {
             wnd: 0,
             max_wnd: 0,
             wnd_limit: u64::MAX,
+            max_window: profile.max_window.map_or(u64::MAX, Bytes::get),
             window_update: (Seq::default(), Seq::default()),
             phase: Phase::Open,
             recovery_point: 0,
@@ -223,7 +225,8 @@ impl Sender {
 
     /// The window that holds now: the controller's target, or recovery's way down to it.
     pub fn cwnd(&self) -> u64 {
-        self.reduction.as_ref().map_or_else(|| self.controller.cwnd().get(), |reduction| reduction.cwnd)
+        let window = self.reduction.as_ref().map_or_else(|| self.controller.cwnd().get(), |reduction| reduction.cwnd);
+        window.min(self.max_window)
     }
 
     /// The handshake is over: the controller may set up its window and rate.
@@ -565,6 +568,9 @@ impl Sender {
 
     /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
     fn is_cwnd_limited(&self) -> bool {
+        if self.controller.cwnd().get() >= self.max_window {
+            return false;
+        }
         if !self.profile.cwnd_validation {
             return self.controller.cwnd().get() < self.wnd_limit;
         }

@@ -9,6 +9,8 @@ use lopsided_tcp::{AckRule, BufferRule, ByteCounting, CONTROLLERS, LossDetection
 const MTU: u64 = 1500;
 /// The MSS option counts IPv4 and TCP headers without options (RFC 6691).
 const HEADERS: u64 = 40;
+/// Octets of the timestamps option with its padding (RFC 7323 appendix A), which the payload loses.
+const TIMESTAMPS: u64 = 12;
 /// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
 const USUAL_DELAY: (u32, Span) = (2, Span::from_millis(100));
 
@@ -28,11 +30,16 @@ impl Stack {
         if !CONTROLLERS.contains(&spec.cc.as_str()) {
             return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: spec.cc.clone() });
         }
-        if spec.max_window.is_some() {
-            return Err(BuildError::Unsupported { flow: flow.name.clone(), what: "max_window" });
-        }
         let mtu = spec.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS);
-        Ok(Stack { profile: adjust(base, spec), cc: spec.cc.clone(), mtu: Bytes::new(mtu) })
+        let mut profile = adjust(base, spec);
+        profile.max_window = spec.max_window.map(|window| match window {
+            Window::Bytes(bytes) => bytes,
+            Window::Segments(count) => {
+                let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
+                Bytes::new(u64::from(count) * payload)
+            }
+        });
+        Ok(Stack { profile, cc: spec.cc.clone(), mtu: Bytes::new(mtu) })
     }
 }
 

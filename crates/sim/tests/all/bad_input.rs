@@ -31,9 +31,6 @@ fn what_cannot_be_built_is_refused() {
     assert!(matches!(error, BuildError::UnknownProfile { .. }), "{error}");
     let error = refused(|scenario| scenario.flows[1].from_stack.cc = "hope".to_owned());
     assert!(matches!(error, BuildError::UnknownController { .. }), "{error}");
-    let window = Some(lopsided_scenario::Window::Segments(10));
-    let error = refused(|scenario| scenario.flows[0].from_stack.max_window = window);
-    assert!(matches!(error, BuildError::Unsupported { .. }), "{error}");
     let error = refused(|scenario| scenario.graph.links[0].down.rate = Some(BitRate::from_bps(0)));
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {

@@ -74,3 +74,14 @@ fn the_buffers() {
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     assert!(goodput("") > 6_000_000.0);
 }
+
+#[test]
+fn the_largest_window() {
+    for bound in
+        ["max_window = \"20 kB\"", "max_window = \"14 segments\"", "profile = \"freebsd-7\", max_window = \"20 kB\""]
+    {
+        let flows = with_stack(bound).flows;
+        assert!((1_000_000.0..4_000_000.0).contains(&flows.goodput_bps[0]), "{bound}: {}", flows.goodput_bps[0]);
+        assert!(flows.cwnd_max_bytes[0] <= 20_272, "{bound}: {}", flows.cwnd_max_bytes[0]);
+    }
+}
