@@ -105,7 +105,9 @@ def toy(folder: Path) -> Paper:
         summary="A toy.",
         folder=folder,
         experiments=(
-            Experiment("queues", "two queues", cases, lambda run, _: {"goodput_bps": run.flows["goodput_bps"][0]}),
+            Experiment(
+                "queues", "two queues", cases, lambda run, _: {"goodput_bps": run.flows["goodput_bps"][0]}, keep=True
+            ),
         ),
         figures=collection.ordered_figures(),
         claims=tuple(collection.claims),

@@ -1,8 +1,8 @@
 """Runs a paper's experiments and holds what was measured.
 
 All runs that are due go to the simulator in one call, so that its workers stay busy. Repetition r of every case uses
-the same seed: settings are compared under the same random numbers. Only the first repetition's runs are kept whole (for
-plots over time); of the others the measured row remains, so that memory hardly grows with repetitions.
+the same seed: settings are compared under the same random numbers. Only the first repetition's runs are kept whole,
+where the experiment asks for it; of the others the measured row remains, so memory hardly grows with repetitions.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def carry_out(
 
     def measure(index: int, run: Run) -> dict[str, object]:
         item = due[index]
-        if keep_runs and item.repetition == 0:
+        if item.experiment.keep and keep_runs and item.repetition == 0:
             runs[item.experiment.key, frozenset(item.case.labels.items())] = run
         identity = {"repetition": item.repetition, "seed": run.seed, "digest": run.digest}
         return {**item.case.labels, **identity, **item.experiment.measure(run, item.case)}

@@ -38,14 +38,16 @@ class Case:
 class Experiment:
     """Runs that belong together, and the numbers that are taken from each of them.
 
-    `measure` turns one run into one row of numbers (column names end in units). It is called once per run; all but the
-    first repetition's runs are forgotten afterwards, so everything that is to have a median must be a column.
+    `measure` turns one run into one row of numbers (column names end in units). It is called once per run, and the run
+    is forgotten afterwards, so everything that is to have a median must be a column. With `keep` the first
+    repetition's runs stay whole, for figures over time.
     """
 
     key: str
     summary: str
     cases: tuple[Case, ...]
     measure: Callable[[Run, Case], Mapping[str, float]]
+    keep: bool = False
 
 
 @dataclass(frozen=True)

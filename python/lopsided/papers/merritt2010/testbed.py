@@ -71,6 +71,7 @@ SWEEP = Experiment(
     summary="three links, ten uplink buffers; a download alone for 120 s, then an upload beside it for 120 s",
     cases=_cases(LINES),
     measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    keep=True,
 )
 
 FIELD = Experiment(

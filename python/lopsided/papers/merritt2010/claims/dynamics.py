@@ -79,6 +79,29 @@ def phase_drifts(lab: Lab) -> Verdict:
 
 
 @collection.claim(
+    "losses-synchronise",
+    "As the uplink buffer grows the two connections become synchronised: they lose packets together.",
+    where="section 5.1.1, by losses instead of movement",
+    needs=SWEEP_ONLY,
+)
+def losses_synchronise(lab: Lab) -> Verdict:
+    """Falls of the download within 1 s of the upload's, over chance: rank correlation with the buffer above 0.7."""
+    lift = curve(lab, MAIN, "falls_together_lift")
+    correlation = rank_correlation(sizes(), lift)
+    measured = (
+        Measured("coincidence over chance at 5 packets", float(lift[0])),
+        Measured("at 25 packets", float(lift[4])),
+        Measured("at 50 packets", float(lift[-1])),
+        Measured("rank correlation with buffer", correlation),
+    )
+    holds = correlation > 0.7 and lift[-1] > 2
+    reason = (
+        f"the coincidence goes from {lift[0]:.1f} to {lift[-1]:.1f} times chance, rank correlation {correlation:+.2f}"
+    )
+    return Verdict(holds, measured, "" if holds else reason)
+
+
+@collection.claim(
     "out-of-phase-is-better",
     "Out-of-phase windows go with higher download goodput.",
     where="section 5.1.1",
@@ -160,6 +183,29 @@ def ack_compression_grows(lab: Lab) -> Verdict:
 
 
 @collection.claim(
+    "acks-queue-and-burst",
+    "The larger the uplink buffer, the more ACKs queue in it and leave it in bursts.",
+    where="section 5.1.2, the explanation",
+    needs=("acks",),
+)
+def acks_queue_and_burst(lab: Lab) -> Verdict:
+    """Share of the download's ACKed bytes that arrive compressed, and bytes per burst: both ranks above 0.6."""
+    share, burst = (curve(lab, MAIN, name, "acks") for name in ("compressed_share_down", "burst_down_bytes"))
+    ranks = rank_correlation(sizes(), share), rank_correlation(sizes(), burst)
+    measured = (
+        Measured("compressed share at 5 packets", float(share[0])),
+        Measured("compressed share at 50 packets", float(share[-1])),
+        Measured("mean burst at 5 packets", float(burst[0]) / 1e3, "kB"),
+        Measured("mean burst at 50 packets", float(burst[-1]) / 1e3, "kB"),
+        Measured("rank correlation of the share with the buffer", ranks[0]),
+        Measured("rank correlation of the burst with the buffer", ranks[1]),
+    )
+    holds = min(ranks) > 0.6
+    reason = f"the rank correlations are {ranks[0]:+.2f} (share) and {ranks[1]:+.2f} (burst)"
+    return Verdict(holds, measured, "" if holds else reason)
+
+
+@collection.claim(
     "growth-then-silence",
     "The upload grows in steps with silence between them, the more the larger the buffer.",
     where="section 5.1.2, figure 5.8",
@@ -225,6 +271,26 @@ def interference_turns_periodic(lab: Lab) -> Verdict:
         "here is random but the upload's start. With 50 packets a cycle takes longer than the two minutes"
     )
     return Verdict(holds, (*measured, Measured("cycle at 50 packets", cycle, "s")), "" if holds else reason)
+
+
+@collection.claim(
+    "downlink-idles",
+    "A large uplink buffer makes the downlink run empty: the download's ACKs arrive late and its window is too small.",
+    where="sections 3.5 and 5.1.4",
+    needs=SWEEP_ONLY,
+)
+def downlink_idles(lab: Lab) -> Verdict:
+    """On 2400/196 and 3000/100 R1 is empty more often as the buffer grows (rank above 0.9), over 30 % with 50."""
+    measured, reasons = [], []
+    for line in LINES[1:]:
+        empty = curve(lab, line, "downlink_empty_share")
+        measured += [
+            Measured(f"{line.name}: R1 empty at 5 packets", float(empty[0]) * 100, "percent"),
+            Measured(f"{line.name}: R1 empty at 50 packets", float(empty[-1]) * 100, "percent"),
+        ]
+        if rank_correlation(sizes(), empty) <= 0.9 or empty[-1] <= 0.3:
+            reasons.append(f"on {line.name} R1 is empty {empty[0]:.0%} of the time at 5 packets, {empty[-1]:.0%} at 50")
+    return Verdict(not reasons, tuple(measured), "; ".join(reasons))
 
 
 @collection.claim(
