@@ -1,0 +1,172 @@
+"""What this machine can do for the kernel world, found out by trying it.
+
+Nothing outside namespaces of its own is touched, and those end with the process that tries.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import build, qdisc
+from .errors import KernelUnavailable
+from .machine import choose
+
+CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "htcp", "illinois", "hybla", "dctcp")
+PROBED_QDISCS: dict[str, str] = {
+    "pfifo": qdisc.fifo(10),
+    "tbf": qdisc.token_bucket(1_000_000, 1600),
+    "netem": qdisc.delay_line(1_000_000),
+    **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
+}
+"""Disciplines worth knowing of, with the options they cannot do without."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing: whether it is there, what was seen, and what brings it where it is missing."""
+
+    name: str
+    good: bool
+    seen: str
+    remedy: str = ""
+
+
+def findings() -> list[Finding]:
+    """Everything, in the order in which people need it."""
+    return [
+        *_virtual_time(),
+        _user_mode_linux(),
+        _namespaces(),
+        _controls(),
+        _disciplines(),
+        _device("TUN", Path("/dev/net/tun"), "`modprobe tun`"),
+        _netfilter_queue(),
+        _timer_slip(),
+        _pyroute2(),
+    ]
+
+
+def _virtual_time() -> list[Finding]:
+    built = build.find_built()
+    if built is not None:
+        return [Finding("time-travel kernel", True, f"Linux {built.version}, {built.path}")]
+    missing = build.missing_tools()
+    try:
+        source = str(build.find_source())
+    except KernelUnavailable:
+        source, missing = "no source", [build.PACKAGES[0], *missing]
+    remedy = (
+        f"`apt-get install {' '.join(missing)}`, then `lopsided kernel build`" if missing else "`lopsided kernel build`"
+    )
+    return [Finding("time-travel kernel", False, f"not built; {source}", remedy)]
+
+
+def _user_mode_linux() -> Finding:
+    try:
+        return Finding("user-mode Linux", True, str(choose("uml").program))
+    except KernelUnavailable:
+        return Finding("user-mode Linux", False, "not installed", "`apt-get install user-mode-linux`")
+
+
+def _namespaces() -> Finding:
+    if os.geteuid() != 0:
+        return Finding("network namespaces", False, "needs root", "`sudo lopsided ...`; user-mode Linux needs none")
+    try:
+        _in_namespace(lambda: None)
+    except OSError as error:
+        return Finding("network namespaces", False, error.strerror or str(error), "a kernel with CONFIG_NET_NS")
+    return Finding("network namespaces", True, "can be made")
+
+
+def _controls() -> Finding:
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    missing = [name for name in CONTROLS if name not in available]
+    remedy = f"without {', '.join(missing)} here: user-mode Linux has them" if missing else ""
+    return Finding("congestion controls", not missing, ", ".join(available), remedy)
+
+
+def _disciplines() -> Finding:
+    if os.geteuid() != 0:
+        return Finding("queue disciplines", False, "trying them needs root", "`sudo lopsided doctor`")
+    try:
+        found = _in_namespace(_try_disciplines)
+    except (OSError, ImportError) as error:
+        return Finding("queue disciplines", False, str(error))
+    missing = [name for name in PROBED_QDISCS if name not in found]
+    remedy = f"without {', '.join(missing)} here: user-mode Linux has them" if missing else ""
+    return Finding("queue disciplines", not missing, ", ".join(found), remedy)
+
+
+def _try_disciplines() -> list[str]:
+    from .guest.job import Interface, Job, Node, Qdisc, Veth
+    from .guest.topology import Network
+
+    ends = (Interface("a", "e0", "02:00:00:00:00:01"), Interface("b", "e0", "02:00:00:00:00:02"))
+    nodes = [Node("a", "10.77.0.1", True), Node("b", "10.77.0.2", True)]
+    nothing: list[object] = []
+    network = Network(
+        Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], *([nothing] * 7))  # type: ignore[arg-type]
+    )
+    return [
+        kind
+        for kind, options in PROBED_QDISCS.items()
+        if network.has_discipline(Qdisc("a", "e0", kind, 0x10000, 0, options))
+    ]
+
+
+def _netfilter_queue() -> Finding:
+    names = Path("/proc/net/netfilter/nfnetlink_queue")
+    return Finding(
+        "NFQUEUE",
+        names.exists(),
+        "there" if names.exists() else "not there",
+        "" if names.exists() else "`modprobe nfnetlink_queue`",
+    )
+
+
+def _device(name: str, path: Path, remedy: str) -> Finding:
+    usable = os.access(path, os.R_OK | os.W_OK)
+    return Finding(name, usable, str(path) if usable else f"no access to {path}", "" if usable else remedy)
+
+
+def _timer_slip() -> Finding:
+    """How late a sleeper wakes: what a run in real time has to live with."""
+    late = []
+    for _ in range(200):
+        began = time.perf_counter()
+        time.sleep(0.001)
+        late.append((time.perf_counter() - began - 0.001) * 1e3)
+    worst, middle = max(late), sorted(late)[len(late) // 2]
+    good = worst < 2.0
+    remedy = "" if good else "measure on a quiet machine, or in virtual time"
+    return Finding("timer slip", good, f"median {middle:.2f} ms, worst of 200 {worst:.2f} ms", remedy)
+
+
+def _pyroute2() -> Finding:
+    try:
+        import pyroute2
+    except ImportError:
+        return Finding("pyroute2", False, "not installed", f"`{sys.executable} -m pip install pyroute2`")
+    return Finding("pyroute2", True, str(Path(pyroute2.__file__).parent))
+
+
+def _in_namespace(work: Callable[[], object]) -> list[str]:
+    from .guest.namespace import Namespace
+
+    with Namespace("doctor").entered():
+        found = work()
+    return found if isinstance(found, list) else []
+
+
+def tools() -> list[Finding]:
+    """Programs that some commands call."""
+    return [
+        Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
+        for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))
+    ]
