@@ -217,6 +217,16 @@ fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
 }
 
 #[test]
+fn listen_refuses_an_acknowledgement_with_a_reset() {
+    // RFC 9293 section 3.10.7.2: something of an earlier connection.
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, "R 0:0");
+    t.inject(10, "5:5 ack 77");
+    t.expect(10, "R 77:77");
+    t.expect_state(State::Listen);
+}
+
+#[test]
 fn data_written_before_the_handshake_ends_goes_out_with_its_end() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
