@@ -134,6 +134,9 @@ impl Connection {
         self.sent_new = true;
         let send = &mut self.send;
         let was_idle = send.board.is_empty();
+        if was_idle {
+            send.start_flight(now);
+        }
         let end = piece.start + u64::from(piece.len) + u64::from(piece.fin);
         if piece.len < full {
             send.short_end = end;
@@ -141,9 +144,6 @@ impl Connection {
         let stamp = send.stamp(now);
         send.board.push(piece.start, end, now, stamp);
         send.nxt = end;
-        if was_idle {
-            send.start_flight(now);
-        }
         send.last_sent = Some(now);
         send.count_sent_in_reduction(u64::from(piece.len));
         send.arm_after_send(now, was_idle);

@@ -6,8 +6,9 @@
 //! first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
 //!
 //! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux keeps three candidates;
-//! fractions where it has fixed point; in-flight at the departure time of the next segment leaves out the segment at most that the line
-//! takes meanwhile; the header octets in the pacing rate are those of IPv4 with timestamps. Bursts are single segments (the reference set-up
+//! fractions where it has fixed point; in-flight at
+//! the departure time of the next segment leaves out the segment at most that the line takes meanwhile; rates are of payload, where Linux
+//! counts headers both in the rate and in what it charges to it. Bursts are single segments (the reference set-up
 //! has no segmentation offload), but the window's allowance for offload is there.
 //!
 //! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
@@ -16,7 +17,6 @@ mod policer;
 
 use super::{Acked, Controller, PathState, Setup, Signal};
 use crate::Phase;
-use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use lopsided_core::{BitRate, Bytes, Rng, Span, Time};
 use policer::{Judgement, Policer};
 
@@ -37,8 +37,6 @@ const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// The rate is a little below the bandwidth, so that the queue stays short.
 const PACING_MARGIN: f64 = 0.99;
-/// Timestamps in every segment.
-const HEADERS: u64 = (IPV4_HEADER + TCP_HEADER) as u64 + 12;
 /// Linux's initial window, which is the BDP's stand-in before there is an RTT.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Rounds after which a maximum of aggregation is old, and the most that is allowed for, as time at the bandwidth.
@@ -307,8 +305,7 @@ impl Bbr {
     }
 
     fn set_pacing(&mut self, bandwidth: f64, gain: f64) {
-        let wire = (self.mss + HEADERS) as f64 / self.mss as f64;
-        let rate = bandwidth * wire * gain * PACING_MARGIN;
+        let rate = bandwidth * gain * PACING_MARGIN;
         if self.filled || rate > self.pacing {
             self.pacing = rate;
         }
@@ -318,8 +315,7 @@ impl Bbr {
     fn guess_pacing(&mut self, path: &PathState) {
         let rtt = path.srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
         self.seen_rtt |= path.srtt.is_some();
-        let wire = (self.mss + HEADERS) as f64 / self.mss as f64;
-        self.pacing = HIGH_GAIN * PACING_MARGIN * wire * self.cwnd as f64 / rtt.as_secs_f64();
+        self.pacing = HIGH_GAIN * PACING_MARGIN * self.cwnd as f64 / rtt.as_secs_f64();
     }
 
     fn set_window(&mut self, ack: &Acked, path: &PathState) {

@@ -3,7 +3,8 @@
 //! Up to 38 segments it is Reno. Above, a(w) segments an RTT are gained and b(w) of the window is lost, from the response function
 //! p = 0.078 / w^1.2 (section 5), by the table of appendix B.
 //!
-//! Deviation that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so delayed ACKs halve it.
+//! Deviations that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so delayed ACKs halve it;
+//! the table's row is that of the last ACK in congestion avoidance, so that a loss in the first slow start costs a half.
 //!
 //! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not have.
 
@@ -76,7 +77,6 @@ impl Law for HighSpeed {
     fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         self.credit = 0;
-        self.increase(cwnd);
         cwnd - (cwnd as f64 * decrease(self.row)) as u64
     }
 }

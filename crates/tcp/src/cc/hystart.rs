@@ -41,7 +41,7 @@ impl HyStart {
     pub fn watch(&mut self, now: Time, rtt: Span, min_rtt: Span, path: &PathState, window: &mut Window) {
         let found = match self {
             HyStart::Off => false,
-            HyStart::Linux(train) => window.segments() >= LOW_WINDOW && train.watch(now, rtt, min_rtt, path, window),
+            HyStart::Linux(train) => train.watch(now, rtt, min_rtt, path, window),
             HyStart::PlusPlus(rounds) => rounds.watch(rtt, path),
         };
         if found {
@@ -90,6 +90,9 @@ impl Train {
         }
         if path.una > self.round_end {
             *self = Train::begin(now, path.nxt);
+        }
+        if window.segments() < LOW_WINDOW {
+            return false;
         }
         if now.saturating_since(self.last) <= TRAIN_GAP {
             self.last = now;

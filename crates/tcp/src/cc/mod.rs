@@ -136,6 +136,7 @@ pub trait Controller: Debug + Send {
     fn cwnd(&self) -> Bytes;
     /// `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
+    /// Payload per second; a controller that paces does so from its first window on.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }

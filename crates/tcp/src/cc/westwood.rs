@@ -21,7 +21,7 @@ pub struct Westwood {
     /// Bandwidth in octets a second: once smoothed, and twice.
     once: f64,
     twice: f64,
-    begun: Option<Time>,
+    begun: Time,
     /// Octets delivered since then.
     count: u64,
     rtt: Option<Span>,
@@ -36,7 +36,7 @@ impl Westwood {
             tick: setup.tick,
             once: 0.0,
             twice: 0.0,
-            begun: None,
+            begun: Time::ZERO,
             count: 0,
             rtt: None,
             min_rtt: None,
@@ -45,8 +45,8 @@ impl Westwood {
     }
 
     fn end_sample(&mut self, now: Time) {
-        let begun = *self.begun.get_or_insert(now);
-        let (Some(rtt), span) = (self.rtt, self.floor(now).saturating_since(self.floor(begun))) else { return };
+        let span = self.floor(now).saturating_since(self.floor(self.begun));
+        let Some(rtt) = self.rtt else { return };
         if span <= rtt.max(SAMPLE_MIN) {
             return;
         }
@@ -58,7 +58,7 @@ impl Westwood {
             self.twice = (7.0 * self.twice + self.once) / 8.0;
         }
         self.count = 0;
-        self.begun = Some(now);
+        self.begun = now;
     }
 
     /// What a clock of ticks shows.
@@ -77,6 +77,10 @@ impl Westwood {
 impl Law for Westwood {
     fn name(&self) -> &'static str {
         "westwood"
+    }
+
+    fn on_established(&mut self, now: Time, _path: &PathState, _window: &mut Window) {
+        self.begun = now;
     }
 
     fn measure(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {

@@ -179,7 +179,7 @@ impl Path {
     fn acknowledge(&mut self) {
         let sent = self.flight.pop_front().expect("an ACK answers a segment");
         let prior_in_flight = self.state.in_flight;
-        self.state.in_flight = self.state.in_flight - Bytes::new(MSS);
+        self.state.in_flight -= Bytes::new(MSS);
         if sent.lost {
             self.losses += 1;
             self.state.lost += Bytes::new(MSS);
