@@ -170,7 +170,7 @@ def _table(frame: pl.DataFrame) -> dict[str, Any]:
 def _cell(value: object) -> str:
     if value is None:
         return "–"
-    return text.number(value) if isinstance(value, float) else str(value)
+    return text.number(value, 4) if isinstance(value, float) else str(value)
 
 
 def _base(outcome: Any) -> dict[str, str]:

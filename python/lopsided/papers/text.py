@@ -9,16 +9,16 @@ from lopsided.papers.model import Comparison, Measured
 from lopsided.papers.reproduction import KeyOutcome
 
 
-def number(value: float) -> str:
-    """Three significant digits; an en dash where there is no number."""
+def number(value: float, significant: int = 3) -> str:
+    """So many significant digits, all of those before the point; an en dash where there is no number."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
         return "0"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 4)}f}"
+    digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, significant + 1)}f}"
 
 
 def with_unit(value: float, unit: str) -> str:

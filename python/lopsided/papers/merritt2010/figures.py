@@ -488,6 +488,7 @@ def figure_interference(lab: Lab) -> Exhibit:
         "goodput_variation",
         "phase_correlation",
         "phase_agreement",
+        "falls_together_lift",
     ).with_columns(
         *(
             acks[name]
