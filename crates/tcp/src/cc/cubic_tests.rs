@@ -110,7 +110,7 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
     // 20 Mbit/s and 100 ms: 172 segments, and as much again of queue.
     for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
         let mut path = Path::new(controller(name), 20.0, rtt, 172);
-        path.run(Span::from_secs(2));
+        path.run(Span::from_secs(1));
         assert_eq!(path.losses == 0, early, "{name} lost {} segments", path.losses);
         if early {
             let ended = path.controller.ssthresh().map_or(0, |threshold| threshold.get() / MSS);
