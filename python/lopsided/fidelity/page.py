@@ -23,8 +23,8 @@ Linux' own TCP and queue disciplines and in the simulator (profile `linux-6.1`),
 that start at the same instants. The tables give medians over the seeds, and how far the simulator's median is off.
 
 - Linux: {kernel}.
-  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps: no timer slips, the
-  machine's load does not matter, and a run repeats exactly. Measured values: `docs/fidelity/linux.csv`.
+  In virtual time (`time-travel=inf-cpu`) the clock moves only when every process sleeps: no timer slips, and the
+  machine's load does not matter. Measured values: `docs/fidelity/linux.csv`.
 - The line: token bucket (1600 B) over a FIFO counted in packets, 50 of them in the downlink; then the delay, 20 ms
   both ways together. Rates count IP packets. Offloads off, static neighbours, no metrics kept between connections.
 - Reno with SACK. A download starts within the first second; an upload joins after 19 to 20 s; measured is what lies

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.scenario import Scenario
     from lopsided.sweeps import Job as SweepJob
-    from lopsided.worlds import RunOptions
+    from lopsided.worlds import PcapPoint, RunOptions
 
 __all__ = [
     "GuestFailed",
@@ -57,7 +57,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     job = plan.make_job(
         translate.layout(resolved),
         translate.flows(resolved, seed),
-        _recording(resolved, chosen, options.pcap is not None and "links" in options.pcap_at),
+        _recording(resolved, chosen, options.pcap_at if options.pcap is not None else frozenset()),
     )
     with tempfile.TemporaryDirectory(prefix="lopsided-kernel-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -103,7 +103,7 @@ def stream(
             raise
 
 
-def _recording(resolved: dict[str, Any], chosen: machine.Machine, tap_links: bool) -> plan.Recording:
+def _recording(resolved: dict[str, Any], chosen: machine.Machine, pcap_at: frozenset[PcapPoint]) -> plan.Recording:
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
     return plan.Recording(
         duration_ns=translate.nanoseconds(resolved["duration_s"]),
@@ -112,7 +112,8 @@ def _recording(resolved: dict[str, Any], chosen: machine.Machine, tap_links: boo
         record_ns=interval,
         virtual_time=chosen.virtual_time,
         modules=translate.modules(resolved),
-        tap_links=tap_links,
+        tap_hosts="hosts" in pcap_at,
+        tap_links="links" in pcap_at,
     )
 
 

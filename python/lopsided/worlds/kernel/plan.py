@@ -96,6 +96,8 @@ class Recording:
     record_ns: int
     virtual_time: bool
     modules: list[str]
+    tap_hosts: bool = False
+    """Capture at every host: the round trips need only those that send over TCP."""
     tap_links: bool = False
 
 
@@ -142,14 +144,16 @@ class _Planner:
             watched=self.watched,
             losses=self.losses,
             flows=flows,
-            taps=[*self._host_taps(), *(self._link_taps() if recording.tap_links else [])],
+            taps=[*self._host_taps(flows, recording.tap_hosts), *(self._link_taps() if recording.tap_links else [])],
             checks=self._checks(flows),
         )
 
-    def _host_taps(self) -> list[Tap]:
+    def _host_taps(self, flows: list[Flow], all_of_them: bool) -> list[Tap]:
+        senders = {flow.sender for flow in flows if not flow.datagram_rate}
         return [
             Tap(host, hop.interface, f"host-{host}" if number == 0 else f"host-{host}-{number}")
             for host in self.layout.hosts
+            if all_of_them or host in senders
             for number, hop in enumerate(self.hops[host])
         ]
 

@@ -70,8 +70,8 @@ class _Reader:
         frames = []
         for host in self.scenario["hosts"]:
             ports = {flow.port: number for number, flow in self._tcp_flows() if flow.sender == host}
-            if ports:
-                path = self.folder / f"host-{host}.pcap"
+            for tap in (tap for tap in self.job.taps if ports and tap.node == host):
+                path = self.folder / f"{tap.file}.pcap"
                 for number, trips in captures.round_trips(path, self.result["origin_realtime_ns"], ports).items():
                     frames.append(_delay_frame(number, [(trip.at_ns, trip.rtt_ns) for trip in trips]))
         for number, flow in enumerate(self.job.flows):

@@ -31,7 +31,9 @@ LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
 """A place in the ring: its own header and the packet's first octets."""
-FRAMES = 1 << 17
+MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
+ALL_FRAMES = 1 << 19
+"""Of all rings together: 128 MiB, of a guest's 512."""
 BLOCK = 1 << 16
 DRAIN_EVERY_S = 0.05
 
@@ -40,7 +42,9 @@ class Capture:
     """Runs from its making until `finish`."""
 
     def __init__(self, network: Network, taps: list[Tap], folder: Path, snap_length: int) -> None:
-        rings = [_Ring(network, tap, snap_length) for tap in taps]
+        share = max(LEAST_FRAMES, min(MOST_FRAMES, ALL_FRAMES // max(1, len(taps))))
+        frames = 1 << (share.bit_length() - 1)
+        rings = [_Ring(network, tap, snap_length, frames) for tap in taps]
         self._folder = folder
         ours, theirs = os.pipe()
         self._pid = os.fork()
@@ -62,15 +66,15 @@ class Capture:
 class _Ring:
     """A packet socket and the memory that the kernel writes packets into."""
 
-    def __init__(self, network: Network, tap: Tap, snap_length: int) -> None:
+    def __init__(self, network: Network, tap: Tap, snap_length: int, frames: int) -> None:
         with network.nodes[tap.node].entered():
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
-        size = FRAMES * FRAME
-        self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, struct.pack("=IIII", BLOCK, size // BLOCK, FRAME, FRAMES))
+        size = frames * FRAME
+        self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, struct.pack("=IIII", BLOCK, size // BLOCK, FRAME, frames))
         self._memory = mmap.mmap(self._socket.fileno(), size)
         self._snap_length = snap_length
-        self._next = 0
+        self._next, self._frames = 0, frames
         self._socket.bind((tap.interface, ETH_P_ALL))
 
     def drain(self, file: BinaryIO) -> None:
@@ -85,7 +89,7 @@ class _Ring:
             write(_RECORD_HEADER.pack(seconds, nanoseconds, kept, length))
             write(memory[at + start : at + start + kept])
             _STATUS.pack_into(memory, at, 0)
-            self._next = (self._next + 1) % FRAMES
+            self._next = (self._next + 1) % self._frames
 
     def lost(self) -> int:
         return int(struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1])
