@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
 """TCP_INFO and queues are looked at this often, or as often as the scenario wants, for summaries (peaks, means) that
 the recording interval would miss."""
+
+LOOK_S = 0.2
 
 PREPARATION_S = 120.0
 """A generous bound on booting, building and checking."""
@@ -82,9 +85,12 @@ def stream(
     chosen = machine.choose(os.environ.get("LOPSIDED_KERNEL", "auto"))
     side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
     shares = [0.0] * len(jobs)
+    stopped = threading.Event()
 
     def carry_out(number: int) -> Run:
         def note(share: float) -> None:
+            if stopped.is_set():
+                raise KernelWorldError("stopped")
             shares[number] = share
             if progress is not None:
                 progress(sum(shares) / len(shares))
@@ -96,9 +102,13 @@ def stream(
     with ThreadPoolExecutor(side_by_side) as pool:
         waiting = {pool.submit(carry_out, number): number for number in range(len(jobs))}
         try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
+            while waiting:
+                # With a bound: a thread that waits for ever is not woken by an interrupt.
+                for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
+                    yield waiting.pop(future), future.result()
         except BaseException:
+            # An interrupt reaches only this thread: the guests end when their threads next report how far they are.
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
