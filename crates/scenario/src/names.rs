@@ -1,7 +1,7 @@
 //! The names that a scenario may use for what other crates implement.
 
 /// The stack profiles, the default first.
-pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7"];
+pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
 
 /// The congestion controls, the default first.
 pub const CONGESTION_CONTROLS: &[&str] = &[

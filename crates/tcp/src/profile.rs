@@ -5,7 +5,7 @@
 use lopsided_core::{Bytes, Span};
 
 /// The names that [`Profile::named`] knows.
-pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7"];
+pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
 
 /// Everything about an endpoint that is not congestion control.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,6 +202,10 @@ impl Profile {
         match name {
             "linux-6.1" => Some(Profile::linux_6_1()),
             "freebsd-7" => Some(Profile::freebsd_7()),
+            "linux-2.6" => Some(Profile::linux_2_6()),
+            "bsdi-3" => Some(Profile::bsdi_3()),
+            "ns2-reno" => Some(Profile::ns2_reno()),
+            "windows" => Some(Profile::windows()),
             _ => None,
         }
     }
@@ -285,6 +289,117 @@ impl Profile {
                 step: Bytes::new(16_384),
                 max: Bytes::new(262_144),
             },
+        }
+    }
+
+    /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial window, one window step an
+    /// ACK, FACK, no F-RTO, an initial RTO of 3 s. Its rate halving on the way down is PRR here, which sends the same when the window halves.
+    pub fn linux_2_6() -> Profile {
+        Profile {
+            name: "linux-2.6",
+            initial_window_segments: 3,
+            byte_counting: ByteCounting::Acks,
+            // ACKs were not compressed before 4.18.
+            ack: AckRule::Quick {
+                min: Span::from_millis(40),
+                max: Span::from_millis(200),
+                quick_acks: 16,
+                compress: Span::ZERO,
+            },
+            rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(3) },
+            grain: TimerGrain::Tick(Span::from_millis(1)),
+            loss_detection: LossDetection::Fack,
+            tlp: false,
+            undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
+            send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_535), max: Bytes::new(3 << 20) },
+            ..Profile::linux_6_1()
+        }
+    }
+
+    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, ACK of every second segment
+    /// or after 200 ms, retransmission timers in ticks of 500 ms and of at least 1 s. Deviations: its recovery is Reno's, here NewReno's (RFC
+    /// 6582); its RTT samples are in ticks too.
+    pub fn bsdi_3() -> Profile {
+        Profile {
+            name: "bsdi-3",
+            initial_window_segments: 1,
+            initial_window_cap: None,
+            sack: false,
+            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(200) },
+            rto: RtoRule::Rfc6298 {
+                min: Span::from_secs(1),
+                max: Span::from_secs(64),
+                initial: Span::from_secs(6),
+                slop: Span::ZERO,
+            },
+            grain: TimerGrain::Tick(Span::from_millis(500)),
+            loss_detection: LossDetection::Counting,
+            limited_transmit: false,
+            undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
+            send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
+            receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),
+            ..Profile::freebsd_7()
+        }
+    }
+
+    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an initial window of one,
+    /// no options, RTO of at least 200 ms. Its window is the receive buffer here, with balakrishnan1999's 100 kB. Deviations: recovery is
+    /// NewReno's, sequence numbers count octets, connections have handshakes, RTT samples are not in ticks of 100 ms.
+    pub fn ns2_reno() -> Profile {
+        Profile {
+            name: "ns2-reno",
+            timestamps: false,
+            ack: AckRule::Every,
+            rto: RtoRule::Rfc6298 {
+                min: Span::from_millis(200),
+                max: Span::from_secs(100_000),
+                initial: Span::from_secs(3),
+                slop: Span::ZERO,
+            },
+            grain: TimerGrain::Exact,
+            idle_restart: IdleRestart::Never,
+            send_buffer: BufferRule::Fixed(Bytes::new(1 << 20)),
+            receive_buffer: BufferRule::Fixed(Bytes::new(100_000)),
+            ..Profile::bsdi_3()
+        }
+    }
+
+    /// Windows 7, whose congestion control is `compound`: an initial window of two segments, SACK without timestamps, ACK of every second
+    /// segment or after 200 ms, RTO of at least 300 ms, F-RTO, a receive window tuned up to 16 MiB, a clock of 64 Hz. From what
+    /// Microsoft documents and the RFCs that it names; not measured.
+    pub fn windows() -> Profile {
+        Profile {
+            name: "windows",
+            initial_window_segments: 2,
+            initial_window_cap: None,
+            max_window: None,
+            byte_counting: ByteCounting::Limited { segments: 2 },
+            sack: true,
+            dsack: true,
+            timestamps: false,
+            window_scaling: true,
+            ecn: false,
+            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(200) },
+            rto: RtoRule::Rfc6298 {
+                min: Span::from_millis(300),
+                max: Span::from_secs(120),
+                initial: Span::from_secs(3),
+                slop: Span::ZERO,
+            },
+            grain: TimerGrain::Tick(Span::from_micros(15_625)),
+            loss_detection: LossDetection::Counting,
+            dup_threshold: 3,
+            limited_transmit: true,
+            prr: false,
+            tlp: false,
+            undo: Undo { timestamps: false, dsack: false, frto: true, early_ack: false },
+            timeout_forgets_sack: false,
+            idle_restart: IdleRestart::Initial,
+            nagle: Nagle::BehindAny,
+            cwnd_validation: true,
+            send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
         }
     }
 

@@ -285,7 +285,8 @@ impl Bbr {
     fn bdp(&self, bandwidth: f64, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
         let segments = gain * bandwidth * min_rtt.as_secs_f64() / self.mss as f64;
-        libm::ceil(segments).clamp(0.0, LARGEST as f64) as u64
+        let whole = segments.min(LARGEST as f64) as u64;
+        whole + u64::from((whole as f64) < segments)
     }
 
     /// Octets in flight at a gain, with room for what is held back by offload and delayed ACKs.

@@ -3,4 +3,5 @@
 mod delivery;
 mod hostile;
 mod pair;
+mod profiles;
 mod scripts;
