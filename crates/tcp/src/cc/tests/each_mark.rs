@@ -1,0 +1,88 @@
+//! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section 3.2).
+
+use crate::{AckRule, ConnConfig, Connection, Endpoint, Profile, State};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Span, Time};
+
+const MSS: u32 = 1448;
+
+fn config(client: bool) -> ConnConfig {
+    let here = Endpoint { addr: HostAddr(1), port: 40_000 };
+    let there = Endpoint { addr: HostAddr(2), port: 5000 };
+    let (local, remote) = if client { (here, there) } else { (there, here) };
+    // The profile does not ask for ECN: the controller does.
+    let ack = AckRule::Delayed { segments: 2, timeout: Span::from_millis(40) };
+    let profile = Profile { ecn: false, ack, ..Profile::linux_6_1() };
+    ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
+}
+
+fn established() -> (Connection, Connection) {
+    let mut client = Connection::connect(config(true), Time::ZERO);
+    let mut server = Connection::listen(config(false));
+    for _ in 0..3 {
+        while let Some((header, payload)) = client.poll_segment(Time::ZERO) {
+            server.handle_segment(Time::ZERO, &header, &payload, Ecn::NotCapable);
+        }
+        while let Some((header, payload)) = server.poll_segment(Time::ZERO) {
+            client.handle_segment(Time::ZERO, &header, &payload, Ecn::NotCapable);
+        }
+    }
+    assert_eq!((client.state(), server.state()), (State::Established, State::Established));
+    (client, server)
+}
+
+/// Segments acknowledged so far and whether the ACK carries an echo.
+fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
+    std::iter::from_fn(|| server.poll_segment(now))
+        .map(|(header, _)| (header.ack.since(first.seq) / MSS, header.flags.has(Flags::ECE)))
+        .collect()
+}
+
+#[test]
+fn the_receiver_echoes_each_mark() {
+    let (mut client, mut server) = established();
+    client.write(&Payload::synthetic(8 * MSS));
+    let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
+    assert_eq!(data.len(), 8);
+    assert!(data.iter().all(|(_, payload)| client.ecn_codepoint(payload) == Ecn::Capable0));
+    let marks = [false, false, false, true, true, true, false, false];
+    let expected: [&[(u32, bool)]; 8] = [
+        &[],
+        &[(2, false)],
+        &[],
+        // The mark comes: what was owed for the third segment goes first, without an echo.
+        &[(3, false)],
+        &[(5, true)],
+        &[],
+        // And it goes: the sixth was marked.
+        &[(6, true)],
+        &[(8, false)],
+    ];
+    for (((header, payload), marked), expected) in data.iter().zip(marks).zip(expected) {
+        let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
+        server.handle_segment(Time::ZERO, header, payload, ecn);
+        assert_eq!(acks(&mut server, &data[0].0, Time::ZERO), expected);
+    }
+}
+
+/// Marks within a round trip reduce the window once, at most by half.
+#[test]
+fn the_sender_reduces_by_the_share_of_marks() {
+    let (mut client, mut server) = established();
+    let before = client.cwnd();
+    client.write(&Payload::synthetic(8 * MSS));
+    let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
+    let mut now = Time::ZERO + Span::from_millis(10);
+    for (number, (header, payload)) in data.iter().enumerate() {
+        let ecn = if (3..6).contains(&number) { Ecn::Experienced } else { Ecn::Capable0 };
+        server.handle_segment(now, header, payload, ecn);
+        while let Some((header, payload)) = server.poll_segment(now) {
+            client.handle_segment(now, &header, &payload, Ecn::NotCapable);
+        }
+        now += Span::from_millis(1);
+    }
+    assert_eq!(client.counters().ecn_reductions, 1, "once a round trip");
+    let ssthresh = client.info().snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));
+    // The marks come before the first round is over: alpha is still about its initial 1.
+    assert!(ssthresh.is_some_and(|segments| segments >= 5 && segments < before.get() / u64::from(MSS)), "{ssthresh:?}");
+}
