@@ -156,6 +156,9 @@ impl Connection {
 
     fn resend(&mut self, now: Time, number: u64) -> (TcpHeader, Payload) {
         let send = &mut self.send;
+        if send.in_flight() == 0 {
+            send.start_flight(now);
+        }
         let stamp = send.stamp(now);
         send.board.resend(number, now, stamp);
         let sent = *send.board.get(number);

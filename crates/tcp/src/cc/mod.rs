@@ -121,7 +121,7 @@ pub trait Controller: Debug + Send {
     fn name(&self) -> &'static str;
     /// The handshake is over: the segment size and perhaps a round-trip time are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Data goes into an empty network; the last was sent `idle` ago.
+    /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
     /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);

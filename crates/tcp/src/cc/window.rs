@@ -69,7 +69,12 @@ impl Window {
 
     /// A threshold far below a window that is in use is out of date: three quarters of the window take its place (RFC 2861 section 3).
     pub fn freshen_threshold(&mut self) {
-        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.cwnd / 4 * 3));
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
+    }
+
+    /// In whole segments, each part rounded down as Linux has it.
+    fn three_quarters(&self) -> u64 {
+        (self.segments() / 2 + self.segments() / 4) * self.mss
     }
 
     pub fn in_slow_start(&self) -> bool {
@@ -148,7 +153,7 @@ impl Window {
     /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters of the window
     /// take its place (RFC 2861 section 3).
     fn keep(&mut self) {
-        let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.cwnd / 4 * 3));
+        let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
     }
 
