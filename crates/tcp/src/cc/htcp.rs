@@ -5,7 +5,8 @@
 //! within a factor of 0.1 to 2 and by 2 (1 - beta); beta = RTTmin / RTTmax within 0.5 and 0.8, but a half when the throughput changed by
 //! more than a fifth since the last congestion. Both options of the draft are on, as in Linux.
 //!
-//! Times are the stack's ticks, as in Linux: at 4 ms a short RTT is coarse. Deviation from Linux: fractions where it has fixed point.
+//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), and the increase is of whole segments and, before beta's factor,
+//! at least one: a path shorter than 100 ms is not slower than Reno, as the draft's scaling would have it.
 //!
 //! Left out: the draft's undo of alpha's clock after a spurious congestion restores RTTmax and the throughput too.
 
@@ -129,14 +130,19 @@ impl Htcp {
     }
 }
 
-/// alpha without beta's factor, `since` seconds after the last congestion.
+/// alpha without beta's factor, `since` seconds after the last congestion: whole segments and at least one, as Linux has it.
 fn scaled_increase(since: f64, min_rtt: Option<Span>) -> f64 {
     let beyond = since - LOW_SPEED;
     let factor = if beyond > 0.0 { 1.0 + 10.0 * beyond + (beyond / 2.0) * (beyond / 2.0) } else { 1.0 };
-    match min_rtt {
-        Some(min) if !min.is_zero() => factor / (REFERENCE_RTT / min.as_secs_f64()).clamp(SCALE.0, SCALE.1),
+    let scaled = match min_rtt {
+        // The divisor is in whole eighths.
+        Some(min) if !min.is_zero() => {
+            let eighths = libm::floor(8.0 * REFERENCE_RTT / min.as_secs_f64());
+            libm::floor(factor) * 8.0 / eighths.clamp(8.0 * SCALE.0, 8.0 * SCALE.1)
+        }
         _ => factor,
-    }
+    };
+    libm::floor(scaled).max(1.0)
 }
 
 impl Law for Htcp {
@@ -212,13 +218,10 @@ mod tests {
         let at = |since: f64| scaled_increase(since, Some(Span::from_millis(100)));
         assert_eq!(at(0.5), 1.0);
         assert_eq!(at(1.0), 1.0);
-        assert_eq!(at(2.0), 1.0 + 10.0 + 0.25);
+        assert_eq!(at(2.0), 1.0 + 10.0);
         assert_eq!(at(5.0), 1.0 + 40.0 + 4.0);
-        assert!(
-            (scaled_increase(0.0, Some(Span::from_millis(40))) - 0.4).abs() < 1e-9,
-            "short paths grow slower an RTT"
-        );
-        assert_eq!(scaled_increase(0.0, Some(Span::from_millis(1))), 0.1);
+        assert_eq!(scaled_increase(5.0, Some(Span::from_millis(40))), 18.0, "short paths grow slower an RTT: 45 * 0.4");
+        assert_eq!(scaled_increase(0.0, Some(Span::from_millis(40))), 1.0, "but never slower than Reno");
         assert_eq!(scaled_increase(0.0, Some(Span::from_millis(400))), 2.0);
     }
 
