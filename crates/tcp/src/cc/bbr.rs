@@ -5,11 +5,10 @@
 //! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet conservation in the
 //! first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
 //!
-//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux keeps three candidates;
-//! fractions where it has fixed point; in-flight at
-//! the departure time of the next segment leaves out the segment at most that the line takes meanwhile; rates are of payload, where Linux
-//! counts headers both in the rate and in what it charges to it. Bursts are single segments (the reference set-up
-//! has no segmentation offload), but the window's allowance for offload is there.
+//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux keeps three
+//! candidates; fractions where it has fixed point; in-flight at the departure time of the next segment leaves out the segment at most that
+//! the line takes meanwhile; rates are of payload, where Linux counts headers both in the rate and in what it charges to it. Segments leave
+//! one by one (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
 //!
 //! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
 
