@@ -217,8 +217,8 @@ def vary(built: Path, console: Console) -> list[Cost]:
     return costs
 
 
-COMPARED_HEADER = ("workload", "simulator", "us/packet", "M packets/s", "x ours", "simulated", "packets")
-VARIED_HEADER = ("lopsided on D 1G", "us/packet", "MB", "simulated", "packets")
+COMPARED_HEADER = ("workload", "simulator", "us/packet", "M packets/s", "x ours", "run", "packets")
+VARIED_HEADER = ("lopsided on D 1G", "us/packet", "MB", "run", "packets")
 
 
 def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
