@@ -200,9 +200,14 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (see [`TcpOptions::sack_room`]), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct SackBlocks {
+/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
+///
+/// They lie apart from the header, because few segments have any and every packet is moved at every hop.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SackBlocks(Option<Box<Blocks>>);
+
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Blocks {
     blocks: [SackBlock; 4],
     count: u8,
 }
@@ -210,18 +215,19 @@ pub struct SackBlocks {
 impl SackBlocks {
     /// Adds a block; a fifth is left out, as it would not fit the header.
     pub fn push(&mut self, block: SackBlock) {
-        if usize::from(self.count) < self.blocks.len() {
-            self.blocks[usize::from(self.count)] = block;
-            self.count += 1;
+        let held = self.0.get_or_insert_default();
+        if usize::from(held.count) < held.blocks.len() {
+            held.blocks[usize::from(held.count)] = block;
+            held.count += 1;
         }
     }
 
     pub fn as_slice(&self) -> &[SackBlock] {
-        &self.blocks[..usize::from(self.count)]
+        self.0.as_deref().map_or(&[], |held| &held.blocks[..usize::from(held.count)])
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_none()
     }
 }
 

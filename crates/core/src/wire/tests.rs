@@ -38,7 +38,7 @@ fn every_combination_of_options_takes_the_octets_it_says() {
             let parsed = parse(&octets).expect("our own packet");
             let Transport::Tcp(header) = parsed.transport else { panic!("{octets:?}") };
             assert_eq!(header.options.sack.as_slice(), options.sack_on_wire(), "{options:?}");
-            assert_eq!(TcpOptions { sack: options.sack, ..header.options }, options);
+            assert_eq!(TcpOptions { sack: options.sack.clone(), ..header.options }, options);
         }
     }
 }
@@ -120,7 +120,7 @@ proptest! {
         match (&parsed.transport, &packet.transport) {
             (Transport::Tcp(read), Transport::Tcp(written)) => {
                 prop_assert_eq!(read.options.sack.as_slice(), written.options.sack_on_wire());
-                let options = TcpOptions { sack: written.options.sack, ..read.options.clone() };
+                let options = TcpOptions { sack: written.options.sack.clone(), ..read.options.clone() };
                 prop_assert_eq!(&TcpHeader { options, ..read.clone() }, written);
             }
             (Transport::Udp(read), Transport::Udp(written)) => prop_assert_eq!(read, written),
