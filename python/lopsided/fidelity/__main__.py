@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
-from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, simulate
+from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, reference, simulate
 from lopsided.worlds.kernel import KernelUnavailable
 
 
@@ -33,9 +33,10 @@ def main() -> int:
         return 1
     linux = [found for seed in seeds for cell in CELLS if (found := records.get(cell, seed)) is not None]
     causes = data / "causes.md"
-    text = page.render(
-        linux, simulate(seeds), ns3.load(data / "ns3.csv"), causes.read_text() if causes.exists() else ""
-    )
+    closing = reference.section(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
+    if causes.exists():
+        closing += "\n" + causes.read_text()
+    text = page.render(linux, simulate(seeds), ns3.load(data / "ns3.csv"), closing)
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
     say(f"{target}: {len(linux)} of {len(CELLS) * len(seeds)} runs on Linux")

@@ -33,7 +33,7 @@ that start at the same instants. The tables give medians over the seeds, and how
 """
 
 
-def render(linux: Sequence[Measurement], simulated: Values, ns3: Sequence[Row], causes: str) -> str:
+def render(linux: Sequence[Measurement], simulated: Values, ns3: Sequence[Row], closing: str) -> str:
     """The whole page as Markdown."""
     measured: Values = {(one.cell, one.seed): one.values for one in linux}
     kernels = sorted({f"{one.kernel} ({one.kernel_kind})" for one in linux})
@@ -49,8 +49,8 @@ def render(linux: Sequence[Measurement], simulated: Values, ns3: Sequence[Row], 
     if ns3:
         parts.append(_beside_ns3(errors, ns3))
     parts.append(_beyond(errors))
-    if causes:
-        parts.append(causes)
+    if closing:
+        parts.append(closing)
     return "\n".join(parts)
 
 
