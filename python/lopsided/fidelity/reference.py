@@ -75,7 +75,7 @@ def section(found: list[Cell]) -> str:
         "## An independent measurement: 2400/196 kbit/s",
         "",
         f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the",
-        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the standard deviation between",
+        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between",
         "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux' runs are",
         "`docs/fidelity/reference.csv`.",
         "",
