@@ -54,6 +54,7 @@ pub struct Packet {
 
 impl Packet {
     /// The size of the IP packet.
+    #[inline]
     pub fn size(&self) -> Bytes {
         Bytes::new(u64::from(IPV4_HEADER + self.transport.header_len() + self.payload.len()))
     }
@@ -156,7 +157,14 @@ pub struct TcpOptions {
 impl TcpOptions {
     /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with padding,
     /// SACK-permitted 4 with padding, or 2 of the timestamps' padding. At most 40: see [`TcpOptions::sack_room`].
+    #[inline]
     pub fn len(&self) -> u32 {
+        // Every queue and link asks, and hardly any segment has SACK blocks.
+        if self.sack.is_empty() { self.len_without_sack() } else { self.len_with_sack() }
+    }
+
+    #[cold]
+    fn len_with_sack(&self) -> u32 {
         let blocks = self.sack_on_wire().len() as u32;
         let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         self.len_without_sack() + sack
@@ -173,6 +181,7 @@ impl TcpOptions {
         &blocks[..blocks.len().min(self.sack_room())]
     }
 
+    #[inline]
     fn len_without_sack(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
