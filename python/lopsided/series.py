@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from lopsided.run import Run
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -106,5 +108,5 @@ def both_active(run: Run) -> tuple[float, float]:
     return start, stop
 
 
-def _floats(frame, column: str) -> Floats:  # noqa: ANN001
+def _floats(frame: pl.DataFrame, column: str) -> Floats:
     return frame[column].cast(float).fill_null(np.nan).to_numpy().astype(np.float64)

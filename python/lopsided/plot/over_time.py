@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -207,9 +207,9 @@ def _by_direction(
 
 
 def _grouped(curves: Sequence[Series]) -> dict[str, list[Series]]:
-    order: Callable[[Series], int] = lambda curve: {"down": 0, "up": 1}.get(curve.direction, 2)  # noqa: E731
+    order = {"down": 0, "up": 1}
     groups: dict[str, list[Series]] = {}
-    for curve in sorted(curves, key=order):
+    for curve in sorted(curves, key=lambda curve: order.get(curve.direction, 2)):
         groups.setdefault(curve.direction, []).append(curve)
     return groups
 

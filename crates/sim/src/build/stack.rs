@@ -11,6 +11,8 @@ const MTU: u64 = 1500;
 const HEADERS: u64 = 40;
 /// Octets of the timestamps option with its padding (RFC 7323 appendix A), which the payload loses.
 const TIMESTAMPS: u64 = 12;
+/// Linux's usual bound of a receive buffer (tcp_rmem), less its overhead.
+const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
 /// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
 const USUAL_DELAY: (u32, Span) = (2, Span::from_millis(100));
 
@@ -104,8 +106,12 @@ fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
 }
 
 fn buffer(base: BufferRule, wanted: Option<Buffer>) -> BufferRule {
-    match wanted {
-        Some(Buffer::Fixed(size)) => BufferRule::Fixed(size),
-        Some(Buffer::Auto) | None => base,
+    match (wanted, base) {
+        (Some(Buffer::Fixed(size)), _) => BufferRule::Fixed(size),
+        // A stack of fixed buffers that is told to let them grow starts from its own and goes as far as Linux does.
+        (Some(Buffer::Auto), BufferRule::Fixed(initial)) => {
+            BufferRule::Auto { initial, max: LARGEST_BUFFER.max(initial) }
+        }
+        (Some(Buffer::Auto) | None, _) => base,
     }
 }

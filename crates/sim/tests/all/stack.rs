@@ -73,6 +73,13 @@ fn the_buffers() {
     let narrow = goodput("send_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     assert!(goodput("") > 6_000_000.0);
+    // This stack offers 16 KiB for good, unless it is told to let the buffer grow.
+    let offered = |stack: &str| with_stack(stack).samples.snd_wnd_bytes.into_iter().max();
+    let (fixed, grown) = (
+        offered("profile = \"bsdi-3\""),
+        offered("profile = \"bsdi-3\", send_buffer = \"auto\", receive_buffer = \"auto\""),
+    );
+    assert!(fixed <= Some(16_384) && grown > Some(32_768), "{fixed:?} {grown:?}");
 }
 
 #[test]
