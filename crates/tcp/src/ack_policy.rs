@@ -5,6 +5,8 @@ use lopsided_core::{Span, Time};
 
 /// Duplicate ACKs that go out at once before Linux starts to compress them.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
+/// No ACK may wait longer (RFC 1122 section 4.2.3.2).
+const DELAY_MAX: Span = Span::from_millis(500);
 /// One compressed ACK at the latest for so many segments.
 const COMPRESSED_MAX: u32 = 44;
 
@@ -193,7 +195,7 @@ impl AckPolicy {
     fn delay_adaptively(&mut self, now: Time, min: Span, max: Span, rtt: Option<Span>) {
         let mut ato = self.ato;
         if ato > min {
-            let bound = rtt.map_or(Span::from_millis(500), |rtt| rtt.max(min)).min(Span::from_millis(500));
+            let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(min)).min(DELAY_MAX);
             ato = ato.min(bound);
         }
         self.delay_until(now + ato.min(max));

@@ -95,8 +95,7 @@ impl Connection {
         let once = self.handshake.sent_at.filter(|_| !self.handshake.resent).map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
             let echo = header.options.timestamps.filter(|_| self.timestamps)?.echo;
-            let millis = self.send.undo.clock(now).wrapping_sub(echo);
-            (millis < 1 << 24).then(|| Span::from_millis(u64::from(millis.max(1))))
+            self.send.undo.rtt_of_echo(now, echo)
         });
         match sample {
             Some(rtt) => {
@@ -303,11 +302,9 @@ impl Connection {
             && self.timestamps
             && timestamps.echo != 0
             && payload.len() >= self.acks.segment()
+            && let Some(rtt) = self.send.undo.rtt_of_echo(now, timestamps.echo)
         {
-            let millis = self.send.undo.clock(now).wrapping_sub(timestamps.echo);
-            if millis < 1 << 24 {
-                self.recv.sample_rtt(Span::from_millis(u64::from(millis.max(1))));
-            }
+            self.recv.sample_rtt(rtt);
         }
         let before = self.recv.next();
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));

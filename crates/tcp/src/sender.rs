@@ -393,7 +393,7 @@ impl Sender {
         let offset = |seq: Seq| {
             self.una as i64 + i64::from(seq.get().wrapping_sub((self.origin + self.una as u32).get()) as i32)
         };
-        let ranges: Vec4 = facts.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
+        let ranges: Ranges = facts.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
         let mut blocks = ranges.as_slice();
         if let Some(&(start, end)) = blocks.first()
             && start < end
@@ -487,18 +487,10 @@ impl Sender {
     /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp does. Others take the
     /// echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps the segments sent once (Karn's rule).
     fn sample_rtt(&mut self, now: Time, news: &News) {
-        let newest = news.newest_rtt;
-        if let Some(rtt) = newest {
+        if let Some(rtt) = news.newest_rtt {
             self.rtt.update_min(now, rtt);
         }
-        let echoed = || {
-            if !news.una_advanced {
-                return None;
-            }
-            let echo = news.echo?;
-            let millis = self.undo.clock(now).wrapping_sub(echo);
-            (millis < 1 << 24).then(|| Span::from_millis(u64::from(millis.max(1))))
-        };
+        let echoed = || self.undo.rtt_of_echo(now, news.echo.filter(|_| news.una_advanced)?);
         let sample = match self.profile.rto {
             RtoRule::Linux { .. } => news.first_rtt.or(news.sack_rtt).or_else(echoed),
             RtoRule::Rfc6298 { .. } => echoed().or(news.first_rtt),
@@ -605,20 +597,20 @@ fn grain_of(profile: &Profile) -> Span {
 
 /// At most four ranges, without an allocation.
 #[derive(Debug, Default)]
-struct Vec4 {
+struct Ranges {
     items: [(i64, i64); 4],
     count: usize,
 }
 
-impl Vec4 {
+impl Ranges {
     fn as_slice(&self) -> &[(i64, i64)] {
         &self.items[..self.count]
     }
 }
 
-impl FromIterator<(i64, i64)> for Vec4 {
-    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(iter: I) -> Vec4 {
-        let mut ranges = Vec4::default();
+impl FromIterator<(i64, i64)> for Ranges {
+    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(iter: I) -> Ranges {
+        let mut ranges = Ranges::default();
         for item in iter.into_iter().take(4) {
             ranges.items[ranges.count] = item;
             ranges.count += 1;

@@ -29,6 +29,9 @@ fn wheel_deadline(now: Time, after: Span, tick: Span) -> Time {
     Time::from_nanos(slot * tick)
 }
 
+/// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's two ticks at 250 Hz.
+pub(crate) const TIMER_MARGIN: Span = Span::from_millis(8);
+
 /// What the sender's one loss timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LossTimer {

@@ -3,7 +3,7 @@
 use super::Phase;
 use crate::scoreboard::Sent;
 use crate::sender::Sender;
-use crate::timer::{Deadline, LossTimer};
+use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Span, Time};
 
 /// The longest reordering window, in quarters of the smallest RTT.
@@ -70,8 +70,7 @@ impl Sender {
         let Sender { board, rack, .. } = self;
         let wait = board.mark_lost_by_time(sent_at, end, |sent_at| rack.time_left(now, sent_at, window));
         let Some(wait) = wait else { return false };
-        // A few milliseconds more, so that the timer does not cut the window short.
-        let after = (wait + Span::from_millis(8)).min(self.rtt.rto());
+        let after = (wait + TIMER_MARGIN).min(self.rtt.rto());
         self.deadline = Deadline { at: self.profile.grain.deadline(now, after), kind: LossTimer::Reorder };
         true
     }

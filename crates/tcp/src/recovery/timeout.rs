@@ -3,7 +3,7 @@
 use super::Phase;
 use crate::Signal;
 use crate::sender::{News, Sender};
-use crate::timer::{Deadline, LossTimer};
+use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Span, Time};
 
 /// Timeouts in a row after which a connection is given up (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
@@ -147,7 +147,7 @@ impl Sender {
         let mut after = match self.rtt.srtt() {
             Some(srtt) => {
                 // A single segment may wait for the peer's delayed ACK.
-                let ack_delay = if self.board.segments() == 1 { self.rtt.rule().min() } else { Span::from_millis(8) };
+                let ack_delay = if self.board.segments() == 1 { self.rtt.rule().min() } else { TIMER_MARGIN };
                 srtt * 2 + ack_delay
             }
             None => self.rtt.rule().initial(),

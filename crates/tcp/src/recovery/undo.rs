@@ -31,6 +31,14 @@ impl UndoState {
         self.clock_offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
+    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the future or of hours ago,
+    /// which no live peer sends.
+    pub fn rtt_of_echo(&self, now: Time, echo: u32) -> Option<Span> {
+        const HOURS: u32 = 1 << 24;
+        let millis = self.clock(now).wrapping_sub(echo);
+        (millis < HOURS).then(|| Span::from_millis(u64::from(millis.max(1))))
+    }
+
     /// A recovery begins, while `out` earlier retransmissions are still in the network.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
