@@ -13,8 +13,9 @@ import pytest
 from PIL import Image
 
 from lopsided import Scenario, metrics, papers
+from lopsided.papers.drawing import column
 from lopsided.papers.lab import Lab, carry_out
-from lopsided.papers.merritt2010.exhibits import column, of_line
+from lopsided.papers.merritt2010.exhibits import of_line
 from lopsided.papers.merritt2010.measure import TwoWay, two_way
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
 from lopsided.papers.model import Exhibit, Figure, Paper

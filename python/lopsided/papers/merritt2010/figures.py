@@ -10,21 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
+from lopsided.papers.drawing import caption, column, compare, legend, provenance, published_mark
 from lopsided.papers.merritt2010.exhibits import (
     BUFFER_AXIS,
     INKS,
     MARKS,
     at_buffer,
-    caption,
     collection,
-    column,
-    compare,
     draw_band,
     draw_lines,
-    legend,
     of_line,
-    provenance,
-    published_mark,
 )
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
 from lopsided.papers.model import Comparison, Exhibit
@@ -73,7 +68,7 @@ def figure_5_1(lab: Lab) -> Exhibit:
     for line in LINES:
         bound = metrics.two_way_performance_bound(line.down_bps, line.up_bps)
         delivered.axhline(bound, color=INKS[line.name], linewidth=1, linestyle=":")
-    style.small_print(sheet.figure, _BOTH, provenance(lab))
+    style.small_print(sheet.figure, _BOTH, provenance(lab, "sweep"))
     data = lab.table("sweep").select(
         "link",
         "uplink_buffer_packets",
@@ -165,7 +160,7 @@ def figure_5_12(lab: Lab) -> Exhibit:
         panel.set_ylabel("ms")
         caption(panel, text)
         draw_lines(panel, lab, name)
-    style.small_print(sheet.figure, _BOTH, provenance(lab))
+    style.small_print(sheet.figure, _BOTH, provenance(lab, "sweep"))
     data = lab.table("sweep").select(
         "link",
         "uplink_buffer_packets",
@@ -211,7 +206,9 @@ def figure_6_1(lab: Lab) -> Exhibit:
     panel.set_xticks(BUFFERS)
     panel.set_ylabel("ms")
     legend(panel, "upper left")
-    style.small_print(sheet.figure, "waits: mean over time of each 100 ms interval's mean", _BOTH, provenance(lab))
+    style.small_print(
+        sheet.figure, "waits: mean over time of each 100 ms interval's mean", _BOTH, provenance(lab, "sweep")
+    )
     data = frame.select(
         "uplink_buffer_packets",
         "rtt_ms",
@@ -290,7 +287,9 @@ def figure_6_2(lab: Lab) -> Exhibit:
             printed = lab.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name).number
             published_mark(panel, printed, printed, INKS[line.name])
     style.small_print(
-        sheet.figure, "dashed: estimate = configured; crosses: measured thresholds, diamonds: printed", provenance(lab)
+        sheet.figure,
+        "dashed: estimate = configured; crosses: measured thresholds, diamonds: printed",
+        provenance(lab, "sweep"),
     )
     data = lab.table("sweep").select(
         "link",
@@ -477,7 +476,7 @@ def figure_interference(lab: Lab) -> Exhibit:
     period.set_ylim(0, 1.45)
     phase.set_ylim(-0.6, 0.75)
     bins = "goodput in bins of 0.5 s; ACKs in samples of 10 ms"
-    style.small_print(sheet.figure, bins, provenance(lab))
+    style.small_print(sheet.figure, bins, provenance(lab, "sweep"))
     data = sweep.select(
         "uplink_buffer_packets",
         "period_strength",

@@ -11,32 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lopsided import metrics
+from lopsided.papers.traces import Array, Trace, traces_of
 
 if TYPE_CHECKING:
     from lopsided.run import Run
-
-Array = NDArray[np.float64]
 
 GOODPUT_STEP_S = 0.5
 """Bin of the goodput series in which interference is looked for: a few round trips of the download alone."""
 
 TREND_S = 30.0
 """Slower movement than this is trend, not phase or interference."""
-
-_COLUMNS = (
-    "time_s",
-    "cwnd_bytes",
-    "srtt_ms",
-    "acked_bytes",
-    "delivered_bytes",
-    "rtt_count",
-    "rtt_sum_ms",
-    "rtt_sumsq_ms2",
-)
-
 
 _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms")
 
@@ -50,42 +36,17 @@ class Rates(Protocol):
     def up_bps(self) -> float: ...
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The samples of one flow, column by column."""
+def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
+    """Mean and standard deviation of a column over the rows that the thesis's log would hold: one per write.
 
-    time_s: Array
-    cwnd_bytes: Array
-    srtt_ms: Array
-    acked_bytes: Array
-    delivered_bytes: Array
-    rtt_count: Array
-    rtt_sum_ms: Array
-    rtt_sumsq_ms2: Array
-    recovering: NDArray[np.bool_]
-
-    def goodput_bps(self, t0_s: float, t1_s: float) -> float:
-        """Mean goodput between two times."""
-        return metrics.counter_rate_bps(self.time_s, self.delivered_bytes, t0_s, t1_s)
-
-    def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
-        """Mean and spread of the packets' RTTs; zero packets if none was timed (a flow that stalled throughout)."""
-        try:
-            return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
-        except ValueError:
-            return metrics.Moments(0, float("nan"), float("nan"))
-
-    def logged(self, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
-        """Mean and standard deviation of a column over the rows that the thesis's log would hold: one per write.
-
-        The sender writes when acknowledged data makes room, so a sample counts by the bytes acknowledged in it.
-        """
-        inside = (self.time_s > t0_s) & (self.time_s <= t1_s) & np.isfinite(value)
-        weight = np.diff(self.acked_bytes, prepend=0.0)[inside]
-        if weight.sum() == 0:
-            return float("nan"), float("nan")
-        mean = float(np.average(value[inside], weights=weight))
-        return mean, float(np.sqrt(np.average((value[inside] - mean) ** 2, weights=weight)))
+    The sender writes when acknowledged data makes room, so a sample counts by the bytes acknowledged in it.
+    """
+    inside = (trace.time_s > t0_s) & (trace.time_s <= t1_s) & np.isfinite(value)
+    weight = np.diff(trace.acked_bytes, prepend=0.0)[inside]
+    if weight.sum() == 0:
+        return float("nan"), float("nan")
+    mean = float(np.average(value[inside], weights=weight))
+    return mean, float(np.sqrt(np.average((value[inside] - mean) ** 2, weights=weight)))
 
 
 @dataclass(frozen=True)
@@ -101,16 +62,8 @@ class TwoWay:
     @classmethod
     def of(cls, run: Run) -> TwoWay:
         """Reads the traces of the flows `download` and `upload`."""
-        import polars as pl
-
         flows = {row["name"]: row for row in run.flows.rows()}
-        parts = run.samples.to_polars().partition_by("flow", as_dict=True)
-        traces = {}
-        for name in ("download", "upload"):
-            frame = parts[(flows[name]["flow"],)]
-            columns = {column: frame[column].cast(pl.Float64).to_numpy() for column in _COLUMNS}
-            recovering = frame["state"].is_in(["recovery", "loss"]).to_numpy()
-            traces[name] = Trace(**columns, recovering=recovering)
+        traces = traces_of(run, ("download", "upload"))
         return cls(
             download=traces["download"],
             upload=traces["upload"],
@@ -127,7 +80,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     flows = {row["name"]: row for row in run.flows.rows()}
     goodput_down, goodput_up = down.goodput_bps(start, end), up.goodput_bps(start, end)
     alone_rtt, both_rtt = down.rtt_ms(0.0, start), down.rtt_ms(start, end)
-    logged_alone, logged_both = down.logged(down.srtt_ms, 0.0, start), down.logged(down.srtt_ms, start, end)
+    logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down = metrics.time_mean(down.time_s, down.cwnd_bytes, start, end)
     cwnd_up = metrics.time_mean(up.time_s, up.cwnd_bytes, start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
@@ -186,8 +139,8 @@ def _logged_performance(both: TwoWay, rates: Rates) -> float:
     """Eq 1.2 from mean logged window over mean logged RTT, as scripts E and F estimate throughput (MER-A08)."""
     shares = []
     for trace, rate in ((both.download, rates.down_bps), (both.upload, rates.up_bps)):
-        rtt, _ = trace.logged(trace.srtt_ms, both.start_s, both.end_s)
-        cwnd, _ = trace.logged(trace.cwnd_bytes, both.start_s, both.end_s)
+        rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
+        cwnd, _ = logged(trace, trace.cwnd_bytes, both.start_s, both.end_s)
         shares.append(metrics.window_over_rtt_bps(cwnd, rtt * 1e3) / rate if rtt > 0 else float("nan"))
     return min(shares)
 

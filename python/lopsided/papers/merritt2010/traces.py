@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.merritt2010.exhibits import at_buffer, caption, collection, compare, legend, name_curves
+from lopsided.papers.drawing import caption, compare, legend, name_curves
+from lopsided.papers.merritt2010.exhibits import at_buffer, collection
 from lopsided.papers.merritt2010.measure import TwoWay, phase_of
 from lopsided.papers.merritt2010.testbed import MAIN
 from lopsided.papers.model import Exhibit
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lopsided.papers.lab import Lab
-    from lopsided.papers.merritt2010.measure import Trace
+    from lopsided.papers.traces import Trace
 
 THROUGHPUT_STEP_S = 1.0
 """Bin of the throughput curves: Wireshark's default interval, with which the thesis drew its own."""

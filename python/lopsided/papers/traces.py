@@ -1,0 +1,69 @@
+"""The samples of single flows, as the measures of papers need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided import metrics
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+Array = NDArray[np.float64]
+
+_COLUMNS = (
+    "time_s",
+    "cwnd_bytes",
+    "srtt_ms",
+    "acked_bytes",
+    "delivered_bytes",
+    "rtt_count",
+    "rtt_sum_ms",
+    "rtt_sumsq_ms2",
+)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples of one flow, column by column."""
+
+    time_s: Array
+    cwnd_bytes: Array
+    srtt_ms: Array
+    acked_bytes: Array
+    delivered_bytes: Array
+    rtt_count: Array
+    rtt_sum_ms: Array
+    rtt_sumsq_ms2: Array
+    recovering: NDArray[np.bool_]
+
+    def goodput_bps(self, t0_s: float, t1_s: float) -> float:
+        """Mean goodput between two times."""
+        return metrics.counter_rate_bps(self.time_s, self.delivered_bytes, t0_s, t1_s)
+
+    def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
+        """Mean and spread of the packets' RTTs; zero packets if none was timed (a flow that stalled throughout)."""
+        try:
+            return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
+        except ValueError:
+            return metrics.Moments(0, float("nan"), float("nan"))
+
+
+def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
+    """The samples of the flows of these names."""
+    import polars as pl
+
+    numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
+    parts = run.samples.to_polars().partition_by("flow", as_dict=True)
+    traces = {}
+    for name in names:
+        frame = parts[(numbers[name],)]
+        columns = {column: frame[column].cast(pl.Float64).to_numpy() for column in _COLUMNS}
+        recovering = frame["state"].is_in(["recovery", "loss"]).to_numpy()
+        traces[name] = Trace(**columns, recovering=recovering)
+    return traces
