@@ -26,3 +26,8 @@ pub const CONGESTION_CONTROLS: &[&str] = &[
     "bbr",
     "dctcp",
 ];
+
+/// The congestion controls with those of the user's own.
+pub(crate) fn with_own<'n>(own: &[&'n str]) -> Vec<&'n str> {
+    own.iter().chain(CONGESTION_CONTROLS).copied().collect()
+}

@@ -173,7 +173,7 @@ pub(crate) fn name(node: &Node) -> Read<String> {
 }
 
 /// One of the known names; `what` names the kind for the message.
-pub(crate) fn choice(node: &Node, what: &str, known: &[&'static str]) -> Read<&'static str> {
+pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k str> {
     let word = text(node)?;
     match known.iter().find(|name| **name == word) {
         Some(name) => Ok(name),

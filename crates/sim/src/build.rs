@@ -11,6 +11,7 @@ use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
 use lopsided_core::{Books, Dir, FlowId, NodeId, Port, Rng, Span, Time};
 use lopsided_scenario::{FlowSpec, Graph, Hop, NodeRef, Scenario, Transfer};
+use lopsided_tcp::Controllers;
 use std::fmt;
 
 /// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may hold it.
@@ -57,7 +58,10 @@ impl fmt::Display for BuildError {
                 write!(f, "flow {flow:?} asks for the unknown stack profile {profile:?}")
             }
             BuildError::UnknownController { flow, cc } => {
-                write!(f, "flow {flow:?} asks for the unknown congestion control {cc:?}")
+                write!(
+                    f,
+                    "flow {flow:?} asks for the congestion control {cc:?}, which is not built in and was not given"
+                )
             }
             BuildError::Link { link, what } => write!(f, "link {link:?}: {what}"),
             BuildError::TooMany { what, at, limit } => write!(f, "more than {limit} {what} at {at:?}"),
@@ -143,7 +147,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         .collect();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (number, spec) in scenario.flows.iter().enumerate() {
-        flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &mut hosts)?);
+        flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options.controllers, &mut hosts)?);
     }
     let mut stations: Vec<Station> = hosts.into_iter().map(|host| Station::Host(Box::new(host))).collect();
     stations.extend(tables.into_iter().skip(net.hosts).map(|routes| Station::Router(Router::new(routes))));
@@ -275,13 +279,14 @@ fn place_flow(
     spec: &FlowSpec,
     duration: Span,
     seed: u64,
+    controllers: &Controllers,
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
     let start = spec.start + Span::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let dialer = |host: usize, stack: &_, part: &str| -> Result<Dialer, BuildError> {
-        Ok(Dialer { local: address(host), stack: Stack::new(spec, stack)?, numbers: role(part) })
+        Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, controllers)?, numbers: role(part) })
     };
     let sink = match spec.transfer {
         Transfer::Udp { .. } => App::UdpSink(Box::default()),

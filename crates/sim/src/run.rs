@@ -7,6 +7,7 @@ use crate::results::{Audit, RunResult};
 use crate::world::{Middlebox, Progress};
 use lopsided_core::{Dir, Sink, Span, Time};
 use lopsided_scenario::Scenario;
+use lopsided_tcp::Controllers;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +26,8 @@ pub struct RunOptions {
     pub audit_queues: bool,
     /// Nodes put into the way; each has the number after the last, in this order.
     pub middleboxes: Vec<Placed>,
+    /// Congestion controls beside the built-in ones; [`Scenario::parse_with`] takes their names.
+    pub controllers: Controllers,
 }
 
 /// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
@@ -38,12 +41,13 @@ pub struct Placed {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { sinks, audit_queues, middleboxes } = self;
+        let RunOptions { sinks, audit_queues, middleboxes, controllers } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("sinks", &sinks.len())
             .field("audit_queues", audit_queues)
             .field("middleboxes", middleboxes)
+            .field("controllers", controllers)
             .finish()
     }
 }
@@ -196,7 +200,12 @@ pub struct Job<'a> {
 }
 
 /// Runs the jobs on `workers` threads; the results come in the order of the jobs and do not depend on the number of workers.
-pub fn run_many(jobs: &[Job<'_>], workers: usize, monitor: &Monitor) -> Vec<Result<RunResult, RunError>> {
+pub fn run_many(
+    jobs: &[Job<'_>],
+    workers: usize,
+    controllers: &Controllers,
+    monitor: &Monitor,
+) -> Vec<Result<RunResult, RunError>> {
     for job in jobs {
         monitor.expect(job.scenario.duration);
     }
@@ -206,7 +215,8 @@ pub fn run_many(jobs: &[Job<'_>], workers: usize, monitor: &Monitor) -> Vec<Resu
         for _ in 0..workers.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
                 while let Some((place, job)) = take(jobs, &next) {
-                    let prepared = Prepared::new(job.scenario, job.seed, RunOptions::default());
+                    let options = RunOptions { controllers: controllers.clone(), ..RunOptions::default() };
+                    let prepared = Prepared::new(job.scenario, job.seed, options);
                     let result = prepared.map_err(RunError::from).and_then(|prepared| prepared.finish(monitor));
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
                 }

@@ -28,7 +28,7 @@ pub struct ConnConfig {
 }
 
 impl ConnConfig {
-    /// A configuration with the named congestion control; `None` if there is none of that name.
+    /// A configuration with the built-in congestion control of that name; `None` if there is none.
     pub fn new(
         local: Endpoint,
         remote: Endpoint,
@@ -37,10 +37,23 @@ impl ConnConfig {
         profile: Profile,
         cc: &str,
     ) -> Option<ConnConfig> {
+        let make = cc::maker(cc)?;
+        Some(ConnConfig::with(local, remote, iss, mtu, profile, make))
+    }
+
+    /// A configuration with the congestion control that `make` makes.
+    pub fn with(
+        local: Endpoint,
+        remote: Endpoint,
+        iss: u32,
+        mtu: Bytes,
+        profile: Profile,
+        make: impl Fn(&Setup) -> Box<dyn Controller>,
+    ) -> ConnConfig {
         // For the largest segments there may be; the handshake settles the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
-        let controller = cc::build(cc, &Setup::new(&profile, mss, u64::from(iss)))?;
-        Some(ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller })
+        let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
+        ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller }
     }
 
     /// The MSS option: what fits an IP packet without options (RFC 6691).

@@ -32,6 +32,8 @@ pub(super) struct Flows {
 struct Common<'a, 't> {
     file: &'a Layers<'t>,
     network: &'a Network,
+    /// The names that `cc` may have.
+    controllers: &'a [&'a str],
     routes: Routes<'a>,
     duration: Span,
     /// For each direction, which pair of hosts the next flow takes.
@@ -40,7 +42,13 @@ struct Common<'a, 't> {
     known_paths: BTreeMap<(usize, usize), Option<Vec<Hop>>>,
 }
 
-pub(super) fn resolve_flows(file: &Layers<'_>, network: &Network, duration: Span, report: &mut Report<'_>) -> Flows {
+pub(super) fn resolve_flows(
+    file: &Layers<'_>,
+    network: &Network,
+    controllers: &[&str],
+    duration: Span,
+    report: &mut Report<'_>,
+) -> Flows {
     let mut flows = Flows::default();
     let items: &[Node] = match file.get("flow") {
         Some((Node { value: Value::List(items), .. }, _)) => items,
@@ -53,6 +61,7 @@ pub(super) fn resolve_flows(file: &Layers<'_>, network: &Network, duration: Span
     let mut common = Common {
         file,
         network,
+        controllers,
         routes: network.graph.routes(),
         duration,
         next_pair: [0, 0],
@@ -84,9 +93,9 @@ impl<'t> Common<'_, 't> {
         if senders.is_empty() || receivers.is_empty() {
             // Nobody uses them, but what is wrong with them is worth knowing.
             for key in ["stack", "sender_stack", "receiver_stack"] {
-                let _ = resolve_stack(&flow.below(key), report);
+                let _ = resolve_stack(&flow.below(key), self.controllers, report);
             }
-            let _ = read(flow, "cc", congestion_control, report);
+            let _ = read(flow, "cc", |node| congestion_control(node, self.controllers), report);
         }
         let mut stacks: BTreeMap<(usize, bool), StackSpec> = BTreeMap::new();
         for copy in 0..count {
@@ -251,9 +260,9 @@ impl<'t> Common<'_, 't> {
         let this_end = flow.below(if sends { "sender_stack" } else { "receiver_stack" });
         let general = own_host.unwrap_or(Layers::none(flow.place)).over(&self.file.below("stack"));
         let both_ends = flow.below("stack");
-        let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), report);
+        let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), self.controllers, report);
         // `cc` beside `stack` is short for stack.cc of both ends.
-        if let Some(cc) = read(flow, "cc", congestion_control, report) {
+        if let Some(cc) = read(flow, "cc", |node| congestion_control(node, self.controllers), report) {
             if both_ends.has("cc") {
                 let help = "`cc` is short for stack.cc".to_owned();
                 report.problem(flow.place_of("cc"), flow.path(), "`cc` is given twice", Some(help));

@@ -24,7 +24,9 @@ const LONGEST: Span = Span::from_secs(10 * 365 * 24 * 3600);
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
 /// Resolves the tree; everything wrong goes into the report, and then the result means nothing.
-pub(crate) fn resolve(tree: &Table, file: &str, report: &mut Report<'_>) -> Option<Scenario> {
+///
+/// `controllers` are the names that `cc` may have.
+pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
     let head = layers.below("scenario");
     if head.is_empty() {
@@ -38,9 +40,9 @@ pub(crate) fn resolve(tree: &Table, file: &str, report: &mut Report<'_>) -> Opti
     let duration = read(&head, "duration", duration, report);
     let seed = read(&head, "seed", value::count, report).unwrap_or(1);
     let network = resolve_network(&layers, report);
-    check_hosts(&layers, &network, report);
+    check_hosts(&layers, &network, controllers, report);
     // A duration that is wrong was reported: what is compared with it is not reported too.
-    let flows = resolve_flows(&layers, &network, duration.unwrap_or(Span::MAX), report);
+    let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Span::MAX), report);
     let record = resolve_record(&layers.below("record"), report);
     check_rows(&layers, &network, &flows, duration?, &record, report);
     check_limits(&network, &flows, report);
@@ -65,8 +67,8 @@ fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
 }
 
 /// [host.NAME] must name a host; stacks that no flow uses are read for their errors.
-fn check_hosts(file: &Layers<'_>, network: &Network, report: &mut Report<'_>) {
-    let _ = stack::resolve_stack(&file.below("stack"), report);
+fn check_hosts(file: &Layers<'_>, network: &Network, controllers: &[&str], report: &mut Report<'_>) {
+    let _ = stack::resolve_stack(&file.below("stack"), controllers, report);
     let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return };
     if network.broken {
         return;
@@ -77,7 +79,7 @@ fn check_hosts(file: &Layers<'_>, network: &Network, report: &mut Report<'_>) {
             report.problem(entry.key_place, &format!("host.{}", entry.key), message, Some(help));
         } else if let Some(table) = entry.node.table() {
             let stack = Layers::one(table, &format!("host.{}", entry.key), entry.key_place).below("stack");
-            let _ = stack::resolve_stack(&stack, report);
+            let _ = stack::resolve_stack(&stack, controllers, report);
         }
     }
 }

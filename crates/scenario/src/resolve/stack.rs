@@ -15,9 +15,10 @@ const HEADERS: u64 = 40;
 /// RFC 9293 section 3.7.1 lets an MSS be small; below this the headers' options would leave nothing for data.
 const SMALLEST_MSS: u64 = 64;
 
-pub(super) fn resolve_stack(layers: &Layers<'_>, report: &mut Report<'_>) -> StackSpec {
+/// `controllers` are the names that `cc` may have.
+pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackSpec {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
-    let cc = read(layers, "cc", congestion_control, report);
+    let cc = read(layers, "cc", |node| congestion_control(node, controllers), report);
     let mut flag = |key: &str| read(layers, key, value::flag, report);
     StackSpec {
         profile: profile.unwrap_or(PROFILES[0]).to_owned(),
@@ -43,8 +44,15 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, report: &mut Report<'_>) -> Sta
     }
 }
 
-pub(super) fn congestion_control(node: &Node) -> Result<&'static str, UnitError> {
-    value::choice(node, "congestion control", CONGESTION_CONTROLS)
+pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Result<&'n str, UnitError> {
+    const OWN: &str = "one of your own is given when the scenario is read: --controller FILE.py:CLASS";
+    value::choice(node, "congestion control", controllers).map_err(|error| match &error.help {
+        Some(help) if help.starts_with("known") => {
+            let help = format!("{help}; {OWN}");
+            error.help(help)
+        }
+        _ => error,
+    })
 }
 
 fn window(node: &Node) -> Result<crate::model::Window, UnitError> {

@@ -1,8 +1,9 @@
 //! Names here must be those of the crates that implement them.
 
+use super::BASE;
 use lopsided_core::Bytes;
 use lopsided_link::{Carrying, Framing};
-use lopsided_scenario::{CONGESTION_CONTROLS, Cells, FramingSpec, PROFILES};
+use lopsided_scenario::{CONGESTION_CONTROLS, Cells, FramingSpec, PROFILES, Scenario};
 
 #[test]
 fn profiles_and_congestion_controls_are_the_stacks() {
@@ -23,4 +24,35 @@ fn framings_are_the_links() {
         let (overhead, minimum) = (Bytes::new(framing.overhead.into()), Bytes::new(framing.minimum.into()));
         assert_eq!(FramingSpec::named(name), Some(FramingSpec { overhead, minimum, cells }), "{name}");
     }
+}
+
+/// A flow, its two ends, a host and all hosts.
+#[test]
+fn names_given_beside_the_file_are_congestion_controls_wherever_one_may_stand() {
+    let text = format!(
+        "{BASE}cc = \"mine\"\n[stack]\ncc = \"other\"\n[host.server.stack]\ncc = \"other\"\n\
+         [[flow]]\ndirection = \"up\"\nsender_stack.cc = \"mine\"\nreceiver_stack.cc = \"cubic\"\n"
+    );
+    let scenario = Scenario::parse_with(&text, "test.toml", &[], &["mine", "other"]).unwrap();
+    let names: Vec<_> = scenario.flows.iter().map(|flow| [&flow.from_stack.cc, &flow.to_stack.cc]).collect();
+    assert_eq!(names, [["mine", "mine"], ["mine", "cubic"]]);
+    let again = Scenario::parse_with(&scenario.to_toml(), "test.toml", &[], &["mine"]).unwrap();
+    assert_eq!(again, scenario);
+}
+
+#[test]
+fn a_name_that_was_not_given_says_how_to_give_it() {
+    let text = format!("{BASE}cc = \"mine\"\n");
+    let errors = Scenario::parse_with(&text, "test.toml", &[], &["other"]).unwrap_err();
+    let problem = &errors.problems[0];
+    assert_eq!((problem.line, problem.message.as_str()), (9, "unknown congestion control `mine`"));
+    let help = problem.help.as_deref().unwrap();
+    assert!(help.starts_with("known: `other`, `reno`") && help.contains("--controller FILE.py:CLASS"), "{help}");
+}
+
+#[test]
+fn a_slip_in_a_name_that_was_given_is_recognised() {
+    let text = format!("{BASE}cc = \"mien\"\n");
+    let errors = Scenario::parse_with(&text, "test.toml", &[], &["mine"]).unwrap_err();
+    assert!(errors.problems[0].help.as_deref().unwrap().starts_with("did you mean `mine`?"), "{errors}");
 }

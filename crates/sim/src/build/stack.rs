@@ -3,7 +3,9 @@
 use super::BuildError;
 use lopsided_core::{Bytes, Span};
 use lopsided_scenario::{Buffer, DelayedAck, FlowSpec, StackSpec, Window};
-use lopsided_tcp::{AckRule, BufferRule, ByteCounting, CONTROLLERS, LossDetection, Profile};
+use lopsided_tcp::cc::Make;
+use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, LossDetection, Profile};
+use std::fmt;
 
 /// Ethernet's, where the scenario gives no MSS.
 const MTU: u64 = 1500;
@@ -17,21 +19,27 @@ const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
 const USUAL_DELAY: (u32, Span) = (2, Span::from_millis(100));
 
 /// One end's stack, ready for any number of connections.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Stack {
     pub profile: Profile,
-    pub cc: String,
+    pub make_controller: Make,
     pub mtu: Bytes,
 }
 
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("profile", &self.profile).field("mtu", &self.mtu).finish_non_exhaustive()
+    }
+}
+
 impl Stack {
-    pub fn new(flow: &FlowSpec, spec: &StackSpec) -> Result<Stack, BuildError> {
+    pub fn new(flow: &FlowSpec, spec: &StackSpec, controllers: &Controllers) -> Result<Stack, BuildError> {
         let Some(base) = Profile::named(&spec.profile) else {
             return Err(BuildError::UnknownProfile { flow: flow.name.clone(), profile: spec.profile.clone() });
         };
-        if !CONTROLLERS.contains(&spec.cc.as_str()) {
+        let Some(make_controller) = controllers.get(&spec.cc) else {
             return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: spec.cc.clone() });
-        }
+        };
         let mtu = spec.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS);
         let mut profile = adjust(base, spec);
         profile.max_window = spec.max_window.map(|window| match window {
@@ -41,7 +49,7 @@ impl Stack {
                 Bytes::new(u64::from(count) * payload)
             }
         });
-        Ok(Stack { profile, cc: spec.cc.clone(), mtu: Bytes::new(mtu) })
+        Ok(Stack { profile, make_controller, mtu: Bytes::new(mtu) })
     }
 }
 

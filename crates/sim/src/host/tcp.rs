@@ -23,12 +23,11 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     pub fn config(&mut self, local_port: u16, remote: Remote) -> ConnConfig {
-        let Stack { profile, cc, mtu } = &self.stack;
+        let Stack { profile, make_controller, mtu } = &self.stack;
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
         let iss = self.numbers.next_u64() as u32;
-        ConnConfig::new(local, remote, iss, *mtu, profile.clone(), cc)
-            .expect("the name was checked when the world was built")
+        ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller)
     }
 }
 

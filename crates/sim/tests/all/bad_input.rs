@@ -3,7 +3,7 @@
 use crate::{TWO_WAY, scenario};
 use lopsided_core::{BitRate, Span};
 use lopsided_scenario::{QueueLimit, QueueSpec, Scenario, ShaperSpec};
-use lopsided_sim::{BuildError, Job, Monitor, RunError, RunOptions, RunResult, run_many};
+use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, RunResult, run_many};
 
 fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
     lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default())
@@ -66,7 +66,7 @@ fn a_run_that_is_cancelled_ends() {
     monitor.cancel();
     let scenario = scenario(TWO_WAY);
     let jobs = [Job { scenario: &scenario, seed: 1 }; 3];
-    for result in run_many(&jobs, 2, &monitor) {
+    for result in run_many(&jobs, 2, &Controllers::default(), &monitor) {
         assert_eq!(result.err(), Some(RunError::Cancelled));
     }
 }
@@ -77,5 +77,5 @@ fn nothing_to_do_is_no_error() {
     idle.flows.clear();
     let result = outcome(&idle).expect("it runs");
     assert_eq!((result.events, result.audit.created.packets), (0, 0));
-    assert!(run_many(&[], 4, &Monitor::default()).is_empty());
+    assert!(run_many(&[], 4, &Controllers::default(), &Monitor::default()).is_empty());
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod conservation;
+mod controllers;
 mod determinism;
 mod metamorphic;
 mod network;

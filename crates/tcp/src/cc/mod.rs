@@ -6,6 +6,7 @@
 //!
 //! Most algorithms only say how the window grows and how far it falls: a [`Law`]. [`Windowed`] makes a controller of it.
 
+pub mod alone;
 mod bbr;
 mod bic;
 mod compound;
@@ -18,6 +19,7 @@ mod hybla;
 mod hystart;
 mod illinois;
 mod ledbat;
+mod own;
 mod reno;
 mod scalable;
 mod vegas;
@@ -30,6 +32,7 @@ mod yeah;
 mod tests;
 
 pub use cubic::Cubic;
+pub use own::{Controllers, Make, NameTaken};
 pub use reno::Reno;
 pub use window::{Law, Window, Windowed};
 
@@ -118,7 +121,7 @@ pub enum EcnUse {
 /// An algorithm that sets the congestion window.
 pub trait Controller: Debug + Send {
     /// The algorithm's name, as in a scenario.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// The handshake is over: the segment size and perhaps a round-trip time are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
     /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data was sent `idle` ago.
@@ -215,5 +218,9 @@ const fn names() -> [&'static str; TABLE.len()] {
 
 /// The controller of that name, set up for a profile; `None` for an unknown name.
 pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
-    TABLE.iter().find(|(known, _)| *known == name).map(|(_, build)| build(setup))
+    maker(name).map(|build| build(setup))
+}
+
+pub(crate) fn maker(name: &str) -> Option<Build> {
+    TABLE.iter().find(|(known, _)| *known == name).map(|(_, build)| *build)
 }

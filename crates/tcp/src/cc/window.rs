@@ -171,7 +171,7 @@ impl Window {
 /// How a window grows, and what is left of it after a congestion signal: all that most algorithms say. Everything in segments.
 pub trait Law: Debug + Send {
     /// The algorithm's name, as in a scenario.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Data goes into an empty network; the last was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
@@ -213,7 +213,7 @@ impl<L: Law> Windowed<L> {
 }
 
 impl<L: Law> Controller for Windowed<L> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.law.name()
     }
 

@@ -1,0 +1,49 @@
+//! Congestion controls given to a run from outside.
+
+use crate::{BUSY, run};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, run_many};
+use lopsided_tcp::cc::{Reno, Windowed};
+
+fn mine() -> Controllers {
+    let mut controllers = Controllers::default();
+    controllers.add("mine", |setup| Box::new(Windowed::new(setup, Reno::named("mine")))).expect("the name is free");
+    controllers
+}
+
+fn busy_with_mine() -> Scenario {
+    let settings = [("stack.cc".to_owned(), "mine".to_owned())];
+    Scenario::parse_with(BUSY, "test.toml", &settings, &mine().names()).expect("it is right")
+}
+
+#[test]
+fn reno_from_outside_is_reno() {
+    let options = RunOptions { controllers: mine(), ..RunOptions::default() };
+    let own = lopsided_sim::run(&busy_with_mine(), 1, options, &Monitor::default()).expect("it runs");
+    assert_eq!(own.digest, run(BUSY).digest);
+    assert_eq!(own.flows.cc[0], "mine");
+}
+
+#[test]
+fn many_runs_share_what_was_given() {
+    let scenario = busy_with_mine();
+    let jobs = [Job { scenario: &scenario, seed: 1 }; 2];
+    for result in run_many(&jobs, 2, &mine(), &Monitor::default()) {
+        assert_eq!(result.expect("it runs").digest, run(BUSY).digest);
+    }
+}
+
+#[test]
+fn a_scenario_run_without_what_it_names_is_refused() {
+    let outcome = lopsided_sim::run(&busy_with_mine(), 1, RunOptions::default(), &Monitor::default());
+    let Err(RunError::Build(error)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error, BuildError::UnknownController { flow: "bulk".to_owned(), cc: "mine".to_owned() });
+}
+
+#[test]
+fn a_name_means_one_thing() {
+    for name in ["mine", "cubic"] {
+        let error = mine().add(name, |setup| Box::new(Windowed::new(setup, Reno::named("other")))).unwrap_err();
+        assert_eq!(error.name, name);
+    }
+}

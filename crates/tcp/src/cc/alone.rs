@@ -1,0 +1,239 @@
+//! A controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses a round trip later.
+//! Deterministic, and exact enough to hold an algorithm against its published rules.
+//!
+//! Leaves out the TCP around it: each segment is acknowledged on its own, what was lost is known and sent again at once, no timer expires.
+
+use crate::cc::{Acked, Controller, PathState, RateSample, Setup, Signal};
+use crate::{ByteCounting, Phase};
+use lopsided_core::{Bytes, Span, Time};
+use std::collections::VecDeque;
+
+/// Of all that is sent here, in octets.
+pub const MSS: u64 = 1448;
+
+/// What a controller is made from: a first window of ten segments.
+pub fn setup() -> Setup {
+    Setup {
+        initial_window: Bytes::new(10 * MSS),
+        counting: ByteCounting::Delivered,
+        tick: Span::from_millis(4),
+        seed: 1,
+    }
+}
+
+/// A connection on which nothing has happened.
+pub fn path_state() -> PathState {
+    PathState {
+        mss: Bytes::new(MSS),
+        in_flight: Bytes::ZERO,
+        srtt: None,
+        min_rtt: None,
+        delivered: Bytes::ZERO,
+        lost: Bytes::ZERO,
+        una: 0,
+        nxt: 0,
+        app_limited: false,
+    }
+}
+
+/// An ACK of `segments` segments with an RTT, in good order.
+pub fn acked(segments: u64, rtt: Span) -> Acked {
+    Acked {
+        delivered: Bytes::new(segments * MSS),
+        cumulative: Bytes::new(segments * MSS),
+        rtt: Some(rtt),
+        newest_rtt: Some(rtt),
+        forward_ms: Some((rtt.as_micros() / 1000) as u32),
+        prior_in_flight: Bytes::new(segments * MSS),
+        cwnd_limited: true,
+        in_recovery: false,
+        phase: Phase::Open,
+        ecn_echo: false,
+        rate: RateSample::default(),
+    }
+}
+
+/// A segment in the network.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    number: u64,
+    at: Time,
+    delivered: u64,
+    delivered_at: Time,
+    acked_at: Time,
+    lost: bool,
+    marked: bool,
+}
+
+/// A line with a queue, and one sender.
+#[derive(Debug)]
+pub struct Path {
+    pub controller: Box<dyn Controller>,
+    pub now: Time,
+    /// Octets a second.
+    rate: u64,
+    /// Segments that the queue holds.
+    room: u64,
+    rtt: Span,
+    /// Mark instead of dropping from this backlog on.
+    pub mark_from: Option<u64>,
+    /// The line is free again.
+    free: Time,
+    flight: VecDeque<Sent>,
+    state: PathState,
+    delivered_at: Time,
+    next: u64,
+    /// In recovery until this segment is acknowledged.
+    recovery: Option<u64>,
+    may_send: Time,
+    /// Segments delivered, and segments lost.
+    pub delivered: u64,
+    pub losses: u64,
+    /// When the controller was told of congestion.
+    pub signals: Vec<Time>,
+    /// Time and window in segments, once an ACK.
+    pub trace: Vec<(Time, u64)>,
+}
+
+impl Path {
+    /// A line of `mbits` Mbit/s with a round trip of `rtt` and a queue of `room` segments.
+    pub fn new(controller: Box<dyn Controller>, mbits: f64, rtt: Span, room: u64) -> Path {
+        let mut path = Path {
+            controller,
+            now: Time::from_nanos(1),
+            rate: (mbits * 1e6 / 8.0) as u64,
+            room,
+            rtt,
+            mark_from: None,
+            free: Time::ZERO,
+            flight: VecDeque::new(),
+            state: PathState { srtt: Some(rtt), min_rtt: Some(rtt), ..path_state() },
+            delivered_at: Time::ZERO,
+            next: 0,
+            recovery: None,
+            may_send: Time::ZERO,
+            delivered: 0,
+            losses: 0,
+            signals: Vec::new(),
+            trace: Vec::new(),
+        };
+        path.controller.on_established(path.now, &path.state);
+        path
+    }
+
+    fn serialize(&self) -> Span {
+        Span::from_nanos(MSS * 1_000_000_000 / self.rate)
+    }
+
+    /// Runs for so long; returns the segments delivered meanwhile as a share of what the line could carry.
+    pub fn run(&mut self, span: Span) -> f64 {
+        let (end, before) = (self.now + span, self.delivered);
+        loop {
+            self.send();
+            let ack = self.flight.front().map(|sent| sent.acked_at);
+            let paced = (self.has_window()).then_some(self.may_send);
+            let Some(next) = ack.into_iter().chain(paced).min() else { break };
+            if next > end {
+                break;
+            }
+            self.now = self.now.max(next);
+            while self.flight.front().is_some_and(|sent| sent.acked_at <= self.now) {
+                self.acknowledge();
+            }
+        }
+        self.now = end;
+        let capacity = span.as_secs_f64() * self.rate as f64 / MSS as f64;
+        (self.delivered - before) as f64 / capacity
+    }
+
+    fn has_window(&self) -> bool {
+        self.flight.is_empty() || (self.state.in_flight.get() + MSS <= self.controller.cwnd().get())
+    }
+
+    fn send(&mut self) {
+        while self.has_window() && self.may_send <= self.now {
+            if self.flight.is_empty() {
+                self.delivered_at = self.now;
+                self.controller.on_transmit_start(self.now, Span::ZERO, &self.state);
+            }
+            let waiting = self.free.saturating_since(self.now).as_nanos() / self.serialize().as_nanos();
+            let lost = waiting >= self.room;
+            let marked = self.mark_from.is_some_and(|from| waiting >= from);
+            if !lost {
+                self.free = self.free.max(self.now) + self.serialize();
+            }
+            let sent = Sent {
+                number: self.next,
+                at: self.now,
+                delivered: self.state.delivered.get(),
+                delivered_at: self.delivered_at,
+                // A hole shows when what follows it arrives.
+                acked_at: self.free + self.rtt,
+                lost,
+                marked,
+            };
+            self.next += 1;
+            self.state.nxt = self.next * MSS;
+            self.state.in_flight += Bytes::new(MSS);
+            self.flight.push_back(sent);
+            if let Some(rate) = self.controller.pacing_rate() {
+                self.may_send = self.now + rate.time_to_send(Bytes::new(MSS), 0).0;
+            }
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        let sent = self.flight.pop_front().expect("an ACK answers a segment");
+        let prior_in_flight = self.state.in_flight;
+        self.state.in_flight -= Bytes::new(MSS);
+        if sent.lost {
+            self.losses += 1;
+            self.state.lost += Bytes::new(MSS);
+            self.signal(Signal::Loss);
+        } else {
+            self.delivered += 1;
+            self.state.delivered += Bytes::new(MSS);
+        }
+        if sent.marked {
+            self.signal(Signal::EcnEcho);
+        }
+        self.state.una = (sent.number + 1) * MSS;
+        if self.recovery.is_some_and(|point| sent.number >= point) {
+            self.recovery = None;
+            self.controller.on_recovered(self.now, &self.state);
+        }
+        let rtt = self.now.saturating_since(sent.at);
+        self.state.srtt = self.state.srtt.map(|srtt| (srtt * 7 + rtt) / 8);
+        let delivered = Bytes::new(if sent.lost { 0 } else { MSS });
+        let interval = self.now.saturating_since(sent.delivered_at);
+        self.delivered_at = self.now;
+        let in_recovery = self.recovery.is_some() && !self.controller.owns_recovery();
+        let rate = RateSample {
+            delivered: Bytes::new(self.state.delivered.get() - sent.delivered),
+            interval,
+            prior_delivered: Bytes::new(sent.delivered),
+            lost: Bytes::new(MSS).saturating_sub(delivered),
+            app_limited: false,
+        };
+        let ack = Acked {
+            delivered,
+            cumulative: Bytes::new(MSS),
+            prior_in_flight,
+            in_recovery,
+            phase: if self.recovery.is_some() { Phase::Recovery } else { Phase::Open },
+            ecn_echo: sent.marked,
+            rate,
+            ..acked(1, rtt)
+        };
+        self.controller.on_ack(self.now, &ack, &self.state);
+        self.trace.push((self.now, self.controller.cwnd().get() / MSS));
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if self.recovery.is_none() {
+            self.recovery = Some(self.next);
+            self.signals.push(self.now);
+            self.controller.on_congestion(self.now, signal, &self.state);
+        }
+    }
+}

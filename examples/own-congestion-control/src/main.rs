@@ -1,0 +1,88 @@
+//! Two congestion controls of one's own beside reno and cubic: each alone on an ADSL line against an upload.
+
+mod gentle;
+mod shallow;
+
+use gentle::Gentle;
+use lopsided_core::Span;
+use lopsided_scenario::Scenario;
+use lopsided_sim::{Controllers, Monitor, RunOptions};
+use lopsided_tcp::cc::Windowed;
+use shallow::Shallow;
+use std::error::Error;
+
+const LINE: &str = r#"
+[scenario]
+duration = "60 s"
+
+[link]
+rtt = "40 ms"
+down = { rate = "16 Mbit/s", queue = "200 ms" }
+up = { rate = "1 Mbit/s", queue = "200 ms" }
+
+[[flow]]
+name = "download"
+direction = "down"
+"#;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let controllers = own()?;
+    println!("{:<10} {:>8} {:>9} {:>8}", "", "Mbit/s", "RTT (ms)", "resent");
+    for cc in ["reno", "cubic", "gentle", "shallow"] {
+        let settings = [("flow.download.cc".to_owned(), cc.to_owned())];
+        let scenario = Scenario::parse_with(LINE, "line.toml", &settings, &controllers.names())?;
+        let options = RunOptions { controllers: controllers.clone(), ..RunOptions::default() };
+        let run = lopsided_sim::run(&scenario, scenario.seed, options, &Monitor::default())?;
+        let flows = &run.flows;
+        let goodput = flows.goodput_bps[0] / 1e6;
+        println!("{cc:<10} {goodput:>8.2} {:>9.1} {:>8}", flows.rtt_mean_ms[0], flows.retransmits[0]);
+    }
+    Ok(())
+}
+
+/// The names that scenarios may use beside the built-in ones, and what makes a controller for each connection.
+fn own() -> Result<Controllers, Box<dyn Error>> {
+    let mut controllers = Controllers::default();
+    controllers.add("gentle", |setup| Box::new(Windowed::new(setup, Gentle)))?;
+    controllers.add("shallow", |setup| Box::new(Shallow::new(setup, Span::from_millis(10))))?;
+    Ok(controllers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_tcp::cc::Signal;
+    use lopsided_tcp::cc::alone::{MSS, Path, path_state, setup};
+
+    /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its window.
+    fn settled(name: &str) -> Path {
+        let make = own().unwrap().get(name).unwrap();
+        let mut path = Path::new(make(&setup()), 20.0, Span::from_millis(50), 86);
+        path.run(Span::from_secs(20));
+        path
+    }
+
+    #[test]
+    fn both_fill_a_line_alone() {
+        for name in ["gentle", "shallow"] {
+            let share = settled(name).run(Span::from_secs(20));
+            assert!(share > 0.9, "{name} uses {share} of the line");
+        }
+    }
+
+    #[test]
+    fn gentle_keeps_three_quarters_after_a_loss() {
+        let Path { mut controller, now, .. } = settled("gentle");
+        let before = controller.cwnd().get() / MSS;
+        controller.on_congestion(now, Signal::Loss, &path_state());
+        assert_eq!(controller.cwnd().get() / MSS, before * 3 / 4);
+    }
+
+    #[test]
+    fn shallow_loses_nothing_once_it_has_settled() {
+        let mut path = settled("shallow");
+        let losses = path.losses;
+        path.run(Span::from_secs(20));
+        assert_eq!(path.losses, losses);
+    }
+}

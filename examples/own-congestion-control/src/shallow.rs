@@ -1,0 +1,80 @@
+//! A `Controller`: the window is its own.
+
+use lopsided_core::{Bytes, Span, Time};
+use lopsided_tcp::cc::{Acked, Controller, PathState, Setup, Signal};
+
+/// Keeps little waiting: each round trip the window becomes what the line carries in the shortest round trip seen, and
+/// `standing` more.
+#[derive(Debug)]
+pub struct Shallow {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    /// The window before the last signal, should that prove wrong.
+    before: u64,
+    standing: Span,
+    /// The round trip is over when this octet is acknowledged.
+    round_end: u64,
+}
+
+impl Shallow {
+    pub fn new(setup: &Setup, standing: Span) -> Shallow {
+        let cwnd = setup.initial_window.get();
+        Shallow { cwnd, ssthresh: None, before: cwnd, standing, round_end: 0 }
+    }
+}
+
+impl Controller for Shallow {
+    fn name(&self) -> &str {
+        "shallow"
+    }
+
+    fn on_ack(&mut self, _now: Time, ack: &Acked, path: &PathState) {
+        let (Some(srtt), Some(min_rtt)) = (path.srtt, path.min_rtt) else { return };
+        if ack.in_recovery || !ack.cwnd_limited {
+            return;
+        }
+        if self.ssthresh.is_none() {
+            // Slow start, until something waits.
+            self.cwnd += ack.delivered.get();
+            if srtt > min_rtt + self.standing {
+                self.ssthresh = Some(self.cwnd);
+            }
+        }
+        if self.ssthresh.is_some() && path.una > self.round_end {
+            self.round_end = path.nxt;
+            let target = min_rtt + self.standing;
+            let wanted = u128::from(self.cwnd) * u128::from(target.as_nanos()) / u128::from(srtt.as_nanos().max(1));
+            // Half of the way, as the round-trip time is a smoothed one; and up only a segment at a time.
+            let next = (self.cwnd + wanted as u64) / 2;
+            self.cwnd = next.clamp(2 * path.mss.get(), self.cwnd + path.mss.get());
+        }
+    }
+
+    fn on_congestion(&mut self, _now: Time, signal: Signal, path: &PathState) {
+        let first = !matches!(signal, Signal::Timeout { consecutive: 2.. });
+        if first {
+            self.before = self.cwnd;
+            self.ssthresh = Some((self.cwnd / 2).max(2 * path.mss.get()));
+        }
+        self.cwnd = match signal {
+            Signal::Timeout { .. } => path.in_flight.get() + path.mss.get(),
+            Signal::Loss | Signal::EcnEcho => self.ssthresh.unwrap_or(self.cwnd),
+        };
+    }
+
+    fn on_undo(&mut self, _now: Time) {
+        self.cwnd = self.cwnd.max(self.before);
+    }
+
+    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
+        self.cwnd = self.cwnd.min(restart_window.get());
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd)
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.ssthresh.map(Bytes::new)
+    }
+}
