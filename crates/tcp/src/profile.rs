@@ -31,8 +31,7 @@ pub struct Profile {
     pub dup_threshold: u32,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Come down to the threshold in proportion to what arrives (RFC 6937) rather than at once (RFC 6675).
-    pub prr: bool,
+    pub descent: Descent,
     /// Probe for a lost tail after two round trips (RFC 8985 section 7).
     pub tlp: bool,
     pub undo: Undo,
@@ -144,10 +143,25 @@ pub enum TimerGrain {
 pub enum LossDetection {
     /// By time: a segment is lost when one sent later has been delivered a reordering window before (RFC 8985).
     Rack,
-    /// By the highest SACK: after the duplicate threshold all holes below it are lost (FACK; FreeBSD's SACK recovery).
+    /// By the highest SACK: after the duplicate threshold all holes below it are lost (FreeBSD's SACK recovery).
+    HighestSack,
+    /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not (FACK: Mathis and
+    /// Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its default until 4.15).
     Fack,
     /// By count: a hole is lost when `dup_threshold` segments above it were SACKed (RFC 6675).
     Counting,
+}
+
+/// How the window comes down to the new threshold while a loss is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Descent {
+    /// At once (RFC 6675).
+    AtOnce,
+    /// By a segment for every second ACK, and never more than one beyond what is in flight (rate halving: Mathis, Semke and Mahdavi,
+    /// draft-mathis-tcp-ratehalving, 1999; Linux until 3.1).
+    Halving,
+    /// In proportion to what arrives (RFC 6937).
+    Proportional,
 }
 
 /// How a sender finds out that a retransmission was not needed, and takes the window reduction back.
@@ -234,7 +248,7 @@ impl Profile {
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             limited_transmit: true,
-            prr: true,
+            descent: Descent::Proportional,
             tlp: true,
             undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
             timeout_forgets_sack: false,
@@ -269,10 +283,10 @@ impl Profile {
                 slop: Span::from_millis(200),
             },
             grain: TimerGrain::Tick(Span::from_millis(1)),
-            loss_detection: LossDetection::Fack,
+            loss_detection: LossDetection::HighestSack,
             dup_threshold: 3,
             limited_transmit: true,
-            prr: false,
+            descent: Descent::AtOnce,
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
             timeout_forgets_sack: true,
@@ -293,7 +307,10 @@ impl Profile {
     }
 
     /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial window, one window step an
-    /// ACK, FACK, no F-RTO, an initial RTO of 3 s. Its rate halving on the way down is PRR here, which sends the same when the window halves.
+    /// ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
+    ///
+    /// Left out: FACK ends for good once reordering is seen; some controls' rate halving may go below the threshold; during a repair
+    /// segments older than the RTO are lost. The window's limits after idle, undo and disorder are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",
@@ -309,6 +326,7 @@ impl Profile {
             rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(3) },
             grain: TimerGrain::Tick(Span::from_millis(1)),
             loss_detection: LossDetection::Fack,
+            descent: Descent::Halving,
             tlp: false,
             undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
             send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
@@ -391,7 +409,7 @@ impl Profile {
             loss_detection: LossDetection::Counting,
             dup_threshold: 3,
             limited_transmit: true,
-            prr: false,
+            descent: Descent::AtOnce,
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: true, early_ack: false },
             timeout_forgets_sack: false,

@@ -467,10 +467,40 @@ impl Scoreboard {
         longest
     }
 
-    /// All holes below the highest SACKed octet are lost, except those sent again since (FACK).
+    /// All holes below the highest SACKed octet are lost, except those sent again since.
     pub fn mark_lost_below_highest_sack(&mut self) {
         let Some(last) = self.runs.last().copied() else { return };
         self.mark_holes_before(last.first);
+    }
+
+    /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and the first `least`
+    /// records in any case; none that reaches beyond the offset `upto`, and none sent again since.
+    pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
+        let forward = self.runs.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
+        self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
+    }
+
+    /// FACK: retransmissions are lost that went out before the highest SACKed segment did. If that was itself sent again, who knows when
+    /// which copy went.
+    pub fn mark_lost_retransmissions(&mut self) {
+        let Some(run) = self.runs.last() else { return };
+        let highest = *self.get(run.next - 1);
+        if highest.was_ever_retransmitted() {
+            return;
+        }
+        while let Some(&(number, when)) = self.resent.front() {
+            let live = number >= self.base && {
+                let sent = self.get(number);
+                sent.is_retransmitted() && sent.sent_at == when
+            };
+            if live {
+                if when >= highest.sent_at {
+                    return;
+                }
+                self.mark_lost(number);
+            }
+            self.resent.pop_front();
+        }
     }
 
     /// Holes with at least `threshold` SACKed segments above them are lost (RFC 6675 IsLost).

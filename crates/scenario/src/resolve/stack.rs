@@ -19,6 +19,9 @@ const SMALLEST_MSS: u64 = 64;
 pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackSpec {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
     let cc = read(layers, "cc", |node| congestion_control(node, controllers), report);
+    for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
+        exclude(layers, key, other, report);
+    }
     let mut flag = |key: &str| read(layers, key, value::flag, report);
     StackSpec {
         profile: profile.unwrap_or(PROFILES[0]).to_owned(),
@@ -29,8 +32,10 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
         window_scaling: flag("window_scaling"),
         ecn: flag("ecn"),
         rack: flag("rack"),
+        fack: flag("fack"),
         tlp: flag("tlp"),
         prr: flag("prr"),
+        rate_halving: flag("rate_halving"),
         frto: flag("frto"),
         limited_transmit: flag("limited_transmit"),
         abc: read(layers, "abc", value::small_count, report),
@@ -53,6 +58,15 @@ pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Re
         }
         _ => error,
     })
+}
+
+/// Of two ways to do the same thing at most one may be asked for.
+fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>) {
+    let asked = |key: &str| layers.get(key).is_some_and(|(node, _)| matches!(value::flag(node), Ok(true)));
+    if asked(key) && asked(other) {
+        let message = format!("`{key}` and `{other}` exclude each other");
+        report.problem(layers.place_of(other), layers.path(), message, None);
+    }
 }
 
 fn window(node: &Node) -> Result<crate::model::Window, UnitError> {

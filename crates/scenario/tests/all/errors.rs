@@ -180,6 +180,8 @@ fn impossible_values_are_refused() {
         ("stack.profile", "linux", "unknown profile `linux`"),
         ("stack.mss", "20 B", "an mss of 20 B is out of range: 64 B to 65495 B"),
         ("stack", "{ mss = \"1460 B\", mtu = \"1500 B\" }", "`mss` and `mtu` exclude each other"),
+        ("stack", "{ rack = true, fack = true }", "`rack` and `fack` exclude each other"),
+        ("stack", "{ prr = true, rate_halving = true }", "`prr` and `rate_halving` exclude each other"),
         ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
         ("stack.delayed_ack", "{ mode = \"off\", segments = 2 }", "`segments` means nothing with delayed ACKs off"),
         ("stack.sack", "yes", "true or false is wanted, and this is a text"),

@@ -86,12 +86,25 @@ fn stack() -> impl Strategy<Value = StackSpec> {
         Just(DelayedAck::Off),
         (of(1u32..), of(span())).prop_map(|(segments, timeout)| DelayedAck::On { segments, timeout })
     ];
-    let flags = proptest::array::uniform10(any::<Option<bool>>());
+    let flags = proptest::array::uniform12(any::<Option<bool>>());
     let sizes = (of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
     let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
     (profile, flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
         |(profile, flags, abc, delayed_ack, min_rto, sizes)| {
-            let [sack, dsack, timestamps, window_scaling, ecn, rack, tlp, prr, frto, limited_transmit] = flags;
+            let [
+                sack,
+                dsack,
+                timestamps,
+                window_scaling,
+                ecn,
+                rack,
+                fack,
+                tlp,
+                prr,
+                rate_halving,
+                frto,
+                limited_transmit,
+            ] = flags;
             let (initial_window, max_window, mss, send_buffer, receive_buffer) = sizes;
             StackSpec {
                 profile: profile.to_owned(),
@@ -102,8 +115,10 @@ fn stack() -> impl Strategy<Value = StackSpec> {
                 window_scaling,
                 ecn,
                 rack,
+                fack: fack.filter(|fack| !fack || rack != Some(true)),
                 tlp,
                 prr,
+                rate_halving: rate_halving.filter(|halving| !halving || prr != Some(true)),
                 frto,
                 limited_transmit,
                 abc,

@@ -4,7 +4,7 @@ use super::BuildError;
 use lopsided_core::{Bytes, Span};
 use lopsided_scenario::{Buffer, DelayedAck, FlowSpec, StackSpec, Window};
 use lopsided_tcp::cc::Make;
-use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, LossDetection, Profile};
+use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, Descent, LossDetection, Profile};
 use std::fmt;
 
 /// Ethernet's, where the scenario gives no MSS.
@@ -61,17 +61,25 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
         (&mut profile.window_scaling, spec.window_scaling),
         (&mut profile.ecn, spec.ecn),
         (&mut profile.tlp, spec.tlp),
-        (&mut profile.prr, spec.prr),
         (&mut profile.undo.frto, spec.frto),
         (&mut profile.limited_transmit, spec.limited_transmit),
     ];
     for (field, wanted) in switches {
         *field = wanted.unwrap_or(*field);
     }
-    profile.loss_detection = match (spec.rack, profile.loss_detection) {
-        (Some(true), _) => LossDetection::Rack,
-        (Some(false), LossDetection::Rack) => LossDetection::Counting,
-        (_, as_it_is) => as_it_is,
+    profile.loss_detection = match (spec.rack, spec.fack, profile.loss_detection) {
+        (Some(true), _, _) => LossDetection::Rack,
+        (_, Some(true), _) => LossDetection::Fack,
+        (Some(false), _, LossDetection::Rack) | (_, Some(false), LossDetection::Fack | LossDetection::HighestSack) => {
+            LossDetection::Counting
+        }
+        (_, _, as_it_is) => as_it_is,
+    };
+    profile.descent = match (spec.prr, spec.rate_halving, profile.descent) {
+        (Some(true), _, _) => Descent::Proportional,
+        (_, Some(true), _) => Descent::Halving,
+        (Some(false), _, Descent::Proportional) | (_, Some(false), Descent::Halving) => Descent::AtOnce,
+        (_, _, as_it_is) => as_it_is,
     };
     profile.byte_counting = match spec.abc {
         Some(0) => ByteCounting::Acks,

@@ -92,3 +92,85 @@ fn the_largest_window() {
         assert!(flows.cwnd_max_bytes[0] <= 20_272, "{bound}: {}", flows.cwnd_max_bytes[0]);
     }
 }
+
+/// A transfer that loses every twentieth segment.
+fn with_losses(stack: &str) -> RunResult {
+    run(&format!(
+        r#"
+        [scenario]
+        duration = "10 s"
+        [link]
+        rtt = "40 ms"
+        down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = "5 %" }}
+        up = {{ rate = "8 Mbit/s", queue = "100 packets" }}
+        [[flow]]
+        name = "file"
+        direction = "down"
+        transfer = "1 MB"
+        stack = {{ {stack} }}
+        [record]
+        events = true
+        "#
+    ))
+}
+
+/// Each switch changes what goes over the line, and saying what the profile says anyway changes nothing.
+#[test]
+fn every_switch_reaches_the_wire() {
+    for (profile, other, own) in [
+        ("linux-6.1", "sack = false", "sack = true"),
+        ("linux-6.1", "timestamps = false", "timestamps = true"),
+        ("linux-6.1", "window_scaling = false", "window_scaling = true"),
+        ("linux-6.1", "rack = false", "rack = true"),
+        ("linux-6.1", "fack = true, rack = false", "fack = false"),
+        ("linux-6.1", "prr = false", "prr = true"),
+        ("linux-6.1", "rate_halving = true, prr = false", "rate_halving = false"),
+        ("linux-6.1", "limited_transmit = false, rack = false, fack = true", "limited_transmit = true"),
+        ("linux-6.1", "abc = 0", "delayed_ack = \"on\""),
+        ("linux-2.6", "abc = 2", "abc = 0"),
+        ("linux-2.6", "fack = false", "fack = true"),
+        ("linux-2.6", "rate_halving = false", "rate_halving = true"),
+        ("linux-2.6", "prr = true, rate_halving = false", "prr = false"),
+        ("freebsd-7", "delayed_ack = { segments = 4 }", "delayed_ack = { segments = 2, timeout = \"100 ms\" }"),
+        ("freebsd-7", "initial_window = \"1 segments\"", "initial_window = \"4380 B\""),
+        ("freebsd-7", "fack = true", "prr = false"),
+    ] {
+        let digest = |more: &str| with_losses(&format!("profile = \"{profile}\", {more}")).digest;
+        let plain = with_losses(&format!("profile = \"{profile}\"")).digest;
+        assert_ne!(digest(other), plain, "{profile}: {other}");
+        assert_eq!(digest(own), plain, "{profile}: {own}");
+    }
+}
+
+/// The first segments are lost, so that only the timer can tell: it fires `min_rto` after the last progress.
+#[test]
+fn the_minimum_rto() {
+    let silent_for = |stack: &str| {
+        let result = run(&format!(
+            r#"
+            [scenario]
+            duration = "10 s"
+            [link]
+            rtt = "40 ms"
+            down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = {{ packets = [2] }} }}
+            up = {{ rate = "8 Mbit/s", queue = "100 packets" }}
+            [[flow]]
+            direction = "down"
+            transfer = "1 kB"
+            stack = {{ tlp = false, {stack} }}
+            [record]
+            events = true
+            "#
+        ));
+        let events = &result.packet_events;
+        let data = |row: &usize| events.event[*row] == "sent" && events.payload_bytes[*row] > 0;
+        let times: Vec<f64> = (0..events.event.len()).filter(data).map(|row| events.time_s[row]).collect();
+        assert_eq!(times.len(), 2, "the segment and its repetition");
+        times[1] - times[0]
+    };
+    // Linux adds the smoothed RTT of 40 ms, and its clock has ticks of 4 ms.
+    let usual = silent_for("min_rto = \"200 ms\"");
+    assert!((0.236..0.260).contains(&usual), "{usual}");
+    let long = silent_for("min_rto = \"1 s\"");
+    assert!((1.036..1.120).contains(&long), "{long}");
+}

@@ -1,14 +1,14 @@
 //! Loss recovery: the phases of a sender, and what an ACK that is not plain progress does in each.
 //!
-//! Fast retransmit and recovery (RFC 5681, 6582, 6675), detection by time (RFC 8985, in `rack`), the way down to the new window (RFC 6937,
-//! in `prr`), the undo of what was not needed (RFC 3522, 4015, 3708, 5682, in `undo`) and timeouts (RFC 6298, in `timeout`).
+//! Fast retransmit and recovery (RFC 5681, 6582, 6675), detection by time (RFC 8985, in `rack`), the way down to the new window (RFC 6937
+//! and its elders, in `descent`), the undo of what was not needed (RFC 3522, 4015, 3708, 5682, in `undo`) and timeouts (RFC 6298, in `timeout`).
 
-mod prr;
+mod descent;
 mod rack;
 mod timeout;
 mod undo;
 
-pub(crate) use prr::Reduction;
+pub(crate) use descent::Reduction;
 pub(crate) use rack::Rack;
 pub(crate) use undo::UndoState;
 
@@ -179,6 +179,10 @@ impl Sender {
         match self.profile.loss_detection {
             LossDetection::Rack => self.detect_loss_by_time(now),
             LossDetection::Fack => {
+                self.detect_loss_by_distance();
+                false
+            }
+            LossDetection::HighestSack => {
                 let begun = self.phase >= Phase::Recovery;
                 if begun || self.duplicates >= threshold || self.board.sacked_segments() >= threshold {
                     self.board.mark_lost_below_highest_sack();
@@ -191,6 +195,21 @@ impl Sender {
                     self.board.mark_first_lost();
                 }
                 false
+            }
+        }
+    }
+
+    /// In recovery the hole at the front is lost whatever lies above it, and what was sent since is left to the next recovery. After a
+    /// timeout everything is marked already.
+    fn detect_loss_by_distance(&mut self) {
+        match self.phase {
+            Phase::Loss => {}
+            Phase::Recovery => {
+                self.board.mark_lost_retransmissions();
+                self.board.mark_lost_by_distance(self.profile.dup_threshold, 1, self.recovery_point);
+            }
+            Phase::Open | Phase::Disorder | Phase::Cwr => {
+                self.board.mark_lost_by_distance(self.profile.dup_threshold, 0, self.nxt);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckRule, BufferRule, ConnEvent, LossDetection, Profile};
+use crate::{AckRule, BufferRule, ConnEvent, Descent, LossDetection, Profile};
 use lopsided_core::{Bytes, Span, Time};
 use proptest::prelude::*;
 
@@ -13,17 +13,24 @@ fn pattern(len: usize, salt: u32) -> Vec<u8> {
 
 fn profiles() -> impl Strategy<Value = Profile> {
     let base = prop_oneof![Just(Profile::linux_6_1()), Just(Profile::freebsd_7())];
-    let detection = prop_oneof![Just(LossDetection::Rack), Just(LossDetection::Fack), Just(LossDetection::Counting)];
-    (base, any::<[bool; 6]>(), detection, 2_000u64..200_000).prop_map(|(mut profile, on, detection, buffer)| {
+    let detection = prop_oneof![
+        Just(LossDetection::Rack),
+        Just(LossDetection::HighestSack),
+        Just(LossDetection::Fack),
+        Just(LossDetection::Counting)
+    ];
+    let descent = prop_oneof![Just(Descent::AtOnce), Just(Descent::Halving), Just(Descent::Proportional)];
+    let on = any::<[bool; 5]>();
+    (base, on, detection, descent, 2_000u64..200_000).prop_map(|(mut profile, on, detection, descent, buffer)| {
         profile.sack = on[0];
         profile.timestamps = on[1];
         profile.window_scaling = on[2];
-        profile.prr = on[3];
+        profile.descent = descent;
         profile.loss_detection = detection;
-        if on[4] {
+        if on[3] {
             profile.ack = AckRule::Every;
         }
-        if on[5] {
+        if on[4] {
             profile.receive_buffer = BufferRule::Fixed(Bytes::new(buffer));
             profile.send_buffer = BufferRule::Fixed(Bytes::new(buffer));
         }

@@ -104,7 +104,12 @@ proptest! {
     #[test]
     fn no_segment_breaks_a_connection(
         segments in prop::collection::vec(forged(), 1..120),
-        detection in prop_oneof![Just(LossDetection::Rack), Just(LossDetection::Fack), Just(LossDetection::Counting)],
+        detection in prop_oneof![
+            Just(LossDetection::Rack),
+            Just(LossDetection::HighestSack),
+            Just(LossDetection::Fack),
+            Just(LossDetection::Counting)
+        ],
         freebsd: bool, sack: bool, ecn: bool,
     ) {
         let mut profile = if freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };

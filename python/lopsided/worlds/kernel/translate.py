@@ -38,9 +38,11 @@ SWITCHES = {
 
 NO_SWITCH = {
     "prr": True,
+    "rate_halving": False,
+    "fack": False,
     "limited_transmit": True,
 }
-"""What Linux always does: the other value is refused."""
+"""What Linux 6.1 always or never does: the other value is refused."""
 
 
 def layout(scenario: dict[str, Any]) -> Layout:
@@ -98,7 +100,7 @@ def _agree(known: dict[str, dict[str, Any]], host: str, wanted: dict[str, Any], 
 def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
     for name, always in NO_SWITCH.items():
         if stack[name] not in (None, always):
-            raise Unsupported(f"Linux cannot turn {name} off")
+            raise Unsupported(f"Linux cannot turn {name} {'off' if always else 'on'}")
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     return {

@@ -1,7 +1,7 @@
 //! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR (RFC 6937).
 
 use super::script::{NO_SACK, PEER, Script, linux};
-use crate::{LossDetection, Phase, Profile};
+use crate::{Descent, LossDetection, Phase, Profile};
 
 /// Ten segments out since 100 ms, many more to send.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
@@ -81,7 +81,7 @@ fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
 #[test]
 fn without_prr_the_window_is_down_at_once() {
     // RFC 6675 section 5: nothing goes until the flight is below the new window.
-    let mut t = in_sack_recovery(Profile { prr: false, ..linux() });
+    let mut t = in_sack_recovery(Profile { descent: Descent::AtOnce, ..linux() });
     t.expect_cwnd(5);
     // The retransmission makes nine of them; the flight is five with the eighth SACK.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
@@ -122,8 +122,9 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
-fn fack_takes_all_holes_below_the_highest_sack_for_lost() {
-    let mut t = ten_out(Profile { loss_detection: LossDetection::Fack, prr: false, ..linux() }, false);
+fn all_holes_below_the_highest_sack_are_lost() {
+    let mut t =
+        ten_out(Profile { loss_detection: LossDetection::HighestSack, descent: Descent::AtOnce, ..linux() }, false);
     t.inject(200, "ack 1 sack 6001:7001");
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 6001:8001");
@@ -133,10 +134,71 @@ fn fack_takes_all_holes_below_the_highest_sack_for_lost() {
     t.expect_train(200, 1, 2001);
 }
 
+fn linux_2_6_recovery() -> Profile {
+    Profile { loss_detection: LossDetection::Fack, descent: Descent::Halving, ..linux() }
+}
+
+#[test]
+fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
+    // One SACK suffices: seven segments to the highest, of which the lower five have three above them.
+    let mut t = ten_out(linux_2_6_recovery(), false);
+    t.inject(200, "ack 1 sack 7001:8001");
+    t.expect(200, "1:1001 .");
+    t.expect_phase(Phase::Recovery);
+    assert_eq!(t.info().lost, 5);
+    // Two segments above are too few.
+    let mut t = ten_out(linux_2_6_recovery(), false);
+    t.inject(200, "ack 1 sack 2001:3001");
+    t.expect(200, "10001:11001 .");
+    t.expect_phase(Phase::Disorder);
+    t.inject(201, "ack 1 sack 2001:4001");
+    t.expect(201, "1:1001 .");
+    assert_eq!(t.info().lost, 1, "the second segment has two above it");
+}
+
+#[test]
+fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
+    let mut t = in_sack_recovery(linux_2_6_recovery());
+    // Nine in flight, and one goes for every second ACK.
+    t.inject(203, "ack 1 sack 1001:5001");
+    t.expect_cwnd(8);
+    t.inject(204, "ack 1 sack 1001:6001");
+    t.expect(204, "12001:13001 .");
+    t.inject(205, "ack 1 sack 1001:7001");
+    t.expect_cwnd(7);
+    t.inject(206, "ack 1 sack 1001:8001");
+    t.expect(206, "13001:14001 .");
+    for (at, end) in [(207, 9001), (208, 10_001), (300, 11_001), (301, 12_001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    t.expect_cwnd(5);
+    t.inject(302, "ack 12001");
+    t.drain();
+    t.expect_phase(Phase::Open);
+    t.expect_cwnd(5);
+}
+
+#[test]
+fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
+    let mut t = in_sack_recovery(linux_2_6_recovery());
+    t.inject(203, "ack 1 sack 1001:5001");
+    t.inject(204, "ack 1 sack 1001:6001");
+    t.expect(204, "12001:13001 .");
+    t.inject(300, "ack 1 sack 1001:12001");
+    t.drain();
+    assert_eq!(t.info().counters.retransmits, 1);
+    // What went out at 204 ms has arrived, the retransmission of 202 ms has not.
+    t.inject(304, "ack 1 sack 1001:13001");
+    t.expect(304, "1:1001 .");
+    assert_eq!(t.info().counters.retransmits, 2);
+}
+
 #[test]
 fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
     // RFC 6675 section 4, IsLost: three segments above the first hole, only one above the second.
-    let mut t = ten_out(Profile { loss_detection: LossDetection::Counting, prr: false, ..linux() }, false);
+    let mut t =
+        ten_out(Profile { loss_detection: LossDetection::Counting, descent: Descent::AtOnce, ..linux() }, false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 1001:3001");
@@ -169,7 +231,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
 fn newreno_repairs_one_hole_a_round_trip() {
     // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement deflates it by what it
     // covers less one segment, which leaves room for the next retransmission and one new segment.
-    let mut t = ten_out(Profile { prr: false, ..linux() }, true);
+    let mut t = ten_out(Profile { descent: Descent::AtOnce, ..linux() }, true);
     t.inject(200, "ack 1");
     t.expect(200, "10001:11001 .");
     t.inject(201, "ack 1");

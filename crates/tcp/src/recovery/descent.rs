@@ -1,8 +1,10 @@
-//! The way down to a reduced window: in proportion to what arrives (RFC 6937), or at once (RFC 6675).
+//! The way down to a reduced window: at once (RFC 6675), by rate halving, or in proportion to what arrives (RFC 6937).
+//!
+//! Left out: that rate halving may pass below the threshold (Linux lets Reno's go down to half of it).
 
 use super::Phase;
-use crate::Signal;
 use crate::sender::Sender;
+use crate::{Descent, Signal};
 use lopsided_core::{Bytes, Time};
 
 /// A reduction under way. The controller has set the target; until it ends this is the window.
@@ -13,13 +15,15 @@ pub(crate) struct Reduction {
     /// In flight when it began (RFC 6937's RecoverFS is the window then).
     prior_cwnd: u64,
     delivered: u64,
+    /// ACKs that brought news, for rate halving.
+    acks: u64,
     pub sent: u64,
 }
 
 impl Reduction {
     /// Stays at `cwnd` until it ends.
     pub fn held(cwnd: u64) -> Reduction {
-        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, sent: cwnd }
+        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, acks: 0, sent: cwnd }
     }
 }
 
@@ -35,15 +39,35 @@ impl Sender {
             return;
         }
         let target = self.controller.cwnd().get();
-        let cwnd = if self.profile.prr { prior_cwnd } else { target };
-        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, sent: 0 });
+        let cwnd = if self.profile.descent == Descent::AtOnce { target } else { prior_cwnd };
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
+    }
+
+    /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
+    pub(crate) fn pace_reduction(&mut self, delivered: u64, safe: bool) {
+        if delivered == 0 {
+            return;
+        }
+        match self.profile.descent {
+            Descent::AtOnce => {}
+            Descent::Halving => self.halve_rate(),
+            Descent::Proportional => self.reduce_in_proportion(delivered, safe),
+        }
+    }
+
+    fn halve_rate(&mut self) {
+        let in_flight = self.in_flight();
+        let mss = u64::from(self.mss);
+        let Some(reduction) = &mut self.reduction else { return };
+        reduction.acks += 1;
+        if reduction.acks.is_multiple_of(2) && reduction.cwnd > reduction.target {
+            reduction.cwnd -= mss.min(reduction.cwnd - reduction.target);
+        }
+        reduction.cwnd = reduction.cwnd.min(in_flight + mss);
     }
 
     /// Proportional rate reduction with the slow-start bound (RFC 6937 section 3.1), in whole segments.
-    pub(crate) fn pace_reduction(&mut self, delivered: u64, safe: bool) {
-        if !self.profile.prr || delivered == 0 {
-            return;
-        }
+    fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
         let in_flight = self.in_flight();
         let mss = u64::from(self.mss);
         let Some(reduction) = &mut self.reduction else { return };
@@ -77,14 +101,15 @@ impl Sender {
 
     /// The window is the controller's again, which is at the target or beyond.
     pub(crate) fn end_reduction(&mut self, now: Time) {
-        if self.reduction.take().is_some() {
-            if !self.profile.prr {
-                // Little may be left in flight: no burst up to the target (RFC 6582 section 3.2 step 3 option 1, and 4.4BSD's descendants).
-                let window = self.outstanding().max(u64::from(self.mss)) + u64::from(self.mss);
-                self.controller.on_idle(now, Bytes::new(window));
-            }
-            let path = self.path();
-            self.controller.on_recovered(now, &path);
+        let Some(reduction) = self.reduction.take() else { return };
+        let mss = u64::from(self.mss);
+        match self.profile.descent {
+            // Little may be left in flight: no burst up to the target (RFC 6582 section 3.2 step 3 option 1, and 4.4BSD's descendants).
+            Descent::AtOnce => self.controller.on_idle(now, Bytes::new(self.outstanding().max(mss) + mss)),
+            Descent::Halving => self.controller.on_idle(now, Bytes::new(reduction.cwnd.max(mss))),
+            Descent::Proportional => {}
         }
+        let path = self.path();
+        self.controller.on_recovered(now, &path);
     }
 }
