@@ -80,6 +80,8 @@ pub struct Bbr {
     cycle_at: Time,
     probe_rtt_until: Option<Time>,
     probe_rtt_round: bool,
+    /// Delivered octets between which segments left at ProbeRTT's small window: what they say of the bandwidth is too little.
+    held_back: Option<(u64, u64)>,
     restarting: bool,
     aggregation: Aggregation,
     policer: Policer,
@@ -110,6 +112,7 @@ impl Bbr {
             cycle_at: Time::ZERO,
             probe_rtt_until: None,
             probe_rtt_round: false,
+            held_back: None,
             restarting: false,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
@@ -136,15 +139,22 @@ impl Bbr {
             self.round_start = true;
             self.conserve = false;
         }
-        self.watch_policer(now, sample.lost > Bytes::ZERO, sample.app_limited, path);
+        let limited = self.is_limited(ack);
+        self.watch_policer(now, sample.lost > Bytes::ZERO, limited, path);
         // An interval shorter than any RTT is of compressed ACKs.
         if path.min_rtt.is_some_and(|min| sample.interval < min) {
             return;
         }
         let rate = sample.delivered.get() as f64 / sample.interval.as_secs_f64();
-        if !sample.app_limited || rate >= self.bandwidth.max() {
+        if !limited || rate >= self.bandwidth.max() {
             self.bandwidth.add(self.round, rate);
         }
+    }
+
+    /// The rate is that of the application or of ProbeRTT, not of the path.
+    fn is_limited(&self, ack: &Acked) -> bool {
+        let sent_at = ack.rate.prior_delivered.get();
+        ack.rate.app_limited || self.held_back.is_some_and(|(from, to)| (from..=to).contains(&sent_at))
     }
 
     fn watch_policer(&mut self, now: Time, lost: bool, app_limited: bool, path: &PathState) {
@@ -167,6 +177,7 @@ impl Bbr {
             self.mode = Mode::ProbeRtt;
             self.keep_window();
             self.probe_rtt_until = None;
+            self.held_back = None;
         }
         if self.mode == Mode::ProbeRtt {
             self.probe_rtt(now, path);
@@ -178,6 +189,9 @@ impl Bbr {
 
     /// With the window at its smallest for 200 ms and a round, the queue is empty and the RTT is the path's.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
+        let delivered = path.delivered.get();
+        let from = self.held_back.map_or(delivered, |(from, _)| from);
+        self.held_back = Some((from, delivered + path.in_flight.get()));
         match self.probe_rtt_until {
             None if path.in_flight.get() <= LEAST_WINDOW * self.mss => {
                 self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
@@ -396,7 +410,7 @@ impl Controller for Bbr {
         let bandwidth = self.bandwidth();
         self.aggregation.update(now, ack, self.round_start, bandwidth, self.cwnd, self.mss);
         self.update_cycle(now, ack);
-        self.check_full(ack.rate.app_limited);
+        self.check_full(self.is_limited(ack));
         self.check_drain(now, path);
         self.update_min_rtt(now, ack, path);
         if !self.seen_rtt && path.srtt.is_some() {

@@ -44,6 +44,15 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
+/// Section 4.3.4.4: the rates seen during ProbeRTT are ignored, or on a path where 200 ms are ten rounds they would be all it remembers.
+#[test]
+fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
+    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(10), 1000);
+    path.run(Span::from_secs(9));
+    let share = path.run(Span::from_secs(5));
+    assert!(share > 0.96, "{share} of a line that a probe leaves idle for 0.2 of 5 s");
+}
+
 /// Section 4.3.2.1: Startup's gain finds the bandwidth in log2(BDP) rounds and leaves after three without growth.
 #[test]
 fn startup_finds_the_bandwidth_and_drains_its_queue() {
