@@ -1,4 +1,7 @@
-"""`python -m lopsided.fidelity`: measures what is missing on Linux, simulates, and writes `docs/fidelity.md`."""
+"""`python -m lopsided.fidelity`: measures what is missing on Linux, simulates, and writes the pages.
+
+They are `docs/fidelity.md` and, of the congestion controls, `docs/fidelity/variants.md` with its figure.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from pathlib import Path
 
 from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
-from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, reference, simulate
+from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, reference, simulate, variants
+from lopsided.fidelity.variants import page as variants_page
+from lopsided.fidelity.variants import windows
+from lopsided.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
 
 
@@ -24,9 +30,11 @@ def main() -> int:
     data: Path = arguments.docs / "fidelity"
     data.mkdir(parents=True, exist_ok=True)
     records = Records(data / "linux.csv")
+    of_variants, curves = variants.Records(data / "variants.csv"), windows.Windows(data / "windows.csv")
     try:
         if not arguments.recorded:
             _measure(records, seeds)
+            _measure_variants(of_variants, curves)
         _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -40,6 +48,7 @@ def main() -> int:
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
     say(f"{target}: {len(linux)} of {len(CELLS) * len(seeds)} runs on Linux")
+    _write_variants(data, of_variants, curves)
     return 0
 
 
@@ -50,6 +59,25 @@ def _measure(records: Records, seeds: range) -> None:
                 say(f"{measurement.cell}, seed {measurement.seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _measure_variants(records: variants.Records, curves: windows.Windows) -> None:
+    try:
+        with progress("measuring congestion controls on Linux") as report:
+            for cell, seed, run in variants.measure_linux(records, report):
+                say(f"{cell.name}, seed {seed}")
+                curves.add(cell, run)
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _write_variants(data: Path, records: variants.Records, curves: windows.Windows) -> None:
+    linux = [found for cell, seed in variants.runs() if (found := records.get(cell, seed)) is not None]
+    closing = data / "variants-causes.md"
+    text = variants_page.render(linux, variants.simulate(), closing.read_text() if closing.exists() else "")
+    (data / "variants.md").write_text(text)
+    (data / "windows.png").write_bytes(style.png(windows.figure(curves), dpi=100))
+    say(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
 
 
 def _measure_ns3(path: Path, source: Path) -> None:

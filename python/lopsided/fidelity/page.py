@@ -30,6 +30,7 @@ that start at the same instants. The tables give medians over the seeds, and how
 - Reno with SACK. A download starts within the first second; an upload joins after 19 to 20 s; measured is what lies
   between 22 s and 110 s. Round trips are those of single packets, from a capture at the sender.
 - Bounds: {bounds}. Beyond them a value is **bold**.
+- [The congestion controls](fidelity/variants.md), each on seven lines, have a page of their own.
 """
 
 

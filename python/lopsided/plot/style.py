@@ -6,6 +6,7 @@ Figures are made without pyplot, so nothing global is touched and a notebook's o
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,30 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -
             panel.tick_params(labelbottom=False)
         panels[-1].set_xlabel(x_label)
     return Sheet(figure, tuple(panels))
+
+
+def small_panels(
+    title: str, subtitle: str, names: Sequence[str], columns: int, height: float = 1.25
+) -> tuple[LabFigure, tuple[Axes, ...]]:
+    """A titled figure of many small panels side by side, each with a name and axes of its own."""
+    side_in, gap_in, title_in = 0.45, 0.36, 0.18
+    rows = -(-len(names) // columns)
+    with mpl.rc_context(_RC):
+        total = _TOP_IN + rows * (height + gap_in + title_in) + 0.6 - gap_in
+        width = (_WIDTH_IN - 0.15 - columns * side_in) / columns
+        figure = LabFigure(figsize=(_WIDTH_IN, total), dpi=110)
+        figure.text(0.012, 1 - 0.24 / total, title, fontsize=13, fontweight="bold", va="center")
+        figure.text(0.012, 1 - 0.49 / total, subtitle, fontsize=9, color=MUTED, va="center")
+        panels: list[Axes] = []
+        for number, name in enumerate(names):
+            row, column = divmod(number, columns)
+            left = side_in + column * (width + side_in)
+            bottom = total - _TOP_IN - (row + 1) * (height + title_in) - row * gap_in
+            panel = figure.add_axes((left / _WIDTH_IN, bottom / total, width / _WIDTH_IN, height / total))
+            panel.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
+            panel.set_title(name, loc="left", fontsize=9.5, pad=3)
+            panels.append(panel)
+    return figure, tuple(panels)
 
 
 def small_print(figure: Figure, *notes: str) -> None:

@@ -1,0 +1,75 @@
+"""The grid of congestion controls: records, page, and the simulator within the bounds where that is quick to see."""
+
+import math
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from lopsided import sweeps
+from lopsided.fidelity import variants
+from lopsided.fidelity.variants import page, windows
+
+DATA = Path(__file__).parents[2] / "docs" / "fidelity"
+RECORDS = variants.Records(DATA / "variants.csv")
+SLOW_LINES = variants.LINES[:2]
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[tuple[str, int], variants.Values]:
+    """Every recorded cell of the two slow lines, alone and joined."""
+    wanted = [(cell, seed) for cell, seed in variants.runs() if cell.line in SLOW_LINES and RECORDS.get(cell, seed)]
+    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in wanted]
+    values = sweeps.run_jobs(jobs, lambda _, run: variants.values_of(run))
+    return {(cell.name, seed): found for (cell, seed), found in zip(wanted, values, strict=True)}
+
+
+@pytest.mark.parametrize("line", SLOW_LINES, ids=lambda line: line.name)
+@pytest.mark.parametrize(("quantity", "bound"), page.MEDIAN_BOUNDS.items())
+def test_a_flow_alone_is_as_on_linux(simulated, line, quantity, bound):
+    errors = []
+    for cell in variants.CELLS:
+        if (cell.line, cell.traffic) == (line, "alone") and (linux := RECORDS.get(cell, 1)):
+            errors.append(simulated[cell.name, 1]["tested"][quantity] / linux.values["tested"][quantity] - 1)
+    assert len(errors) >= len(variants.CONTROLS)
+    assert abs(median(errors)) < bound
+    assert max(map(abs, errors)) < page.TAIL_BOUND
+
+
+def test_what_is_recorded_is_of_the_scenarios_as_they_are_now():
+    known = {(cell.name, seed): cell for cell, seed in variants.runs()}
+    for key in RECORDS.measured():
+        assert key in known, key
+        assert RECORDS.get(known[key], key[1]) is not None, f"{key} was measured of another scenario"
+
+
+def test_records_survive_being_written(tmp_path):
+    cell = variants.CELLS[0]
+    numbers = dict(zip(variants.QUANTITIES, (1e6, 20.5, math.nan, 3.0), strict=True))
+    records = variants.Records(tmp_path / "variants.csv")
+    records.add(variants.Measurement(cell.name, 1, {"tested": numbers}, "6.1", cell.fingerprint(), "d"))
+    records.add(variants.Measurement(variants.CELLS[1].name, 1, {"tested": numbers}, "6.1", "of another", "d"))
+    again = variants.Records(tmp_path / "variants.csv")
+    found = again.get(cell, 1)
+    assert found is not None
+    assert found.values["tested"]["rtt_mean_ms"] == 20.5
+    assert again.get(variants.CELLS[1], 1) is None
+
+
+def test_the_page_marks_what_is_beyond_the_bounds():
+    cells = [cell for cell in variants.CELLS if cell.control == "reno"][:4]
+    exact = {"goodput_bps": 1e6, "rtt_mean_ms": 100.0}
+    linux = [variants.Measurement(cell.name, 1, {"tested": exact}, "6.1", "", "") for cell in cells]
+    simulated = {(cell.name, 1): {"tested": {"goodput_bps": 1.04e6, "rtt_mean_ms": 104.0}} for cell in cells}
+    simulated[cells[0].name, 1]["tested"]["rtt_mean_ms"] = 115.0
+    text = page.render(linux, simulated, "")
+    row = next(line for line in text.splitlines() if line.startswith("| all |"))
+    assert row == "| all | 4 | **4.0 %** | 4.0 % | 4.0 % | 4.0 % | **13.3 %** | 15.0 % |"
+    assert f"- {cells[0].name}: mean RTT +15.0 %" in text
+
+
+def test_every_control_has_its_window_drawn_over_linux():
+    curves = windows.Windows(DATA / "windows.csv")
+    missing = [control for control in variants.CONTROLS if curves.get(windows.CURVES[control]) is None]
+    assert missing == []
+    assert set(windows.CURVES) == {*variants.CONTROLS, *variants.OTHERS}
