@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lopsided.sizing import size
     from lopsided.sweeps import sweep
     from lopsided.table import Table
+    from lopsided.traces import trace
 
 __all__ = [
     "FolderError",
@@ -36,6 +37,7 @@ __all__ = [
     "__version__",
     "size",
     "sweep",
+    "trace",
 ]
 
 _HOMES = {
@@ -50,6 +52,7 @@ _HOMES = {
     "Table": "lopsided.table",
     "size": "lopsided.sizing",
     "sweep": "lopsided.sweeps",
+    "trace": "lopsided.traces",
 }
 
 

@@ -22,7 +22,7 @@ from lopsided.errors import FolderError
 FORMAT = 1
 """The version of this layout; raised whenever an older reader would misread a new folder."""
 
-TABLES = ("flows", "samples", "queues", "links", "transfers", "events")
+TABLES = ("flows", "samples", "queues", "links", "transfers", "events", "traces")
 """The tables of a run, in the order in which people ask for them."""
 MANIFEST = "manifest.json"
 

@@ -77,6 +77,11 @@ class Run:
         """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
         return self._table("events")
 
+    @property
+    def traces(self) -> Table:
+        """What a capture at each sending host would say, where the scenario asks for it (`[record] traces = true`)."""
+        return self._table("traces")
+
     @cached_property
     def samples_of(self) -> dict[str, pl.DataFrame]:
         """The samples of each flow, by its name."""
@@ -132,7 +137,9 @@ class Run:
         folder = Path(folder)
         manifest = folders.read_manifest(folder)
         try:
-            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in folders.TABLES}
+            # Folders written before there were traces have none.
+            present = [name for name in folders.TABLES if name != "traces" or (folder / "traces.parquet").exists()]
+            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in present}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
         run = cls(

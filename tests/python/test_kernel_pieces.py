@@ -187,3 +187,14 @@ def test_a_flow_of_datagrams_needs_room_for_its_stamp():
 def test_flow_defaults_are_those_of_a_bulk_transfer():
     flow = translate.flows(scenario(), 1)[0]
     assert flow == Flow("download", "server", "client", 5001, 0, 20 * 10**9, "reno")
+
+
+def test_a_host_s_own_interface_is_a_delay_line_with_its_room_there():
+    interface = "[host.server.interface]\ndelay = '100 ms'\nlimit = '1000 packets'\n"
+    made = job(scenario(LINE + interface))
+    (at_host,) = [each for each in made.qdiscs if each.node == "server"]
+    assert (at_host.kind, at_host.options) == ("netem", qdisc.delay_line(100_000_000, room=1000))
+    plain = job(scenario(LINE))
+    assert made.checks[0].base_one_way_ns == plain.checks[0].base_one_way_ns + 100_000_000
+    with pytest.raises(Unsupported, match="no ring"):
+        job(scenario(LINE + interface + "ring = '64 packets'\n"))

@@ -4,6 +4,7 @@ use crate::captures::{Captures, Points};
 use crate::error::Failure;
 use crate::scenario::Scenario;
 use crate::tables;
+use crate::traces::{self, Observed, Seen};
 use lopsided_sim::{Monitor, RunOptions, RunResult};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,7 +34,7 @@ struct Job {
     capture: Option<Points>,
 }
 
-type Outcome = Result<RunResult, Failure>;
+type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
 #[pymethods]
 impl Batch {
@@ -66,7 +67,11 @@ impl Batch {
         let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
         match received {
-            Ok((number, Ok(result))) => Ok(Some((number, tables::to_python(py, &result)?.into_any()))),
+            Ok((number, Ok((result, seen)))) => {
+                let run = tables::to_python(py, &result)?;
+                run.set_item("traces", traces::of_run(py, &self.work.jobs[number].scenario, &seen)?)?;
+                Ok(Some((number, run.into_any())))
+            }
             Ok((_, Err(failure))) => Err(failure.into()),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Failure::Bug("no run is left to wait for".to_owned()).into()),
@@ -103,11 +108,13 @@ impl Work {
 
 fn run(job: &Job, monitor: &Monitor) -> Outcome {
     let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
-    let options =
-        RunOptions { sinks: captures.as_ref().map(Captures::sinks).unwrap_or_default(), ..RunOptions::default() };
+    let observed = Observed::of(&job.scenario);
+    let mut sinks = captures.as_ref().map(Captures::sinks).unwrap_or_default();
+    sinks.extend(observed.as_ref().map(Observed::sink));
+    let options = RunOptions { sinks, ..RunOptions::default() };
     let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor).map_err(Failure::Run)?;
     captures.as_ref().map_or(Ok(()), Captures::finish)?;
-    Ok(result)
+    Ok((result, observed.map(|observed| observed.seen(&job.scenario)).unwrap_or_default()))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

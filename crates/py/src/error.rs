@@ -20,6 +20,11 @@ pub(crate) enum Failure {
         file: String,
         error: io::Error,
     },
+    /// A capture that cannot be read.
+    Trace {
+        file: String,
+        what: String,
+    },
     /// A broken invariant, with the panic's message.
     Bug(String),
 }
@@ -57,6 +62,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Usage(message) => ("UsageError", message),
         Failure::Run(error) => ("RunError", error.to_string()),
         Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
+        Failure::Trace { file, what } => ("FolderError", format!("cannot read {file}: {what}")),
         Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),
     };
     Ok(PyErr::from_value(module.getattr(class)?.call1((message,))?))

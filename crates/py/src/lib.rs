@@ -9,6 +9,7 @@ mod captures;
 mod error;
 mod scenario;
 mod tables;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -20,6 +21,8 @@ mod _native {
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
+    #[pymodule_export]
+    use crate::traces::trace;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,6 +4,7 @@
 
 use crate::graph::Graph;
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use std::collections::BTreeMap;
 
 /// One experiment: a network, the flows that cross it, how long, and what is written down.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,9 +18,22 @@ pub struct Scenario {
     /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
     pub seed: u64,
     pub graph: Graph,
+    /// The hosts whose interface is more than a plug, by their place in [`Graph::hosts`].
+    pub interfaces: BTreeMap<usize, InterfaceSpec>,
     /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place in this list.
     pub flows: Vec<FlowSpec>,
     pub record: RecordSpec,
+}
+
+/// A host's own interface: what it sends waits there before it reaches the link. A packet for which there is no room is refused, and
+/// the host's TCP notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceSpec {
+    pub delay: Span,
+    /// Packets that may wait; `None`: any number.
+    pub limit: Option<u32>,
+    /// Packets that the network card takes before the link has sent them; `None`: any number.
+    pub ring: Option<u32>,
 }
 
 /// One direction of a link: what a packet meets, in order: queue, shaper or serializer, loss, propagation delay.
@@ -273,4 +287,6 @@ pub struct RecordSpec {
     pub on_change: bool,
     /// A table of every packet event.
     pub events: bool,
+    /// What a capture at each sending host would say of its connections.
+    pub traces: bool,
 }

@@ -96,8 +96,9 @@ impl Workload {
             duration: Span::from_secs(self.seconds),
             seed: 1,
             graph,
+            interfaces: std::collections::BTreeMap::new(),
             flows,
-            record: RecordSpec { interval: None, on_change: false, events: false },
+            record: RecordSpec { interval: None, on_change: false, events: false, traces: false },
         }
     }
 

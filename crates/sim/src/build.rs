@@ -5,12 +5,12 @@
 mod link;
 mod stack;
 
-use crate::host::{App, Dialer, Host, MAX_SERVICES, Remote, TcpSink, TcpSource, TcpSourceSpec, UdpSource};
+use crate::host::{App, Dialer, Host, Interface, MAX_SERVICES, Remote, TcpSink, TcpSource, TcpSourceSpec, UdpSource};
 use crate::router::{Router, Routes, address};
 use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
 use lopsided_core::{Books, Dir, FlowId, NodeId, Port, Rng, Span, Time};
-use lopsided_scenario::{FlowSpec, Graph, Hop, NodeRef, Scenario, Transfer};
+use lopsided_scenario::{FlowSpec, Graph, Hop, InterfaceSpec, NodeRef, Scenario, Transfer};
 use lopsided_tcp::Controllers;
 use std::fmt;
 
@@ -142,9 +142,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let several = net.outlets[host].len() > 1;
-            Host::new(address(host), several.then(|| tables[host].clone()))
+            let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
+            Ok(Host::new(address(host), several.then(|| tables[host].clone()), interface.transpose()?))
         })
-        .collect();
+        .collect::<Result<_, BuildError>>()?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (number, spec) in scenario.flows.iter().enumerate() {
         flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options.controllers, &mut hosts)?);
@@ -175,6 +176,24 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         return Err(BuildError::TooLong { limit: world.horizon() - Time::ZERO });
     }
     Ok(Simulation { world, flows, links: 2 * scenario.graph.links.len(), first_link: net.first_link() })
+}
+
+/// A host's interface. Only of the one link behind it can a ring foretell what it sends.
+fn interface(spec: &InterfaceSpec, scenario: &Scenario, outlets: &[Hop]) -> Result<Interface, BuildError> {
+    let ring = match (spec.ring, outlets) {
+        (None, _) => None,
+        (Some(places), &[hop]) => {
+            let link = &scenario.graph.links[hop.link];
+            Some(link::ring(places, link.dir(hop.dir)).ok_or_else(|| no_ring(&link.name))?)
+        }
+        (Some(_), _) => return Err(no_ring("of a host with several")),
+    };
+    Ok(Interface::new(spec.delay, spec.limit, ring))
+}
+
+fn no_ring(link: &str) -> BuildError {
+    let what = "a ring needs one link with a rate and without a shaper behind the interface".to_owned();
+    BuildError::Link { link: link.to_owned(), what }
 }
 
 /// The graph with its nodes numbered and each node's links at hand.

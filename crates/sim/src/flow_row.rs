@@ -156,6 +156,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         retransmits: sent.counters.retransmits,
         timeouts: sent.counters.timeouts,
         fast_retransmits: sent.counters.fast_retransmits,
+        local_reductions: sent.counters.local_reductions,
         tail_probes: sent.counters.tail_probes,
         spurious: sent.counters.undos,
         rtt_count: rtt.count,

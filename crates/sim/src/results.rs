@@ -37,6 +37,8 @@ table! {
         retransmits: u64,
         timeouts: u64,
         fast_retransmits: u64,
+        /// Window reductions because the host's own interface had no room.
+        local_reductions: u64,
         tail_probes: u64,
         /// Window reductions taken back because the retransmission was not needed.
         spurious: u64,

@@ -66,6 +66,8 @@ pub struct Counters {
     pub out_of_order_received: u64,
     pub pure_acks_out: u64,
     pub ecn_reductions: u64,
+    /// Reductions because the host's own interface refused a segment.
+    pub local_reductions: u64,
 }
 
 /// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of the newest segment

@@ -2,7 +2,7 @@
 
 use crate::recovery::Phase;
 use crate::timer::LossTimer;
-use crate::{Connection, IdleRestart, State};
+use crate::{Connection, IdleRestart, Signal, State};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Span, Time};
 
@@ -15,7 +15,14 @@ struct Piece {
 
 impl Connection {
     /// The next segment to send, or `None`. Call until it gives none.
+    #[inline]
     pub fn poll_segment(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        self.poll_segment_for(now, true)
+    }
+
+    /// The next segment to send to an interface that has `room` or not. Where there is none, data is not sent: see
+    /// [`Connection::refuse_data`]. What else is given then is lost.
+    pub fn poll_segment_for(&mut self, now: Time, room: bool) -> Option<(TcpHeader, Payload)> {
         if self.handshake.syn_due {
             return Some(self.send_syn(now));
         }
@@ -29,10 +36,12 @@ impl Connection {
         if let Some((ack, echo)) = self.early_ack.take() {
             return Some(self.send_early_ack(now, ack, echo));
         }
-        if self.may_send_data()
-            && let Some(segment) = self.poll_data(now)
-        {
-            return Some(segment);
+        if self.may_send_data() {
+            if !room {
+                self.refuse_data(now);
+            } else if let Some(segment) = self.poll_data(now) {
+                return Some(segment);
+            }
         }
         if self.acks.is_due() && self.state >= State::Established && self.state != State::Closed {
             self.send.counters.pure_acks_out += 1;
@@ -55,6 +64,23 @@ impl Connection {
     fn may_send_data(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
             && self.handshake.deadline == Time::MAX
+    }
+
+    /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be sent again; the window
+    /// comes down once for what is out now, as after a mark, and the next acknowledgement tries again, or the persist timer where
+    /// none can come.
+    fn refuse_data(&mut self, now: Time) {
+        if self.next_to_resend().is_none() && self.next_new(now).is_none() {
+            return;
+        }
+        let send = &mut self.send;
+        if send.phase < Phase::Cwr {
+            send.counters.local_reductions += 1;
+            send.enter_cwr(now, Signal::Loss);
+        }
+        if send.outstanding() == 0 {
+            send.arm_persist(now);
+        }
     }
 
     fn poll_data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {

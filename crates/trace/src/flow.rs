@@ -1,11 +1,13 @@
-//! What a capture says of its TCP flows: retransmissions, round trip times and goodput, seen from where it was taken.
+//! What a capture says of its TCP flows: retransmissions, round trip times, outstanding data and goodput, seen from where it was taken.
 //!
 //! Round trip times are meaningful for a capture at the sender: one for each acknowledgement that advances, from the sending
 //! of the newest segment that it covers; none for one that also covers a retransmission (Karn's rule: what it answers is not
-//! known). Left out: selective acknowledgements, and segments that were lost before the point of capture.
+//! known). These are tcptrace's "RTT samples" without those of SYN and FIN; packets, elapsed time, retransmitted packets and the most
+//! outstanding data are its own too (compared with tcptrace 6.6.7). Its means of outstanding data are over packets, here over time. Left
+//! out: selective acknowledgements, and segments that were lost before the point of capture.
 
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{HostAddr, Packet, Seq, Span, Time, Transport};
+use lopsided_core::{FlowId, HostAddr, Packet, Seq, Span, Time, Transport};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One direction of a connection: from the sender of its data to the receiver.
@@ -27,6 +29,13 @@ impl FlowKey {
 #[derive(Clone, Debug)]
 pub struct FlowSummary {
     pub key: FlowKey,
+    /// The flow that its packets belong to in a run; in a file packets belong to none, and this is the first.
+    pub flow: FlowId,
+    /// Packets of any kind in this direction, and back.
+    pub packets: u64,
+    pub packets_back: u64,
+    /// From the first packet of the connection to its last, in either direction.
+    pub elapsed: Span,
     /// Segments with data, and the octets they carried, retransmissions included.
     pub data_segments: u64,
     pub data_bytes: u64,
@@ -38,6 +47,15 @@ pub struct FlowSummary {
     /// From the first segment with data to the last acknowledgement of new data.
     pub active: Span,
     pub rtt: RttSummary,
+    pub outstanding: OutstandingSummary,
+}
+
+/// Data sent and not yet acknowledged: the most, and its mean over the connection's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OutstandingSummary {
+    pub max_bytes: u64,
+    pub max_at: Time,
+    pub mean_bytes: f64,
 }
 
 impl FlowSummary {
@@ -95,20 +113,27 @@ impl FlowTable {
         {
             flow.acked(at, header.ack);
         }
+        let flow = self.flows.entry(key).or_insert_with(|| Flow::new(at, packet.flow, header));
+        flow.seen(at);
         if !packet.payload.is_empty() {
-            self.flows.entry(key).or_insert_with(|| Flow::new(at, header)).sent(at, header, packet.payload.len());
+            flow.sent(at, header, packet.payload.len());
         }
     }
 
     /// One summary for each direction that carried data, in order of addresses and ports.
     pub fn summaries(&self) -> Vec<FlowSummary> {
-        self.flows.iter().map(|(key, flow)| flow.summary(*key)).collect()
+        let with_data = self.flows.iter().filter(|(_, flow)| flow.data_segments > 0);
+        with_data.map(|(key, flow)| flow.summary(*key, self.flows.get(&key.reverse()))).collect()
     }
 }
 
 #[derive(Debug)]
 struct Flow {
-    first_at: Time,
+    flow: FlowId,
+    packets: u64,
+    first_seen: Time,
+    last_seen: Time,
+    first_data_at: Option<Time>,
     last_ack_at: Time,
     /// One past the highest octet seen.
     next: Seq,
@@ -121,6 +146,10 @@ struct Flow {
     retransmitted_segments: u64,
     retransmitted_bytes: u64,
     rtt: RttSummary,
+    most: OutstandingSummary,
+    /// Octets times seconds up to the last change.
+    area: f64,
+    changed_at: Time,
 }
 
 #[derive(Debug)]
@@ -132,12 +161,18 @@ struct Segment {
 }
 
 impl Flow {
-    fn new(at: Time, header: &TcpHeader) -> Flow {
+    fn new(at: Time, flow: FlowId, header: &TcpHeader) -> Flow {
+        // A SYN takes a number of its own.
+        let start = header.seq + u32::from(header.flags.has(Flags::SYN));
         Flow {
-            first_at: at,
+            flow,
+            packets: 0,
+            first_seen: at,
+            last_seen: at,
+            first_data_at: None,
             last_ack_at: at,
-            next: header.seq,
-            acked: header.seq,
+            next: start,
+            acked: start,
             acked_bytes: 0,
             in_flight: VecDeque::new(),
             data_segments: 0,
@@ -145,10 +180,30 @@ impl Flow {
             retransmitted_segments: 0,
             retransmitted_bytes: 0,
             rtt: RttSummary::default(),
+            most: OutstandingSummary::default(),
+            area: 0.0,
+            changed_at: at,
         }
     }
 
+    fn seen(&mut self, at: Time) {
+        self.packets += 1;
+        self.last_seen = at;
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.next.since(self.acked)
+    }
+
+    /// What is outstanding has been so since it last changed.
+    fn settle(&mut self, at: Time) {
+        self.area += f64::from(self.outstanding()) * at.saturating_since(self.changed_at).as_secs_f64();
+        self.changed_at = at;
+    }
+
     fn sent(&mut self, at: Time, header: &TcpHeader, len: u32) {
+        self.settle(at);
+        self.first_data_at.get_or_insert(at);
         let (start, end) = (header.seq, header.seq + len);
         self.data_segments += 1;
         self.data_bytes += u64::from(len);
@@ -161,6 +216,10 @@ impl Flow {
             self.in_flight.push_back(Segment { start, end, sent_at: at, retransmitted: false });
         }
         self.next = self.next.later_of(end);
+        let outstanding = u64::from(self.outstanding());
+        if outstanding > self.most.max_bytes {
+            (self.most.max_bytes, self.most.max_at) = (outstanding, at);
+        }
     }
 
     fn acked(&mut self, at: Time, ack: Seq) {
@@ -169,6 +228,7 @@ impl Flow {
         if !ack.after(self.acked) {
             return;
         }
+        self.settle(at);
         self.acked_bytes += u64::from(ack.since(self.acked));
         self.acked = ack;
         self.last_ack_at = at;
@@ -181,16 +241,25 @@ impl Flow {
         }
     }
 
-    fn summary(&self, key: FlowKey) -> FlowSummary {
+    fn summary(&self, key: FlowKey, back: Option<&Flow>) -> FlowSummary {
+        let first = back.map_or(self.first_seen, |back| back.first_seen.min(self.first_seen));
+        let last = back.map_or(self.last_seen, |back| back.last_seen.max(self.last_seen));
+        let elapsed = last.saturating_since(first);
+        let mean_bytes = if elapsed.is_zero() { 0.0 } else { self.area / elapsed.as_secs_f64() };
         FlowSummary {
             key,
+            flow: self.flow,
+            packets: self.packets,
+            packets_back: back.map_or(0, |back| back.packets),
+            elapsed,
             data_segments: self.data_segments,
             data_bytes: self.data_bytes,
             retransmitted_segments: self.retransmitted_segments,
             retransmitted_bytes: self.retransmitted_bytes,
             acked_bytes: self.acked_bytes,
-            active: self.last_ack_at.saturating_since(self.first_at),
+            active: self.last_ack_at.saturating_since(self.first_data_at.unwrap_or(self.last_ack_at)),
             rtt: self.rtt,
+            outstanding: OutstandingSummary { mean_bytes, ..self.most },
         }
     }
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lopsided import _native
+from lopsided import _native, traces
 from lopsided.run import Run
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
     events = tables["events"].join(nodes, on="node", how="left", maintain_order="left").drop("node")
     events = events.rename({"node_name": "node"})
     tables["events"] = events.select("time_s", "node", "direction", pl.exclude("time_s", "node", "direction"))
+    tables["traces"] = traces.of_run(raw["traces"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)
 

@@ -7,14 +7,15 @@ mod read;
 mod stack;
 
 use crate::error::{Place, Report, quote};
-use crate::model::{QueueLimit, RecordSpec, Scenario, Transfer};
+use crate::model::{InterfaceSpec, QueueLimit, RecordSpec, Scenario, Transfer};
 use crate::tree::{Node, Table, Value};
-use crate::units::{UnitError, format_size};
+use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
 use flows::{Flows, resolve_flows};
 use lopsided_core::{Bytes, Span};
 use network::{Network, resolve_network};
 use read::{Layers, read, require};
+use std::collections::BTreeMap;
 
 /// Beyond so many sampled rows a table no longer fits a desk computer.
 const MOST_ROWS: u128 = 50_000_000;
@@ -40,13 +41,22 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     let duration = read(&head, "duration", duration, report);
     let seed = read(&head, "seed", value::count, report).unwrap_or(1);
     let network = resolve_network(&layers, report);
-    check_hosts(&layers, &network, controllers, report);
+    let interfaces = resolve_hosts(&layers, &network, controllers, report);
     // A duration that is wrong was reported: what is compared with it is not reported too.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Span::MAX), report);
     let record = resolve_record(&layers.below("record"), report);
     check_rows(&layers, &network, &flows, duration?, &record, report);
     check_limits(&network, &flows, report);
-    Some(Scenario { name, title, duration: duration?, seed, graph: network.graph, flows: flows.specs, record })
+    Some(Scenario {
+        name,
+        title,
+        duration: duration?,
+        seed,
+        graph: network.graph,
+        interfaces,
+        flows: flows.specs,
+        record,
+    })
 }
 
 fn duration(node: &Node) -> Result<Span, UnitError> {
@@ -63,25 +73,58 @@ fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
         interval: interval.unwrap_or(Some(Span::from_millis(100))),
         on_change: read(record, "on_change", value::flag, report).unwrap_or(false),
         events: read(record, "events", value::flag, report).unwrap_or(false),
+        traces: read(record, "traces", value::flag, report).unwrap_or(false),
     }
 }
 
-/// [host.NAME] must name a host; stacks that no flow uses are read for their errors.
-fn check_hosts(file: &Layers<'_>, network: &Network, controllers: &[&str], report: &mut Report<'_>) {
+/// [host.NAME] must name a host; stacks that no flow uses are read for their errors. Gives the hosts' interfaces.
+fn resolve_hosts(
+    file: &Layers<'_>,
+    network: &Network,
+    controllers: &[&str],
+    report: &mut Report<'_>,
+) -> BTreeMap<usize, InterfaceSpec> {
+    let mut interfaces = BTreeMap::new();
     let _ = stack::resolve_stack(&file.below("stack"), controllers, report);
-    let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return };
+    let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return interfaces };
     if network.broken {
-        return;
+        return interfaces;
     }
     for entry in &hosts.entries {
-        if network.host(&entry.key).is_none() {
+        let path = format!("host.{}", entry.key);
+        let Some(place) = network.host(&entry.key) else {
             let (message, help) = network.unknown_host(&entry.key);
-            report.problem(entry.key_place, &format!("host.{}", entry.key), message, Some(help));
-        } else if let Some(table) = entry.node.table() {
-            let stack = Layers::one(table, &format!("host.{}", entry.key), entry.key_place).below("stack");
-            let _ = stack::resolve_stack(&stack, controllers, report);
+            report.problem(entry.key_place, &path, message, Some(help));
+            continue;
+        };
+        if let Some(table) = entry.node.table() {
+            let host = Layers::one(table, &path, entry.key_place);
+            let _ = stack::resolve_stack(&host.below("stack"), controllers, report);
+            if let Some(interface) = resolve_interface(&host.below("interface"), report) {
+                interfaces.insert(place, interface);
+            }
         }
     }
+    interfaces
+}
+
+/// `None` for one that is nowhere described.
+fn resolve_interface(interface: &Layers<'_>, report: &mut Report<'_>) -> Option<InterfaceSpec> {
+    if interface.is_empty() {
+        return None;
+    }
+    let delay = read(interface, "delay", value::span, report).unwrap_or(Span::ZERO);
+    let mut packets = |key: &str| match read(interface, key, value::limit, report) {
+        None => None,
+        Some(QueueLimitText::Packets(packets)) => Some(packets),
+        Some(_) => {
+            let help = format!("write {key} = \"1000 packets\"");
+            let message = "an interface counts packets";
+            report.problem(interface.place_of(key), &format!("{}.{key}", interface.path()), message, Some(help));
+            None
+        }
+    };
+    Some(InterfaceSpec { delay, limit: packets("limit"), ring: packets("ring") })
 }
 
 fn check_rows(

@@ -265,7 +265,26 @@ static HOST: TableShape = TableShape {
     name: "host",
     doc: "Settings of one host.",
     shorthand: None,
-    keys: &[table("stack", &STACK, "", "The TCP of this host.")],
+    keys: &[
+        table("stack", &STACK, "", "The TCP of this host."),
+        table("interface", &INTERFACE, "", "What this host's own interface does to the packets that it sends."),
+    ],
+};
+
+static INTERFACE: TableShape = TableShape {
+    name: "interface",
+    doc: "A host's own interface, as with netem on it: what the host sends waits here before it reaches the link. TCP notices when there is no room: the packet is refused, not lost, and the window comes down.",
+    shorthand: Some("delay"),
+    keys: &[
+        value("delay", Kind::Span, "0 s", "How long each packet waits, such as \"100 ms\"."),
+        value("limit", Kind::Limit, "", "How many packets may wait, such as \"1000 packets\". Default: any number."),
+        value(
+            "ring",
+            Kind::Limit,
+            "",
+            "How many packets the network card takes before the link has sent them, such as \"64 packets\": the others wait on. Default: any number.",
+        ),
+    ],
 };
 
 static STACK: TableShape = TableShape {
@@ -385,5 +404,11 @@ static RECORD: TableShape = TableShape {
         value("interval", Kind::SpanOrOff, "100 ms", "Samples of flows and queues this often; false for none."),
         value("on_change", Kind::Flag, "false", "A sample too whenever a flow's congestion state changes."),
         value("events", Kind::Flag, "false", "A table of every packet event: large."),
+        value(
+            "traces",
+            Kind::Flag,
+            "false",
+            "A table of what a capture at each sending host would say, as tcptrace does.",
+        ),
     ],
 };

@@ -2,8 +2,8 @@
 
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{
-    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, LossSpec, QueueLimit, QueueSpec, Scenario, StackSpec,
-    Transfer, Window,
+    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, InterfaceSpec, LossSpec, QueueLimit, QueueSpec, Scenario,
+    StackSpec, Transfer, Window,
 };
 use crate::units::seconds;
 use lopsided_core::{BitRate, Bytes, Span, Time};
@@ -84,6 +84,15 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
+fn interface(graph: &Graph, host: usize, spec: InterfaceSpec) -> Json {
+    Json::object([
+        ("host", Json::text(&graph.hosts[host])),
+        ("delay_s", span(spec.delay)),
+        ("limit_packets", optional(spec.limit.map(u64::from), number)),
+        ("ring_packets", optional(spec.ring.map(u64::from), number)),
+    ])
+}
+
 /// The whole scenario.
 pub(crate) fn to_json(scenario: &Scenario) -> Json {
     let graph = &scenario.graph;
@@ -96,6 +105,10 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
         ("hosts", names(&graph.hosts)),
         ("routers", names(&graph.routers)),
         ("links", Json::List(graph.links.iter().map(|each| link(graph, each)).collect())),
+        (
+            "interfaces",
+            Json::List(scenario.interfaces.iter().map(|(host, spec)| interface(graph, *host, *spec)).collect()),
+        ),
         ("flows", Json::List(scenario.flows.iter().map(|each| flow(graph, each)).collect())),
         (
             "record",
@@ -103,6 +116,7 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
                 ("interval_s", optional(scenario.record.interval, span)),
                 ("on_change", Json::Bool(scenario.record.on_change)),
                 ("events", Json::Bool(scenario.record.events)),
+                ("traces", Json::Bool(scenario.record.traces)),
             ]),
         ),
     ])

@@ -27,6 +27,11 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
         out += "\n[[topology.link]]\n";
         out += &link(graph, each).lines();
     }
+    for (host, interface) in &scenario.interfaces {
+        let _ = writeln!(out, "\n[host.{}.interface]", graph.hosts[*host]);
+        let (limit, ring) = (interface.limit.map(packets), interface.ring.map(packets));
+        out += &Inline::default().span("delay", interface.delay).maybe("limit", limit).maybe("ring", ring).lines();
+    }
     for each in &scenario.flows {
         out += "\n[[flow]]\n";
         out += &flow(graph, each).lines();
@@ -38,6 +43,7 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
         .put("interval", interval)
         .put("on_change", record.on_change)
         .put("events", record.events)
+        .put("traces", record.traces)
         .lines();
     out
 }
@@ -106,11 +112,14 @@ fn direction(dir: &DirSpec) -> Inline {
         .maybe("loss", (!dir.loss.is_none()).then(|| loss(&dir.loss).braces()))
 }
 
+fn packets(count: u32) -> String {
+    quoted(&if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") })
+}
+
 fn queue(queue: &QueueSpec) -> Inline {
     let QueueSpec::Fifo { limit, drop } = queue;
     let limit = match limit {
-        QueueLimit::Packets(1) => quoted("1 packet"),
-        QueueLimit::Packets(count) => quoted(&format!("{count} packets")),
+        QueueLimit::Packets(count) => packets(*count),
         QueueLimit::Bytes(bytes) => size(*bytes),
         QueueLimit::Bins { count, size: bin } => Inline::default().put("bins", count).put("size", size(*bin)).braces(),
     };

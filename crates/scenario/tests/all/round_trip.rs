@@ -4,8 +4,8 @@ use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 use lopsided_scenario::{
-    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, FlowSpec, FramingSpec, Gilbert, Graph, LinkSpec, LossSpec,
-    NodeRef, QueueLimit, QueueSpec, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
+    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, FlowSpec, FramingSpec, Gilbert, Graph, InterfaceSpec, LinkSpec,
+    LossSpec, NodeRef, QueueLimit, QueueSpec, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -176,11 +176,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     };
     let links =
         (link("first", NodeRef::Host(0), NodeRef::Router(0)), link("second", NodeRef::Router(0), NodeRef::Host(1)));
-    let record = (of(1_000_000_000u64..), any::<bool>(), any::<bool>()).prop_map(|(interval, on_change, events)| {
-        RecordSpec { interval: interval.map(Span::from_nanos), on_change, events }
+    let record = (of(1_000_000_000u64..), any::<[bool; 3]>()).prop_map(|(interval, [on_change, events, traces])| {
+        RecordSpec { interval: interval.map(Span::from_nanos), on_change, events, traces }
     });
-    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), record).prop_map(
-        |(title, seed, links, flows, record)| Scenario {
+    let interface =
+        (span(), of(1u32..), of(1u32..)).prop_map(|(delay, limit, ring)| InterfaceSpec { delay, limit, ring });
+    let interfaces = proptest::collection::btree_map(0usize..2, interface, 0..=2);
+    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), interfaces, record).prop_map(
+        |(title, seed, links, flows, interfaces, record)| Scenario {
             name: "any".to_owned(),
             title,
             duration: DURATION,
@@ -190,6 +193,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 routers: vec!["between".to_owned()],
                 links: vec![links.0, links.1],
             },
+            interfaces,
             flows: vec![flows.0, flows.1],
             record,
         },

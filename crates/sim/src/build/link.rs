@@ -1,6 +1,7 @@
 //! One direction of a scenario's link, made into a link.
 
 use super::BuildError;
+use crate::host::Ring;
 use lopsided_core::Bytes;
 use lopsided_core::Dir;
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
@@ -29,6 +30,12 @@ fn config(spec: &DirSpec, audit: bool) -> LinkConfig {
         queue: queue(&spec.queue),
         audit,
     }
+}
+
+/// The ring of a card that sends on this direction; `None` if it does not send at a plain rate.
+pub(super) fn ring(places: u32, spec: &DirSpec) -> Option<Ring> {
+    let rate = spec.rate.filter(|_| spec.shaper.is_none())?;
+    Some(Ring::new(places, rate, framing(spec.framing)))
 }
 
 fn framing(spec: FramingSpec) -> Framing {

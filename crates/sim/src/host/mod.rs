@@ -4,11 +4,13 @@
 //! time that a real host takes to run.
 
 mod counters;
+mod interface;
 mod ports;
 mod tcp;
 mod udp;
 
 pub(crate) use counters::add_counters;
+pub(crate) use interface::{Interface, Ring};
 pub(crate) use ports::MAX_SERVICES;
 pub(crate) use tcp::{Dialer, Meter, TcpSink, TcpSource, TcpSourceSpec};
 pub(crate) use udp::{UdpSink, UdpSource};
@@ -85,10 +87,12 @@ pub struct Host {
     sent_packets: u64,
     /// The connection that the last segment was for.
     latest: u32,
+    /// `None` for the usual host, whose packets reach the link at once.
+    interface: Option<Box<Interface>>,
 }
 
 impl Host {
-    pub(crate) fn new(addr: HostAddr, routes: Option<Routes>) -> Host {
+    pub(crate) fn new(addr: HostAddr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
         Host {
             addr,
             routes,
@@ -100,6 +104,7 @@ impl Host {
             ready: Vec::new(),
             sent_packets: 0,
             latest: 0,
+            interface: interface.map(Box::new),
         }
     }
 
@@ -296,6 +301,53 @@ impl Host {
         }
     }
 
+    /// What one of the applications or connections has to send, to an interface that has room or not.
+    #[inline]
+    fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let now = cx.now();
+        while let Some(&number) = self.ready.last() {
+            if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
+                if let Some(conn) = self.conns[slot as usize].as_deref_mut()
+                    && let Some((header, payload)) = conn.connection.poll_segment_for(now, room)
+                {
+                    let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
+                    return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
+                }
+                self.ready.pop();
+                self.settle(slot, now);
+            } else {
+                let (flow, app) = &mut self.apps[number as usize];
+                if let App::UdpSource(source) = app
+                    && let Some(len) = source.poll(now)
+                {
+                    let (flow, to, header) = (*flow, source.to.addr, source.header);
+                    let payload = Payload::synthetic(len);
+                    return Some(self.packet(flow, to, Ecn::NotCapable, Transport::Udp(header), payload, cx));
+                }
+                self.ready.pop();
+                lower(&mut self.timers, number as usize, app.due());
+            }
+        }
+        None
+    }
+
+    /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
+    fn pass_interface(&mut self, mut interface: Box<Interface>, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        loop {
+            let room = interface.has_room();
+            let Some((port, packet)) = self.next_packet(room, cx) else { break };
+            if room {
+                interface.take(cx.now(), port, packet);
+            } else {
+                cx.create(&packet);
+                cx.discard(packet, DropReason::QueueFull);
+            }
+        }
+        let given = interface.give(cx.now());
+        self.interface = Some(interface);
+        given
+    }
+
     #[inline]
     fn packet(
         &mut self,
@@ -319,7 +371,6 @@ impl Host {
             transport,
             payload,
         };
-        cx.create(&packet);
         let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
         (port, packet)
     }
@@ -376,41 +427,23 @@ impl Node for Host {
         }
     }
 
+    /// A packet is created as it leaves the host: what waits in the interface is not in the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let now = cx.now();
-        while let Some(&number) = self.ready.last() {
-            if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
-                if let Some(conn) = self.conns[slot as usize].as_deref_mut()
-                    && let Some((header, payload)) = conn.connection.poll_segment(now)
-                {
-                    let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
-                    return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
-                }
-                self.ready.pop();
-                self.settle(slot, now);
-            } else {
-                let (flow, app) = &mut self.apps[number as usize];
-                if let App::UdpSource(source) = app
-                    && let Some(len) = source.poll(now)
-                {
-                    let (flow, to, header) = (*flow, source.to.addr, source.header);
-                    return Some(self.packet(
-                        flow,
-                        to,
-                        Ecn::NotCapable,
-                        Transport::Udp(header),
-                        Payload::synthetic(len),
-                        cx,
-                    ));
-                }
-                self.ready.pop();
-                lower(&mut self.timers, number as usize, app.due());
-            }
+        let given = match self.interface.take() {
+            None => self.next_packet(true, cx),
+            Some(interface) => self.pass_interface(interface, cx),
+        };
+        if let Some((_, packet)) = &given {
+            cx.create(packet);
         }
-        None
+        given
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(due, _)| due)
+        let timer = self.timers.first().map(|(due, _)| due);
+        match self.interface.as_ref().and_then(|interface| interface.next()) {
+            None => timer,
+            Some(next) => Some(timer.map_or(next, |due| due.min(next))),
+        }
     }
 }

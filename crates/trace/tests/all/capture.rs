@@ -34,6 +34,14 @@ fn the_flow_table_tells_the_story_of_the_download() {
     // The first segment took 25 ms; the ACK of the others covers a retransmission and says nothing.
     assert_eq!(download.rtt.samples, 1);
     assert_eq!((download.rtt.min, download.rtt.max), (Span::from_millis(25), Span::from_millis(25)));
+    let story = download_seen_by_the_server();
+    let outbound = story.iter().filter(|(_, outbound, _)| *outbound).count() as u64;
+    assert_eq!((download.packets, download.packets_back), (outbound, story.len() as u64 - outbound));
+    assert_eq!(download.elapsed, story[story.len() - 1].0 - story[0].0);
+    // Three segments are out for 25 ms, two of them for 225 ms more, of 291 ms in all.
+    let segment_ms = 3.0 * 25.0 + 2.0 * 225.0;
+    assert!((download.outstanding.mean_bytes - 1448.0 * segment_ms / 291.0).abs() < 1e-6);
+    assert_eq!((download.outstanding.max_bytes, download.outstanding.max_at), (3 * 1448, millis(20)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::story::SharedFile;
 use lopsided_core::{Dir, Span, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, NodeKind, RunOptions, RunResult, node_labels};
-use lopsided_trace::{Capture, FlowSummary, FlowTable, Tap, read};
+use lopsided_trace::{Capture, FlowSummary, FlowTable, Observing, Tap, read};
 
 /// Two flows against each other over a line that is shaped one way and loses packets the other.
 const SCENARIO: &str = r#"
@@ -48,6 +48,25 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
         assert!(sent.acked_bytes <= delivered && sent.acked_bytes + 100_000 > delivered);
         assert!(sent.retransmitted_segments > 0, "a scenario without losses would show little");
     }
+}
+
+#[test]
+fn who_watches_a_host_sees_what_a_capture_there_says() {
+    let scenario = scenario();
+    let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
+    let (hosts, taps): (Vec<_>, Vec<_>) =
+        hosts.map(|label| (label.node, (vec![Tap::host(label.name, label.node)], Span::ZERO))).unzip();
+    let observing = Observing::at(hosts);
+    let options = RunOptions { sinks: vec![Box::new(observing.clone())], ..RunOptions::default() };
+    lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
+    let (_, files) = run(&scenario, taps);
+    for (seen, file) in observing.flows().iter().zip(&files) {
+        // Only in a run do packets belong to flows.
+        let of_file = summaries(file).into_iter().zip(&seen.flows);
+        let of_file = of_file.map(|(of_file, seen)| FlowSummary { flow: seen.flow, ..of_file });
+        assert_eq!(format!("{:?}", seen.flows), format!("{:?}", of_file.collect::<Vec<_>>()));
+    }
+    assert_eq!(observing.flows().len(), files.len());
 }
 
 /// In builds with debug assertions the capture itself refuses what is reported too late.

@@ -5,8 +5,8 @@ Every link becomes two nodes of its own between its ends, so that shaper and del
     x --- x.near ===> far.y --- y        tbf and queue at near's way out, delay at far's way out to y; the other
     direction mirrored
 
-The shaper is never on a sending host, where TCP small queues would see it, and the delay always comes after the
-bottleneck. A shaper is a `tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of
+The shaper is never on a sending host, where TCP small queues would see it, and a link's delay always comes after the
+bottleneck. Only a host's own interface, where a scenario has one, is a `netem` on that host. A shaper is a `tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of
 the same rate behind it: the two together are exactly a line that a packet occupies for size/rate, with one packet in
 service beyond those waiting.
 """
@@ -75,6 +75,14 @@ class Line:
     up: Direction
 
 
+@dataclass(frozen=True)
+class HostInterface:
+    """netem at a host's own way out, where its TCP notices."""
+
+    delay_ns: int
+    room: int
+
+
 @dataclass
 class Layout:
     """Everything but the flows' and stacks' details: hosts, routers, lines."""
@@ -84,6 +92,7 @@ class Layout:
     lines: list[Line]
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict)
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict)
+    interfaces: dict[str, HostInterface] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,10 @@ class _Planner:
         self.hops: dict[str, list[_Hop]] = {name: [] for name in self.names}
         for line in layout.lines:
             self._lay(line)
+        for host, interface in layout.interfaces.items():
+            options = qdisc.delay_line(interface.delay_ns, room=interface.room)
+            for hop in self.hops[host]:
+                self.qdiscs.append(Qdisc(host, hop.interface, "netem", ROOT, 0, options))
 
     def job(self, flows: list[Flow], recording: Recording) -> Job:
         hosts = set(self.layout.hosts)
@@ -280,9 +293,11 @@ class _Planner:
     def _check(
         self, sender: str, receiver: str, directions: list[tuple[tuple[str, str], Direction]]
     ) -> tuple[Check, tuple[str, str]]:
+        at_host = self.layout.interfaces.get(sender)
+
         def idle_ns(ip_length: int) -> int:
             """A shaper with credit lets a lone packet pass at once; a serializer never does."""
-            return sum(
+            return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
             )
@@ -295,6 +310,9 @@ class _Planner:
         name, narrowest = min(limited, key=lambda pair: pair[1].rate_bps)
         packet_ns = narrowest.send_ns(LARGEST_PACKET)
         full = idle_ns(LARGEST_PACKET) + narrowest.queue_packets * packet_ns if narrowest.queue_packets else 0
+        if at_host:
+            # A flood waits, and is refused, before it comes to the queue.
+            full = 0
         if narrowest.burst and full:
             # The queue's first packet waits for less than its size when credit is left over from the one before.
             left_over = narrowest.burst % narrowest.octets(LARGEST_PACKET)

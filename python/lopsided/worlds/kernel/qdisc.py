@@ -44,12 +44,13 @@ def delay_line(
     atm: bool = False,
     loss: float = 0.0,
     gilbert: tuple[float, float, float, float] | None = None,
+    room: int = NETEM_ROOM,
 ) -> str:
-    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts of it.
+    """netem: a serializer (if there is a rate), then a constant delay; random loss, or bursts of it; room for packets.
 
     `gilbert`: the probabilities of going bad, of going good, of passing while bad, of loss while good.
     """
-    options = struct.pack("=IIIIII", 0, NETEM_ROOM, _probability(loss), 0, 0, 0)
+    options = struct.pack("=IIIIII", 0, room, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
     if bits_per_second:
         cell, cell_overhead = (48, 5) if atm else (0, 0)

@@ -117,6 +117,8 @@ class _Reader:
             "retransmits": info.get("total_retrans", 0),
             "timeouts": _total(counters, ("TCPTimeouts",)),
             "fast_retransmits": _total(counters, RECOVERY_COUNTERS),
+            # Linux counts reductions by its own interface nowhere.
+            "local_reductions": None,
             "tail_probes": _total(counters, ("TCPLossProbes",)),
             "spurious": _total(counters, UNDO_COUNTERS),
             **_delay_summary(self.delays.filter(pl.col("flow") == number)["ms"]),

@@ -11,7 +11,7 @@ from typing import Any
 from . import keyed, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
-from .plan import LARGEST_PACKET, Direction, Layout, Line
+from .plan import LARGEST_PACKET, Direction, HostInterface, Layout, Line
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
@@ -56,6 +56,7 @@ def layout(scenario: dict[str, Any]) -> Layout:
             _agree(sysctls, host, _sysctls(stack), flow["name"])
             _agree(metrics, host, _route_metrics(stack), flow["name"])
     return Layout(
+        interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
         hosts=scenario["hosts"],
         routers=scenario["routers"],
         lines=[_line(link) for link in scenario["links"]],
@@ -79,7 +80,17 @@ def modules(scenario: dict[str, Any]) -> list[str]:
 def notes(scenario: dict[str, Any]) -> list[str]:
     """How this world differs from what the scenario says, by its nature."""
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
-    return [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
+    found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
+    if scenario["interfaces"]:
+        found.append("round trips are seen behind the hosts' own interfaces, whose delay they leave out")
+    return found
+
+
+def _interface(interface: dict[str, Any]) -> HostInterface:
+    if interface["ring_packets"] is not None:
+        raise Unsupported(f"host {interface['host']}: a virtual interface has no ring")
+    limit = interface["limit_packets"]
+    return HostInterface(nanoseconds(interface["delay_s"]), qdisc.NETEM_ROOM if limit is None else limit)
 
 
 def nanoseconds(seconds: float) -> int:

@@ -1,0 +1,88 @@
+//! A host's own interface: what netem and the network card behind it do. Each packet waits for the same time, then for a place in the card's
+//! ring; there is room for so many that wait.
+//!
+//! A packet leaves the interface for the ring, where a capture sees it. The ring itself is the queue of the link behind; the interface only
+//! keeps count of what the link has not sent yet, which it can foretell: no one else sends on this link. Leaves out: any other
+//! order than first in, first out.
+
+use lopsided_core::{BitRate, Packet, Port, Span, Time};
+use lopsided_link::Framing;
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(crate) struct Interface {
+    delay: Span,
+    /// Packets that may wait.
+    limit: usize,
+    /// In order of the times at which they may leave.
+    waiting: VecDeque<(Time, Port, Packet)>,
+    /// `None`: the ring has room for everything.
+    ring: Option<Ring>,
+}
+
+impl Interface {
+    pub fn new(delay: Span, limit: Option<u32>, ring: Option<Ring>) -> Interface {
+        Interface { delay, limit: limit.map_or(usize::MAX, |limit| limit as usize), waiting: VecDeque::new(), ring }
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < self.limit
+    }
+
+    pub fn take(&mut self, now: Time, port: Port, packet: Packet) {
+        self.waiting.push_back((now + self.delay, port, packet));
+    }
+
+    /// The next packet, if its time has come and the ring has a place.
+    pub fn give(&mut self, now: Time) -> Option<(Port, Packet)> {
+        if self.next()? > now {
+            return None;
+        }
+        let (_, port, packet) = self.waiting.pop_front()?;
+        if let Some(ring) = &mut self.ring {
+            ring.enter(now, &packet);
+        }
+        Some((port, packet))
+    }
+
+    /// When the next packet leaves.
+    pub fn next(&self) -> Option<Time> {
+        let (due, ..) = self.waiting.front()?;
+        Some(self.ring.as_ref().map_or(*due, |ring| ring.room_at().max(*due)))
+    }
+}
+
+/// What the card holds: packets that the link behind, a plain serializer, has not sent yet.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    places: usize,
+    rate: BitRate,
+    framing: Framing,
+    /// When each of the latest packets will have been sent, at most one for each place.
+    sent: VecDeque<Time>,
+    /// By how much later than the last of these the line is free, in units of 1 / rate nanoseconds.
+    carry: u64,
+}
+
+impl Ring {
+    pub fn new(places: u32, rate: BitRate, framing: Framing) -> Ring {
+        Ring { places: places as usize, rate, framing, sent: VecDeque::new(), carry: 0 }
+    }
+
+    fn room_at(&self) -> Time {
+        if self.sent.len() < self.places { Time::ZERO } else { self.sent[0] }
+    }
+
+    fn enter(&mut self, now: Time, packet: &Packet) {
+        let free = self.sent.back().copied().unwrap_or(Time::ZERO);
+        if free < now {
+            self.carry = 0;
+        }
+        let (span, carry) = self.rate.time_to_send(self.framing.wire_size(packet.size()), self.carry);
+        self.carry = carry;
+        if self.sent.len() == self.places {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(free.max(now) + span);
+    }
+}

@@ -1,0 +1,85 @@
+//! A host's own interface: delay where TCP notices that there is no room.
+
+use super::{flow, run, scenario};
+use lopsided_scenario::Scenario;
+
+/// At 24 Mbit/s two packets leave in a millisecond.
+fn text(interface: &str) -> String {
+    format!(
+        r#"
+        [scenario]
+        duration = "20 s"
+        [link]
+        delay = "1 ms"
+        rate = "24 Mbit/s"
+        down.queue = "1000 packets"
+        {interface}
+        [[flow]]
+        name = "download"
+        direction = "down"
+        transfer = "20 MB"
+        [record]
+        traces = true
+        "#
+    )
+}
+
+#[test]
+fn what_waits_in_the_interface_is_late() {
+    let result = run(&text("[host.server.interface]\ndelay = \"100 ms\""));
+    let row = flow(&result.flows, "download");
+    assert!(result.flows.rtt_min_ms[row] > 102.0 && result.flows.rtt_min_ms[row] < 104.0);
+    assert_eq!(result.flows.local_reductions[row], 0);
+}
+
+#[test]
+fn a_full_interface_brings_the_window_down_and_loses_nothing() {
+    let result = run(&text("[host.server.interface]\ndelay = \"100 ms\"\nlimit = \"150 packets\""));
+    let row = flow(&result.flows, "download");
+    let flows = &result.flows;
+    assert!(flows.local_reductions[row] >= 1);
+    assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
+    assert_eq!(result.audit.lost.packets, 0);
+    // 150 packets a round trip are the most that can leave; after the window came down, three quarters on average.
+    let most = 150.0 * 1448.0 * 8.0 / 0.102;
+    assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
+}
+
+/// With a ring all that waits for the line does so in the interface, and counts there; what the line sends is the same.
+#[test]
+fn a_ring_moves_the_wait_into_the_interface() {
+    let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
+    let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
+    assert!(without.links.max_backlog_packets[0] > 50);
+    // Ten in the ring: one of them is being sent.
+    assert_eq!(with.links.max_backlog_packets[0], 9);
+    assert_eq!(with.flows.completion_s, without.flows.completion_s);
+    let limited =
+        run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\"\nlimit = \"60 packets\""));
+    assert!(limited.flows.local_reductions[0] > 0, "the path holds 40 packets, the interface 60");
+}
+
+/// A window that nothing is out of can only be tried again by a timer.
+#[test]
+fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
+    let flood = "
+        [[flow]]
+        name = \"flood\"
+        direction = \"down\"
+        transfer = { udp = \"30 Mbit/s\", size = \"1500 B\" }
+        stop = \"10 s\"";
+    let interface = "[host.server.interface]\ndelay = \"10 ms\"\nring = \"5 packets\"\nlimit = \"20 packets\"";
+    let result = run(&format!("{}{flood}", text(interface)));
+    let (download, udp) = (flow(&result.flows, "download"), flow(&result.flows, "flood"));
+    assert!(result.flows.missing_packets[udp] > 1000, "what finds no room is lost to those who do not look");
+    assert!(result.flows.delivered_bytes[download] > 1_000_000);
+}
+
+#[test]
+fn interfaces_are_refused_where_they_mean_nothing() {
+    let refused = |interface: &str| Scenario::parse(&text(interface), "test.toml", &[]).unwrap_err().to_string();
+    assert!(refused("[host.server.interface]\nlimit = \"150 kB\"").contains("an interface counts packets"));
+    let ring = scenario(&text("down.shaper = \"1600 B\"\n[host.server.interface]\nring = \"5 packets\""));
+    let error = lopsided_sim::run(&ring, 1, Default::default(), &Default::default()).unwrap_err();
+    assert!(error.to_string().contains("a ring needs one link with a rate"), "{error}");
+}

@@ -1,0 +1,47 @@
+//! What captures at hosts would say of their flows, without writing any.
+
+use crate::flow::{FlowSummary, FlowTable};
+use lopsided_core::{Event, Interest, NodeId, Sink, Time};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Watches hosts while a run goes on. Clones share what they see: give one to the run and read the other.
+#[derive(Clone, Debug, Default)]
+pub struct Observing {
+    tables: Arc<Mutex<Vec<(NodeId, FlowTable)>>>,
+}
+
+/// What was seen at one host.
+#[derive(Clone, Debug)]
+pub struct ObservedFlows {
+    pub host: NodeId,
+    pub flows: Vec<FlowSummary>,
+}
+
+impl Observing {
+    pub fn at(hosts: impl IntoIterator<Item = NodeId>) -> Observing {
+        let tables = hosts.into_iter().map(|host| (host, FlowTable::default())).collect();
+        Observing { tables: Arc::new(Mutex::new(tables)) }
+    }
+
+    /// The flows up to now, host by host.
+    pub fn flows(&self) -> Vec<ObservedFlows> {
+        self.lock().iter().map(|(host, table)| ObservedFlows { host: *host, flows: table.summaries() }).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(NodeId, FlowTable)>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Observing {
+    fn interest(&self) -> Interest {
+        Interest { hosts: true, ..Interest::default() }
+    }
+
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        let (Event::Sent(packet) | Event::Received(packet)) = event else { return };
+        if let Some((_, table)) = self.lock().iter_mut().find(|(host, _)| *host == node) {
+            table.observe(at, packet);
+        }
+    }
+}
