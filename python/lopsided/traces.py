@@ -1,9 +1,9 @@
 """What a capture says of its TCP flows: of any pcap or pcapng file, and at the sending hosts of a run.
 
     lop.trace("host-server.pcapng").to_polars()
-    lop.Scenario.load("adsl.toml").with_(record__traces=True).run().traces
+    lop.Scenario.load("adsl.toml").with_(**{"record.traces": True}).run().traces
 
-Counts, elapsed time, round trips and outstanding data are defined as tcptrace defines them (`crates/trace/src/flow.rs`).
+Counts, elapsed time, round trips and outstanding data are tcptrace's; `crates/trace/src/flow.rs` says how they differ.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ Every link becomes two nodes of its own between its ends, so that shaper and del
     direction mirrored
 
 The shaper is never on a sending host, where TCP small queues would see it, and a link's delay always comes after the
-bottleneck. Only a host's own interface, where a scenario has one, is a `netem` on that host. A shaper is a `tbf` over the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of
-the same rate behind it: the two together are exactly a line that a packet occupies for size/rate, with one packet in
-service beyond those waiting.
+bottleneck. Only a host's own interface, where a scenario has one, is a `netem` on that host. A shaper is a `tbf` over
+the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of the same rate behind it: the two
+together are exactly a line that a packet occupies for size/rate, with one packet in service beyond those waiting.
 """
 
 from __future__ import annotations
