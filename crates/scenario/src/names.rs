@@ -24,6 +24,7 @@ pub const CONGESTION_CONTROLS: &[&str] = &[
     "compound",
     "ledbat",
     "bbr",
+    "bbr3",
     "dctcp",
 ];
 

@@ -93,6 +93,7 @@ impl Connection {
         }
         self.send.pacing.holding = self.send.pacing.next > now;
         if self.send.pacing.holding {
+            self.send.note_cwnd_use(self.send.in_flight() >= self.send.cwnd());
             return None;
         }
         if let Some(number) = self.next_to_resend() {
@@ -167,7 +168,7 @@ impl Connection {
         if piece.len < full {
             send.short_end = end;
         }
-        let stamp = send.stamp(now);
+        let stamp = send.stamp(now, end - piece.start);
         send.board.push(piece.start, end, now, stamp);
         send.nxt = end;
         send.last_sent = Some(now);
@@ -185,7 +186,7 @@ impl Connection {
         if send.in_flight() == 0 {
             send.start_flight(now);
         }
-        let stamp = send.stamp(now);
+        let stamp = send.stamp(now, send.board.get(number).len());
         send.board.resend(number, now, stamp);
         let sent = *send.board.get(number);
         send.undo.on_retransmit(now);

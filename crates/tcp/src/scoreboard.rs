@@ -4,7 +4,8 @@
 //! a block that repeats what is known costs one look-up, and walks step over a run as a whole, so the cost of an ACK does not
 //! grow with the window.
 
-use lopsided_core::Time;
+use crate::cc::Lost;
+use lopsided_core::{Bytes, Time};
 use std::collections::VecDeque;
 
 /// One transmitted segment, `[start, end)` in stream offsets.
@@ -18,6 +19,9 @@ pub(crate) struct Sent {
     pub delivered: u64,
     pub delivered_at: Time,
     pub first_sent_at: Time,
+    /// Octets in flight as it was last sent, its own included; and all octets ever marked lost by then, which wraps.
+    pub in_flight: u32,
+    pub lost: u32,
     pub app_limited: bool,
     state: u8,
 }
@@ -83,6 +87,8 @@ pub(crate) struct Scoreboard {
     lost_retransmits: u64,
     /// Retransmissions in the order they were sent; entries that no longer match their record are stale.
     resent: VecDeque<(u64, Time)>,
+    /// What was marked lost since it was last asked for, where anyone asks.
+    losses: Option<Vec<Lost>>,
 }
 
 impl Scoreboard {
@@ -163,6 +169,8 @@ impl Scoreboard {
             delivered: stamp.delivered,
             delivered_at: stamp.delivered_at,
             first_sent_at: stamp.first_sent_at,
+            in_flight: stamp.in_flight,
+            lost: stamp.lost,
             app_limited: stamp.app_limited,
             state: 0,
         });
@@ -321,6 +329,7 @@ impl Scoreboard {
     }
 
     fn mark_lost(&mut self, number: u64) {
+        let before = self.ever_lost;
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
         let len = sent.len();
@@ -340,6 +349,30 @@ impl Scoreboard {
             self.ever_lost += len;
         }
         self.next_lost = self.next_lost.min(number);
+        if self.ever_lost > before {
+            self.note_loss(number);
+        }
+    }
+
+    fn note_loss(&mut self, number: u64) {
+        let Some(losses) = &mut self.losses else { return };
+        let sent = &self.ring[(number - self.base) as usize];
+        losses.push(Lost {
+            start: sent.start,
+            end: sent.end,
+            tx_in_flight: Bytes::new(u64::from(sent.in_flight)),
+            lost_since_sent: Bytes::new(u64::from((self.ever_lost as u32).wrapping_sub(sent.lost))),
+            app_limited: sent.app_limited,
+        });
+    }
+
+    /// From now on remembers each segment that is marked lost until it is asked for.
+    pub fn watch_losses(&mut self) {
+        self.losses = Some(Vec::new());
+    }
+
+    pub fn take_losses(&mut self) -> Vec<Lost> {
+        self.losses.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes every loss mark back: what was thought lost was not.
@@ -388,6 +421,8 @@ impl Scoreboard {
         sent.delivered = stamp.delivered;
         sent.delivered_at = stamp.delivered_at;
         sent.first_sent_at = stamp.first_sent_at;
+        sent.in_flight = stamp.in_flight;
+        sent.lost = stamp.lost;
         sent.app_limited = stamp.app_limited;
         let was = sent.state;
         sent.state |= RETRANS | EVER_RETRANS;
@@ -571,6 +606,9 @@ pub(crate) struct RateStamp {
     pub delivered: u64,
     pub delivered_at: Time,
     pub first_sent_at: Time,
+    /// Octets in flight with this segment, and ever marked lost.
+    pub in_flight: u32,
+    pub lost: u32,
     pub app_limited: bool,
 }
 

@@ -234,6 +234,9 @@ impl Sender {
         let path = self.path();
         self.controller.on_established(now, &path);
         self.pacing.on = self.controller.pacing_rate().is_some();
+        if self.controller.watches_losses() {
+            self.board.watch_losses();
+        }
     }
 
     /// Data goes into an empty network.
@@ -266,6 +269,7 @@ impl Sender {
             una: self.una,
             nxt: self.nxt,
             app_limited: self.delivery.app_limited_until > self.delivery.total,
+            sack: self.sack,
         }
     }
 
@@ -277,9 +281,11 @@ impl Sender {
     fn capacity(&self) -> u64 {
         match self.profile.send_buffer {
             BufferRule::Fixed(size) => size.get(),
-            // Twice the window, so that the application is never what holds it back.
+            // Twice the window, so that the application is never what holds it back; three times where the window may grow in recovery
+            // (Linux's sndbuf_expand).
             BufferRule::Auto { initial, max } => {
-                (2 * self.controller.cwnd().get()).clamp(initial.get(), max.get().max(initial.get()))
+                let windows = if self.controller.owns_recovery() { 3 } else { 2 };
+                (windows * self.controller.cwnd().get()).clamp(initial.get(), max.get().max(initial.get()))
             }
             BufferRule::Stepped { .. } => self.send_capacity,
         }
@@ -295,7 +301,8 @@ impl Sender {
         }
     }
 
-    pub fn stamp(&mut self, now: Time) -> RateStamp {
+    /// For a segment of `len` octets that is about to go.
+    pub fn stamp(&mut self, now: Time, len: u64) -> RateStamp {
         if self.board.is_empty() {
             // A new flight: an idle time is no time of the delivery's.
             self.delivery.at = now;
@@ -305,6 +312,8 @@ impl Sender {
             delivered: self.delivery.total,
             delivered_at: self.delivery.at,
             first_sent_at: self.delivery.first_sent_at,
+            in_flight: (self.in_flight() + len) as u32,
+            lost: self.board.ever_lost() as u32,
             app_limited: self.delivery.app_limited_until > self.delivery.total,
         }
     }
@@ -335,6 +344,10 @@ impl Sender {
         }
         self.sample_rtt(now, &news);
         self.settle_probe(now, facts.ack, &news);
+        self.delivery.total += news.delivered;
+        if news.delivered > 0 {
+            self.delivery.at = now;
+        }
         let mut timer_set = false;
         if self.phase != Phase::Open || news.sacked || news.duplicate || news.dsack || facts.ecn_echo {
             timer_set = self.on_dubious_ack(now, &news);
@@ -501,10 +514,7 @@ impl Sender {
     }
 
     fn drive_controller(&mut self, now: Time, news: &News, prior_in_flight: u64) {
-        if news.delivered > 0 {
-            self.delivery.total += news.delivered;
-            self.delivery.at = now;
-        }
+        self.tell_losses(now);
         let lost = self.board.ever_lost() - news.lost_before;
         if self.reduction.is_some() {
             self.pace_reduction(news.delivered, news.una_advanced && lost == 0);
@@ -521,6 +531,7 @@ impl Sender {
             forward_ms: news.forward_ms,
             prior_in_flight: Bytes::new(prior_in_flight),
             cwnd_limited: self.is_cwnd_limited(),
+            cwnd_full: self.limited.cwnd_limited,
             in_recovery: self.reduction.is_some(),
             phase: self.phase,
             ecn_echo: news.ecn_echo,
@@ -528,6 +539,14 @@ impl Sender {
         };
         let path = self.path();
         self.controller.on_ack(now, &acked, &path);
+    }
+
+    /// Before the controller hears of anything else.
+    pub(crate) fn tell_losses(&mut self, now: Time) {
+        for lost in self.board.take_losses() {
+            let path = self.path();
+            self.controller.on_lost(now, &lost, &path);
+        }
     }
 
     fn rate_sample(&mut self, now: Time, news: &News, lost: u64) -> RateSample {
@@ -540,16 +559,27 @@ impl Sender {
             interval: send_span.max(ack_span),
             prior_delivered: Bytes::new(newest.stamp.delivered),
             lost: Bytes::new(lost),
+            tx_in_flight: Bytes::new(u64::from(newest.stamp.in_flight)),
+            lost_since_sent: Bytes::new(u64::from((self.board.ever_lost() as u32).wrapping_sub(newest.stamp.lost))),
             app_limited: newest.stamp.app_limited,
         }
     }
 
     /// A burst has ended: note whether the window was what ended it.
     pub fn note_window_use(&mut self, blocked_by_cwnd: bool) {
-        let out = self.outstanding();
-        if !blocked_by_cwnd && self.nxt == self.stream_end() {
+        // Nothing is left to send, new or again, though the window would let it.
+        if !blocked_by_cwnd
+            && self.nxt == self.stream_end()
+            && self.in_flight() + u64::from(self.mss) <= self.cwnd()
+            && self.board.lost_segments() <= self.board.retrans_segments()
+        {
             self.delivery.app_limited_until = self.delivery.total + self.in_flight();
         }
+        self.note_cwnd_use(blocked_by_cwnd);
+    }
+
+    pub fn note_cwnd_use(&mut self, blocked_by_cwnd: bool) {
+        let out = self.outstanding();
         let limited = &mut self.limited;
         if self.una >= limited.round_end || blocked_by_cwnd || (!limited.cwnd_limited && out > limited.most_out) {
             limited.cwnd_limited = blocked_by_cwnd;
@@ -581,6 +611,8 @@ impl News {
                 delivered: sent.delivered,
                 delivered_at: sent.delivered_at,
                 first_sent_at: sent.first_sent_at,
+                in_flight: sent.in_flight,
+                lost: sent.lost,
                 app_limited: sent.app_limited,
             };
             self.newest = Some(RateStampAt { stamp, sent_at: sent.sent_at });

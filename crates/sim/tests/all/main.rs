@@ -8,6 +8,7 @@ mod interface;
 mod metamorphic;
 mod network;
 mod observing;
+mod sharing;
 mod stack;
 mod transfers;
 

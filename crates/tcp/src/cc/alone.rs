@@ -3,7 +3,7 @@
 //!
 //! Leaves out the TCP around it: each segment is acknowledged on its own, what was lost is known and sent again at once, no timer expires.
 
-use crate::cc::{Acked, Controller, PathState, RateSample, Setup, Signal};
+use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, Phase};
 use lopsided_core::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -33,6 +33,7 @@ pub fn path_state() -> PathState {
         una: 0,
         nxt: 0,
         app_limited: false,
+        sack: true,
     }
 }
 
@@ -46,6 +47,7 @@ pub fn acked(segments: u64, rtt: Span) -> Acked {
         forward_ms: Some((rtt.as_micros() / 1000) as u32),
         prior_in_flight: Bytes::new(segments * MSS),
         cwnd_limited: true,
+        cwnd_full: true,
         in_recovery: false,
         phase: Phase::Open,
         ecn_echo: false,
@@ -60,6 +62,8 @@ struct Sent {
     at: Time,
     delivered: u64,
     delivered_at: Time,
+    in_flight: u64,
+    losses: u64,
     acked_at: Time,
     lost: bool,
     marked: bool,
@@ -167,6 +171,8 @@ impl Path {
                 at: self.now,
                 delivered: self.state.delivered.get(),
                 delivered_at: self.delivered_at,
+                in_flight: self.state.in_flight.get() + MSS,
+                losses: self.losses,
                 // A hole shows when what follows it arrives.
                 acked_at: self.free + self.rtt,
                 lost,
@@ -189,6 +195,14 @@ impl Path {
         if sent.lost {
             self.losses += 1;
             self.state.lost += Bytes::new(MSS);
+            let lost = Lost {
+                start: sent.number * MSS,
+                end: (sent.number + 1) * MSS,
+                tx_in_flight: Bytes::new(sent.in_flight),
+                lost_since_sent: Bytes::new((self.losses - sent.losses) * MSS),
+                app_limited: false,
+            };
+            self.controller.on_lost(self.now, &lost, &self.state);
             self.signal(Signal::Loss);
         } else {
             self.delivered += 1;
@@ -213,6 +227,8 @@ impl Path {
             interval,
             prior_delivered: Bytes::new(sent.delivered),
             lost: Bytes::new(MSS).saturating_sub(delivered),
+            tx_in_flight: Bytes::new(sent.in_flight),
+            lost_since_sent: Bytes::new((self.losses - sent.losses) * MSS),
             app_limited: false,
         };
         let ack = Acked {

@@ -14,6 +14,7 @@
 
 mod policer;
 
+use super::path_model::{AckEpoch, HeldBack, MaxOf, Pacer, Rounds};
 use super::{Acked, Controller, PathState, Setup, Signal};
 use crate::Phase;
 use lopsided_core::{BitRate, Bytes, Rng, Span, Time};
@@ -26,7 +27,7 @@ const CWND_GAIN: f64 = 2.0;
 /// The phases of ProbeBW.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Rounds over which the maximum of the delivery rate is taken.
-const BANDWIDTH_ROUNDS: u64 = 10;
+const BANDWIDTH_ROUNDS: usize = 10;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
 /// The smallest window, in segments.
@@ -34,8 +35,6 @@ const LEAST_WINDOW: u64 = 4;
 /// Startup has filled the line when three rounds in a row brought less than a quarter more.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// The rate is a little below the bandwidth, so that the queue stays short.
-const PACING_MARGIN: f64 = 0.99;
 /// Linux's initial window, which is the BDP's stand-in before there is an RTT.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Rounds after which a maximum of aggregation is old, and the most that is allowed for, as time at the bandwidth.
@@ -64,14 +63,11 @@ pub struct Bbr {
     /// The first round of a recovery: as much goes out as arrives.
     conserve: bool,
 
-    round: u64,
-    round_start: bool,
-    next_round: u64,
-    bandwidth: MaxOfRounds,
+    rounds: Rounds,
+    bandwidth: MaxOf<BANDWIDTH_ROUNDS>,
     min_rtt: Option<Span>,
     min_rtt_at: Time,
-    seen_rtt: bool,
-    pacing: f64,
+    pacer: Pacer,
 
     full: Option<f64>,
     full_rounds: u32,
@@ -80,8 +76,7 @@ pub struct Bbr {
     cycle_at: Time,
     probe_rtt_until: Option<Time>,
     probe_rtt_round: bool,
-    /// Delivered octets between which segments left at ProbeRTT's small window: what they say of the bandwidth is too little.
-    held_back: Option<(u64, u64)>,
+    held_back: HeldBack,
     restarting: bool,
     aggregation: Aggregation,
     policer: Policer,
@@ -97,14 +92,11 @@ impl Bbr {
             prior_cwnd: 0,
             phase: Phase::Open,
             conserve: false,
-            round: 0,
-            round_start: false,
-            next_round: 0,
-            bandwidth: MaxOfRounds::default(),
+            rounds: Rounds::default(),
+            bandwidth: MaxOf::default(),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
-            seen_rtt: false,
-            pacing: 0.0,
+            pacer: Pacer::default(),
             full: None,
             full_rounds: 0,
             filled: false,
@@ -112,7 +104,7 @@ impl Bbr {
             cycle_at: Time::ZERO,
             probe_rtt_until: None,
             probe_rtt_round: false,
-            held_back: None,
+            held_back: HeldBack::default(),
             restarting: false,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
@@ -129,14 +121,15 @@ impl Bbr {
 
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        self.round_start = false;
-        if sample.delivered == Bytes::ZERO || sample.interval.is_zero() {
+        if sample.interval.is_zero() {
+            self.rounds.start = false;
             return;
         }
-        if sample.prior_delivered.get() >= self.next_round {
-            self.next_round = path.delivered.get();
-            self.round += 1;
-            self.round_start = true;
+        self.rounds.update(ack, path);
+        if sample.delivered == Bytes::ZERO {
+            return;
+        }
+        if self.rounds.start {
             self.conserve = false;
         }
         let limited = self.is_limited(ack);
@@ -147,19 +140,18 @@ impl Bbr {
         }
         let rate = sample.delivered.get() as f64 / sample.interval.as_secs_f64();
         if !limited || rate >= self.bandwidth.max() {
-            self.bandwidth.add(self.round, rate);
+            self.bandwidth.add(self.rounds.count, rate);
         }
     }
 
     /// The rate is that of the application or of ProbeRTT, not of the path.
     fn is_limited(&self, ack: &Acked) -> bool {
-        let sent_at = ack.rate.prior_delivered.get();
-        ack.rate.app_limited || self.held_back.is_some_and(|(from, to)| (from..=to).contains(&sent_at))
+        ack.rate.app_limited || self.held_back.covers(ack.rate.prior_delivered.get())
     }
 
     fn watch_policer(&mut self, now: Time, lost: bool, app_limited: bool, path: &PathState) {
         let probing = self.mode == Mode::ProbeBw;
-        match self.policer.watch(now, lost, app_limited, self.round_start, probing, path) {
+        match self.policer.watch(now, lost, app_limited, self.rounds.start, probing, path) {
             Judgement::None => {}
             Judgement::Over => self.enter_probe_bw(now),
         }
@@ -177,7 +169,7 @@ impl Bbr {
             self.mode = Mode::ProbeRtt;
             self.keep_window();
             self.probe_rtt_until = None;
-            self.held_back = None;
+            self.held_back = HeldBack::default();
         }
         if self.mode == Mode::ProbeRtt {
             self.probe_rtt(now, path);
@@ -189,18 +181,16 @@ impl Bbr {
 
     /// With the window at its smallest for 200 ms and a round, the queue is empty and the RTT is the path's.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
-        let delivered = path.delivered.get();
-        let from = self.held_back.map_or(delivered, |(from, _)| from);
-        self.held_back = Some((from, delivered + path.in_flight.get()));
+        self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
             None if path.in_flight.get() <= LEAST_WINDOW * self.mss => {
                 self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
-                self.next_round = path.delivered.get();
+                self.rounds.restart(path.delivered.get());
             }
             None => {}
             Some(_) => {
-                self.probe_rtt_round |= self.round_start;
+                self.probe_rtt_round |= self.rounds.start;
                 if self.probe_rtt_round {
                     self.leave_probe_rtt(now);
                 }
@@ -252,7 +242,7 @@ impl Bbr {
     }
 
     fn check_full(&mut self, app_limited: bool) {
-        if self.filled || !self.round_start || app_limited {
+        if self.filled || !self.rounds.start || app_limited {
             return;
         }
         let bandwidth = self.bandwidth.max();
@@ -314,22 +304,8 @@ impl Bbr {
 
     /// Segments that offload would send at once: a millisecond's worth.
     fn burst(&self) -> u64 {
-        let least = if self.pacing < 1.2e6 / 8.0 { 1 } else { 2 };
-        ((self.pacing / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
-    }
-
-    fn set_pacing(&mut self, bandwidth: f64, gain: f64) {
-        let rate = bandwidth * gain * PACING_MARGIN;
-        if self.filled || rate > self.pacing {
-            self.pacing = rate;
-        }
-    }
-
-    /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
-    fn guess_pacing(&mut self, path: &PathState) {
-        let rtt = path.srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
-        self.seen_rtt |= path.srtt.is_some();
-        self.pacing = HIGH_GAIN * PACING_MARGIN * self.cwnd as f64 / rtt.as_secs_f64();
+        let least = if self.pacer.rate < 1.2e6 / 8.0 { 1 } else { 2 };
+        ((self.pacer.rate / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
     }
 
     fn set_window(&mut self, ack: &Acked, path: &PathState) {
@@ -358,7 +334,7 @@ impl Bbr {
         let before = std::mem::replace(&mut self.phase, ack.phase);
         if ack.phase == Phase::Recovery && before != Phase::Recovery {
             self.conserve = true;
-            self.next_round = path.delivered.get();
+            self.rounds.restart(path.delivered.get());
             self.cwnd = path.in_flight.get().saturating_add(acked);
         } else if before >= Phase::Recovery && ack.phase < Phase::Recovery {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
@@ -386,8 +362,8 @@ impl Controller for Bbr {
         self.min_rtt = path.min_rtt;
         self.min_rtt_at = now;
         self.cycle_at = now;
-        self.aggregation.restart(now);
-        self.guess_pacing(path);
+        self.aggregation.epoch.restart(now);
+        self.pacer.guess(self.cwnd, path.srtt, HIGH_GAIN);
     }
 
     fn on_transmit_start(&mut self, now: Time, _idle: Span, path: &PathState) {
@@ -395,10 +371,10 @@ impl Controller for Bbr {
             return;
         }
         self.restarting = true;
-        self.aggregation.restart(now);
+        self.aggregation.epoch.restart(now);
         match self.mode {
             // The queue is empty: no need to probe above the bandwidth.
-            Mode::ProbeBw => self.set_pacing(self.bandwidth(), 1.0),
+            Mode::ProbeBw => self.pacer.set(self.bandwidth(), 1.0, self.filled),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
         }
@@ -408,15 +384,15 @@ impl Controller for Bbr {
         self.mss = path.mss.get().max(1);
         self.update_bandwidth(now, ack, path);
         let bandwidth = self.bandwidth();
-        self.aggregation.update(now, ack, self.round_start, bandwidth, self.cwnd, self.mss);
+        self.aggregation.update(now, ack, self.rounds.start, bandwidth, self.cwnd, self.mss);
         self.update_cycle(now, ack);
         self.check_full(self.is_limited(ack));
         self.check_drain(now, path);
         self.update_min_rtt(now, ack, path);
-        if !self.seen_rtt && path.srtt.is_some() {
-            self.guess_pacing(path);
+        if self.pacer.is_to_guess_anew(path.srtt) {
+            self.pacer.guess(self.cwnd, path.srtt, HIGH_GAIN);
         }
-        self.set_pacing(self.bandwidth(), self.pacing_gain());
+        self.pacer.set(self.bandwidth(), self.pacing_gain(), self.filled);
         self.set_window(ack, path);
     }
 
@@ -427,7 +403,7 @@ impl Controller for Bbr {
             self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
             self.phase = Phase::Loss;
             self.full = None;
-            self.round_start = true;
+            self.rounds.start = true;
             self.watch_policer(now, true, false, path);
         }
     }
@@ -448,7 +424,7 @@ impl Controller for Bbr {
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {
-        Some(BitRate::from_bps((self.pacing * 8.0) as u64))
+        Some(self.pacer.bit_rate())
     }
 
     fn owns_recovery(&self) -> bool {
@@ -456,51 +432,16 @@ impl Controller for Bbr {
     }
 }
 
-/// The maximum of a rate over the last rounds.
-#[derive(Debug, Default)]
-struct MaxOfRounds {
-    /// The rounds' maxima, each in its round's place.
-    maxima: [(u64, f64); BANDWIDTH_ROUNDS as usize],
-    max: f64,
-}
-
-impl MaxOfRounds {
-    fn max(&self) -> f64 {
-        self.max
-    }
-
-    fn add(&mut self, round: u64, rate: f64) {
-        let place = &mut self.maxima[(round % BANDWIDTH_ROUNDS) as usize];
-        if place.0 == round {
-            if rate > place.1 {
-                place.1 = rate;
-                self.max = self.max.max(rate);
-            }
-            return;
-        }
-        *place = (round, rate);
-        let recent = self.maxima.iter().filter(|(at, _)| at + BANDWIDTH_ROUNDS > round);
-        self.max = recent.fold(0.0, |max, (_, rate)| max.max(*rate));
-    }
-}
-
-/// How far ACKs run ahead of the bandwidth: what a shared medium holds back and delivers at once must not stop the sender meanwhile.
+/// The most that ACKs ran ahead of the bandwidth lately.
 #[derive(Debug, Default)]
 struct Aggregation {
-    begun: Time,
-    /// Octets since.
-    acked: u64,
+    epoch: AckEpoch,
     /// The most beyond the expected in this stretch of rounds and in the last.
     extra: [u64; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    fn restart(&mut self, now: Time) {
-        self.begun = now;
-        self.acked = 0;
-    }
-
     fn update(&mut self, now: Time, ack: &Acked, round_start: bool, bandwidth: f64, cwnd: u64, mss: u64) {
         if ack.rate.delivered == Bytes::ZERO || ack.rate.interval.is_zero() {
             return;
@@ -512,14 +453,8 @@ impl Aggregation {
                 self.extra = [0, self.extra[0]];
             }
         }
-        let delivered = ack.delivered.get();
-        let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
-        if self.acked <= expected || self.acked.saturating_add(delivered) >= AGGREGATION_EPOCH * mss {
-            self.restart(now);
-            expected = 0;
-        }
-        self.acked = self.acked.saturating_add(delivered);
-        self.extra[0] = self.extra[0].max((self.acked.saturating_sub(expected)).min(cwnd));
+        let extra = self.epoch.extra(now, ack.delivered.get(), bandwidth, AGGREGATION_EPOCH * mss);
+        self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
     /// Octets of window beyond the bandwidth-delay product.

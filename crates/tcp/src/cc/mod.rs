@@ -8,6 +8,7 @@
 
 pub mod alone;
 mod bbr;
+mod bbr3;
 mod bic;
 mod compound;
 mod cubic;
@@ -20,6 +21,7 @@ mod hystart;
 mod illinois;
 mod ledbat;
 mod own;
+mod path_model;
 mod reno;
 mod scalable;
 mod vegas;
@@ -58,6 +60,8 @@ pub struct Acked {
     pub prior_in_flight: Bytes,
     /// The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661).
     pub cwnd_limited: bool,
+    /// The window was used up at some time in the last round trip.
+    pub cwnd_full: bool,
     /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
     pub in_recovery: bool,
     /// The sender's phase after this ACK.
@@ -77,6 +81,21 @@ pub struct RateSample {
     pub prior_delivered: Bytes,
     /// Octets marked lost by this ACK.
     pub lost: Bytes,
+    /// Octets in flight as the newest segment acknowledged was sent, its own included, and octets marked lost since then.
+    pub tx_in_flight: Bytes,
+    pub lost_since_sent: Bytes,
+    pub app_limited: bool,
+}
+
+/// A segment that was marked lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// Stream offsets.
+    pub start: u64,
+    pub end: u64,
+    /// Octets in flight as it was last sent, its own included, and octets marked lost since then, its own included.
+    pub tx_in_flight: Bytes,
+    pub lost_since_sent: Bytes,
     pub app_limited: bool,
 }
 
@@ -96,6 +115,8 @@ pub struct PathState {
     pub nxt: u64,
     /// Some of what is in flight was sent when the application had no more to send.
     pub app_limited: bool,
+    /// The peer sends selective acknowledgements, so that more than one loss a round trip can be seen.
+    pub sack: bool,
 }
 
 /// Why the window must come down.
@@ -130,6 +151,12 @@ pub trait Controller: Debug + Send {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
     /// `path.in_flight` on a timeout is what is still believed to be in the network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
+    /// A segment was marked lost: before the congestion signal and the ACK that belong to it. Told to those who
+    /// [watch losses](Controller::watches_losses).
+    fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
+    fn watches_losses(&self) -> bool {
+        false
+    }
     /// A reduction is complete: what was out when it began is acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
     /// The last congestion signal was wrong: put back what it took.
@@ -200,6 +227,7 @@ const TABLE: &[(&str, Build)] = &[
     ("compound", |setup| windowed(setup, compound::Compound::default())),
     ("ledbat", |setup| windowed(setup, ledbat::Ledbat::default())),
     ("bbr", |setup| Box::new(bbr::Bbr::new(setup))),
+    ("bbr3", |setup| Box::new(bbr3::Bbr3::new(setup))),
     ("dctcp", |setup| windowed(setup, dctcp::Dctcp::default())),
 ];
 

@@ -32,6 +32,7 @@ impl Sender {
         // The reduction answers for what a probe may still find out.
         self.probe = None;
         self.cwr_due = true;
+        self.tell_losses(now);
         let prior_cwnd = self.cwnd();
         let path = self.path();
         self.controller.on_congestion(now, signal, &path);

@@ -46,6 +46,7 @@ impl Sender {
         self.mark_lost_on_timeout(now);
         self.reduction = None;
         self.cwr_due = true;
+        self.tell_losses(now);
         let path = self.path();
         let consecutive = if fresh { 1 } else { self.consecutive_timeouts.max(2) };
         self.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);

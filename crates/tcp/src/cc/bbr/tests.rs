@@ -1,21 +1,6 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, controller, path_state, setup};
 
-#[test]
-fn the_maximum_is_of_the_last_ten_rounds() {
-    let mut max = MaxOfRounds::default();
-    max.add(1, 100.0);
-    max.add(1, 90.0);
-    for round in 2..=10 {
-        max.add(round, 50.0);
-        assert_eq!(max.max(), 100.0, "in round {round}");
-    }
-    max.add(11, 40.0);
-    assert_eq!(max.max(), 50.0);
-    max.add(25, 10.0);
-    assert_eq!(max.max(), 10.0, "rounds without a sample age too");
-}
-
 /// The line is full, the queue is short, and nothing is lost: whatever the buffer beyond Startup's needs.
 #[test]
 fn fills_the_line_without_filling_the_queue() {

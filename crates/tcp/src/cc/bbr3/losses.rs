@@ -1,0 +1,190 @@
+//! What losses do to the model (section 5.5.10): a probe that lost too much sets the long-term bound; between probes each round with a
+//! loss brings the short-term bounds towards what is delivered. And back, if there was no loss (section 5.5.11).
+
+use super::{Bbr3, Sample, State, UNBOUNDED};
+use crate::cc::Lost;
+use lopsided_core::Time;
+
+/// Of what is in flight, so much may be lost in a round of probing.
+const LOSS_THRESHOLD: f64 = 0.02;
+/// What is left of a bound after a round with loss, at least.
+const BETA: f64 = 0.7;
+
+/// What the network delivered in the last round, and whether something was lost in it.
+#[derive(Debug, Default)]
+pub(super) struct DeliveryOfRound {
+    /// The most in octets a second, and in octets.
+    bw: f64,
+    pub inflight: u64,
+    /// A round begins with the first loss after one without.
+    end: u64,
+    /// The latest ACK ended a round.
+    pub round_start: bool,
+    lossy: bool,
+    /// Ranges of the stream that were lost, and the end of the last.
+    pub lost_ranges: u32,
+    last_lost: u64,
+}
+
+impl DeliveryOfRound {
+    pub fn update(&mut self, sample: &Sample, delivered: u64) {
+        self.bw = self.bw.max(sample.rate);
+        self.inflight = self.inflight.max(sample.delivered);
+        self.round_start = sample.prior_delivered.is_some_and(|prior| prior >= self.end);
+        if self.round_start {
+            self.end = delivered;
+        }
+    }
+
+    pub fn advance(&mut self, sample: &Sample) {
+        if self.round_start {
+            self.bw = sample.rate;
+            self.inflight = sample.delivered;
+        }
+    }
+
+    pub fn reset(&mut self) {
+        self.lossy = false;
+        self.bw = 0.0;
+        self.inflight = 0;
+    }
+
+    fn note_range(&mut self, lost: &Lost) {
+        if self.lost_ranges == 0 || lost.start != self.last_lost {
+            self.lost_ranges += 1;
+        }
+        self.last_lost = lost.end;
+    }
+}
+
+/// Bounds that losses since the last probe have set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShortTerm {
+    /// Octets a second.
+    pub bw: f64,
+    pub inflight: u64,
+}
+
+impl ShortTerm {
+    pub const NONE: ShortTerm = ShortTerm { bw: f64::INFINITY, inflight: UNBOUNDED };
+}
+
+/// What comes back if the losses of an episode were none.
+#[derive(Debug, Default)]
+pub(super) struct Undo {
+    /// From the first loss until recovery ends.
+    in_episode: bool,
+    saved: Option<(ShortTerm, u64)>,
+    /// The state that a loss ended.
+    pub return_to: Option<State>,
+}
+
+impl Undo {
+    pub fn end_episode(&mut self) {
+        self.in_episode = false;
+    }
+}
+
+impl Bbr3 {
+    // Between probes.
+
+    /// Once a round, after a loss in it.
+    pub(super) fn adapt_to_round(&mut self) {
+        if !self.latest.round_start {
+            return;
+        }
+        if std::mem::take(&mut self.latest.lossy) && !self.state.accelerates() {
+            let ShortTerm { bw, inflight } = self.short_term;
+            let bw = if bw.is_finite() { bw } else { self.max_bw.max() };
+            let inflight = if inflight == UNBOUNDED { self.cwnd } else { inflight };
+            self.short_term = ShortTerm {
+                bw: self.latest.bw.max(BETA * bw),
+                inflight: self.latest.inflight.max((BETA * inflight as f64) as u64),
+            };
+        }
+    }
+
+    pub(super) fn note_loss(&mut self) {
+        if !self.latest.lossy {
+            self.latest.end = self.delivered;
+            self.begin_episode();
+        }
+        self.latest.lossy = true;
+    }
+
+    // In probes.
+
+    pub(super) fn is_too_much(&self, lost: u64, in_flight: u64) -> bool {
+        lost as f64 > in_flight as f64 * LOSS_THRESHOLD || (lost > 0 && !self.sack)
+    }
+
+    pub(super) fn handle_lost_segment(&mut self, now: Time, lost: &Lost) {
+        self.note_loss();
+        self.latest.note_range(lost);
+        let (in_flight, lost_since) = (lost.tx_in_flight.get(), lost.lost_since_sent.get());
+        if self.probe.is_sample && self.is_too_much(lost_since, in_flight) {
+            let at_loss = inflight_at_loss(in_flight, lost_since, lost.end.saturating_sub(lost.start));
+            self.handle_inflight_too_high(now, at_loss, lost.app_limited);
+        }
+    }
+
+    /// A router marked instead of dropping.
+    pub(super) fn handle_mark(&mut self, now: Time, in_flight: u64) {
+        self.note_loss();
+        if self.probe.is_sample {
+            self.handle_inflight_too_high(now, in_flight, false);
+        }
+    }
+
+    fn handle_inflight_too_high(&mut self, now: Time, in_flight: u64, app_limited: bool) {
+        self.probe.too_high = true;
+        self.probe.is_sample = false;
+        if !app_limited {
+            self.inflight_longterm = in_flight.max((self.target_inflight() as f64 * BETA) as u64);
+        }
+        if self.state == State::ProbeBwUp {
+            self.undo.return_to = Some(State::ProbeBwUp);
+            self.start_down(now);
+        }
+    }
+
+    // Losses that were none.
+
+    pub(super) fn begin_episode(&mut self) {
+        self.save_window();
+        if !self.undo.in_episode {
+            self.undo =
+                Undo { in_episode: true, saved: Some((self.short_term, self.inflight_longterm)), return_to: None };
+        }
+    }
+
+    pub(super) fn handle_spurious_loss(&mut self) {
+        self.restore_window();
+        self.latest.lossy = false;
+        self.full_pipe.begin(0.0);
+        let Undo { saved, return_to, .. } = std::mem::take(&mut self.undo);
+        if let Some((short_term, inflight_longterm)) = saved {
+            self.short_term.bw = self.short_term.bw.max(short_term.bw);
+            self.short_term.inflight = self.short_term.inflight.max(short_term.inflight);
+            self.inflight_longterm = self.inflight_longterm.max(inflight_longterm);
+        }
+        match return_to {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full_pipe.reached = false;
+                if self.state != State::ProbeRtt {
+                    self.enter_startup();
+                }
+            }
+            Some(State::ProbeBwUp) if !matches!(self.state, State::ProbeBwUp | State::ProbeRtt) => self.start_refill(),
+            _ => {}
+        }
+    }
+}
+
+/// The octets in flight at which losses passed the threshold: part of the segment may have been within it.
+fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
+    let before = in_flight.saturating_sub(size);
+    let lost_before = lost.saturating_sub(size) as f64;
+    let prefix = (LOSS_THRESHOLD * before as f64 - lost_before) / (1.0 - LOSS_THRESHOLD);
+    before + prefix.max(0.0) as u64
+}

@@ -1,0 +1,189 @@
+//! ProbeBW (section 5.3.3): down until the queue is empty, cruise, refill the pipe, then up to look for more, every few seconds or, where
+//! the path is small, as often as Reno would.
+
+use super::{Bbr3, MIN_PIPE_WINDOW, Sample, State, UNBOUNDED};
+use lopsided_core::{Span, Time};
+
+/// Of the bound that is left to others.
+const HEADROOM: f64 = 0.15;
+/// Time between probes: so much, and at random up to as much more as the second says.
+const WAIT: Span = Span::from_secs(2);
+const WAIT_SPREAD: Span = Span::from_secs(1);
+/// Rounds between probes, where the path holds more segments (section 5.3.3.8).
+const RENO_ROUNDS: u64 = 63;
+const SLOPE_ROUNDS: u32 = 30;
+
+/// What the ACKs that arrive now say of the probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    /// Nothing.
+    #[default]
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// A cycle of probing.
+#[derive(Debug, Default)]
+pub(super) struct ProbeBw {
+    pub acks: AckPhase,
+    /// What is acknowledged or lost was sent in a probe, to which there was no answer yet.
+    pub is_sample: bool,
+    pub rounds_since_up: u64,
+    wait: Span,
+    since: Time,
+    /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of raising.
+    up_acked: u64,
+    up_acked_per_raise: Option<u64>,
+    up_rounds: u32,
+    /// The last probe lost too much; and the last stopped short of what had lost too much before.
+    pub too_high: bool,
+    precautionary: bool,
+}
+
+impl Bbr3 {
+    // The states.
+
+    pub(super) fn start_down(&mut self, now: Time) {
+        self.latest.reset();
+        self.probe.up_acked_per_raise = None;
+        self.pick_wait();
+        self.probe.since = now;
+        self.probe.acks = AckPhase::ProbeStopping;
+        self.rounds.restart(self.delivered);
+        self.state = State::ProbeBwDown;
+    }
+
+    pub(super) fn start_cruise(&mut self) {
+        self.state = State::ProbeBwCruise;
+    }
+
+    pub(super) fn start_refill(&mut self) {
+        self.short_term = super::ShortTerm::NONE;
+        self.probe.up_rounds = 0;
+        self.probe.up_acked = 0;
+        self.probe.precautionary = false;
+        self.probe.acks = AckPhase::Refilling;
+        self.rounds.restart(self.delivered);
+        self.state = State::ProbeBwRefill;
+    }
+
+    fn start_up(&mut self, sample: &Sample) {
+        self.probe.is_sample = true;
+        self.probe.acks = AckPhase::ProbeStarting;
+        self.rounds.restart(self.delivered);
+        self.full_pipe.begin(sample.rate);
+        self.state = State::ProbeBwUp;
+        self.raise_slope();
+    }
+
+    pub(super) fn update_probe_bw(&mut self, now: Time, sample: &Sample, in_flight: u64) {
+        if !self.full_pipe.reached || self.adapt_long_term(sample) {
+            return;
+        }
+        match self.state {
+            State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe(now) => self.start_refill(),
+            State::ProbeBwDown if self.is_time_to_cruise(in_flight) => self.start_cruise(),
+            State::ProbeBwRefill if self.rounds.start => self.start_up(sample),
+            State::ProbeBwUp => self.go_down_if_due(now, sample, in_flight),
+            _ => {}
+        }
+    }
+
+    // Their ends.
+
+    /// Section 5.3.3.8: bounds in time and in rounds, partly drawn so that flows do not probe together.
+    fn pick_wait(&mut self) {
+        self.probe.rounds_since_up = self.rng.below(2);
+        self.probe.wait = WAIT + Span::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
+    }
+
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let reno_rounds = (self.target_inflight() / self.mss).min(RENO_ROUNDS);
+        now > self.probe.since + self.probe.wait || self.probe.rounds_since_up >= reno_rounds
+    }
+
+    fn is_time_to_cruise(&self, in_flight: u64) -> bool {
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight_at(self.max_bw.max())
+    }
+
+    /// Section 5.3.3.7.
+    fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
+        let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
+        if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
+            // It is the bound that limits the rate, not the path.
+            self.full_pipe.begin(sample.rate);
+        } else if precautionary || self.full_pipe.now {
+            self.probe.precautionary |= precautionary;
+            self.probe.too_high = false;
+            self.start_down(now);
+        }
+    }
+
+    pub(super) fn inflight_with_headroom(&self) -> u64 {
+        if self.inflight_longterm == UNBOUNDED {
+            return UNBOUNDED;
+        }
+        let headroom = self.mss.max((HEADROOM * self.inflight_longterm as f64) as u64);
+        self.inflight_longterm.saturating_sub(headroom).max(MIN_PIPE_WINDOW * self.mss)
+    }
+
+    // The long-term bound.
+
+    /// True if the probe begins anew at once.
+    fn adapt_long_term(&mut self, sample: &Sample) -> bool {
+        if self.rounds.start && self.probe.acks == AckPhase::ProbeStarting {
+            self.probe.acks = AckPhase::ProbeFeedback;
+        } else if self.rounds.start && self.probe.acks == AckPhase::ProbeStopping && self.end_probe(sample) {
+            return true;
+        }
+        if self.inflight_longterm != UNBOUNDED && !self.is_too_much(sample.lost, sample.tx_in_flight) {
+            self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);
+            if self.state == State::ProbeBwUp {
+                self.raise_inflight(sample);
+            }
+        }
+        false
+    }
+
+    /// The last ACK for what a probe sent is here. True if another probe follows at once: a cautious one went well.
+    fn end_probe(&mut self, sample: &Sample) -> bool {
+        self.probe.is_sample = false;
+        self.probe.acks = AckPhase::Init;
+        if !self.state.is_probe_bw() {
+            return false;
+        }
+        if !sample.app_limited {
+            self.cycle += 1;
+        }
+        let again = self.probe.precautionary && !self.probe.too_high;
+        if again {
+            self.start_refill();
+        }
+        again
+    }
+
+    /// By one segment in the first round of a probe, two in the second, and so on (section 5.3.3.5).
+    fn raise_slope(&mut self) {
+        let growth = 1 << self.probe.up_rounds;
+        self.probe.up_rounds = (self.probe.up_rounds + 1).min(SLOPE_ROUNDS);
+        self.probe.up_acked_per_raise = Some((self.cwnd / growth).max(self.mss));
+    }
+
+    fn raise_inflight(&mut self, sample: &Sample) {
+        if !sample.cwnd_full || self.cwnd < self.inflight_longterm {
+            return;
+        }
+        self.probe.up_acked = self.probe.up_acked.saturating_add(sample.newly_acked);
+        if let Some(per_raise) = self.probe.up_acked_per_raise {
+            let raises = self.probe.up_acked / per_raise;
+            self.probe.up_acked -= raises * per_raise;
+            self.inflight_longterm = self.inflight_longterm.saturating_add(raises.saturating_mul(self.mss));
+        }
+        if self.rounds.start {
+            self.raise_slope();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate each round until the pipe is full, then empty the queue that this made.
+
+use super::{Bbr3, Sample, State};
+use crate::Phase;
+use lopsided_core::Time;
+
+/// The pipe is full when so many rounds in a row brought less than a quarter more.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// Ranges lost in a round of Startup, from which on the losses are those of a full queue (BBRStartupFullLossCnt).
+const FULL_LOSSES: u32 = 6;
+const DRAIN_ROUNDS: u64 = 3;
+
+/// The estimate that more rate brings no more delivery (section 5.3.1.2).
+#[derive(Debug, Default)]
+pub(super) struct FullPipe {
+    baseline: f64,
+    rounds: u32,
+    /// Since the estimate was last begun, and ever.
+    pub now: bool,
+    pub reached: bool,
+}
+
+impl FullPipe {
+    pub fn begin(&mut self, baseline: f64) {
+        self.baseline = baseline;
+        self.rounds = 0;
+        self.now = false;
+    }
+
+    pub fn check(&mut self, round_start: bool, sample: &Sample) {
+        if self.now || !round_start || sample.app_limited {
+            return;
+        }
+        if sample.rate >= self.baseline * FULL_GROWTH {
+            self.begin(sample.rate);
+            return;
+        }
+        self.rounds += 1;
+        self.now = self.rounds >= FULL_ROUNDS;
+        self.reached |= self.now;
+    }
+}
+
+impl Bbr3 {
+    pub(super) fn check_startup_done(&mut self, sample: &Sample) {
+        if self.state == State::Startup && !self.full_pipe.reached && self.is_losing_too_much(sample) {
+            self.undo.return_to = Some(State::Startup);
+            self.full_pipe.reached = true;
+            self.full_pipe.now = true;
+            self.inflight_longterm = (self.bdp(self.bw) as u64).max(self.latest.inflight);
+        }
+        if self.state == State::Startup && self.full_pipe.reached {
+            self.state = State::Drain;
+            self.drain_since_round = self.rounds.count;
+        }
+        if self.latest.round_start {
+            self.latest.lost_ranges = 0;
+        }
+    }
+
+    /// Section 5.3.1.3. A round of losses ends no sooner than a round after its first, with which recovery began.
+    fn is_losing_too_much(&self, sample: &Sample) -> bool {
+        let enough = if self.sack {
+            self.latest.round_start && self.latest.lost_ranges >= FULL_LOSSES
+        } else {
+            sample.newly_lost > 0
+        };
+        self.phase == Phase::Recovery && enough && self.is_too_much(sample.lost, sample.tx_in_flight)
+    }
+
+    pub(super) fn check_drain_done(&mut self, now: Time, in_flight: u64) {
+        let drained =
+            in_flight <= self.inflight_at(self.bw) || self.rounds.count > self.drain_since_round + DRAIN_ROUNDS;
+        if self.state == State::Drain && drained {
+            self.start_down(now);
+        }
+    }
+
+    pub(super) fn enter_startup(&mut self) {
+        self.state = State::Startup;
+    }
+}

@@ -1,0 +1,472 @@
+use super::*;
+use crate::cc::RateSample;
+use crate::cc::tests::path::{MSS, Path, acked, path_state, setup};
+
+const RTT: Span = Span::from_millis(50);
+
+fn bbr3() -> Bbr3 {
+    let mut bbr3 = Bbr3::new(&setup());
+    bbr3.on_established(Time::from_nanos(1), &PathState { srtt: Some(RTT), min_rtt: Some(RTT), ..path_state() });
+    bbr3
+}
+
+/// A controller beside a network of which the test says what it delivers: each step is a round trip in which a window of segments is
+/// acknowledged at a rate.
+struct Rounds {
+    bbr3: Bbr3,
+    now: Time,
+    state: PathState,
+    rtt: Span,
+    /// Octets in flight as the ACK finds it and as its segment was sent; `None` for what is delivered in a round.
+    in_flight: Option<u64>,
+    app_limited: bool,
+    phase: Phase,
+}
+
+impl Rounds {
+    fn new() -> Rounds {
+        let state = PathState { srtt: Some(RTT), min_rtt: Some(RTT), ..path_state() };
+        let (rtt, phase) = (RTT, Phase::Open);
+        Rounds { bbr3: bbr3(), now: Time::from_nanos(1), state, rtt, in_flight: None, app_limited: false, phase }
+    }
+
+    /// In ProbeBW, with a bandwidth of 2 MB/s: a BDP of 100 kB.
+    fn probing() -> Rounds {
+        let mut rounds = Rounds::new();
+        for _ in 0..5 {
+            rounds.step(2e6);
+        }
+        assert_eq!(rounds.bbr3.state, State::ProbeBwCruise, "the pipe is full and nothing is in the queue");
+        rounds
+    }
+
+    /// A round trip that delivers `rate` octets a second.
+    fn step(&mut self, rate: f64) {
+        self.step_losing(rate, 0);
+    }
+
+    fn step_losing(&mut self, rate: f64, lost: u64) {
+        let delivered = (rate * self.rtt.as_secs_f64()) as u64;
+        self.now += self.rtt;
+        let prior_delivered = self.state.delivered;
+        self.state.delivered += Bytes::new(delivered);
+        let in_flight = self.in_flight.unwrap_or(delivered.min(self.bbr3.cwnd));
+        self.state.in_flight = Bytes::new(in_flight);
+        let rate = RateSample {
+            delivered: Bytes::new(delivered),
+            interval: self.rtt,
+            prior_delivered,
+            lost: Bytes::new(lost),
+            tx_in_flight: Bytes::new(in_flight),
+            lost_since_sent: Bytes::new(lost),
+            app_limited: self.app_limited,
+        };
+        let ack =
+            Acked { rate, delivered: Bytes::new(delivered), phase: self.phase, cwnd_full: false, ..acked(1, self.rtt) };
+        self.bbr3.on_ack(self.now, &ack, &self.state);
+    }
+
+    /// Segments that were sent with `in_flight` octets out are lost, each apart from the last, before the next ACK.
+    fn lose(&mut self, segments: u64, in_flight: u64) {
+        for number in 0..segments {
+            self.state.lost += Bytes::new(MSS);
+            let start = 2 * number * MSS;
+            let lost = Lost {
+                start,
+                end: start + MSS,
+                tx_in_flight: Bytes::new(in_flight),
+                lost_since_sent: Bytes::new((number + 1) * MSS),
+                app_limited: self.app_limited,
+            };
+            self.bbr3.on_lost(self.now, &lost, &self.state);
+        }
+        if self.phase < Phase::Recovery {
+            self.phase = Phase::Recovery;
+            self.bbr3.on_congestion(self.now, Signal::Loss, &self.state);
+        }
+    }
+
+    fn step_until(&mut self, state: State, rate: f64) -> u32 {
+        (1..200)
+            .find(|_| {
+                self.step(rate);
+                self.bbr3.state == state
+            })
+            .unwrap_or_else(|| panic!("{state:?} is never reached from {:?}", self.bbr3.state))
+    }
+
+    /// Into the state where more is tried than the path is known to carry.
+    fn up() -> Rounds {
+        let mut rounds = Rounds::probing();
+        rounds.step_until(State::ProbeBwUp, 2e6);
+        rounds
+    }
+}
+
+/// The table of section 5.6.1.
+#[test]
+fn gains_are_those_of_the_table() {
+    let table = [
+        (State::Startup, 2.77, 2.0),
+        (State::Drain, 0.5, 2.0),
+        (State::ProbeBwDown, 0.9, 2.0),
+        (State::ProbeBwCruise, 1.0, 2.0),
+        (State::ProbeBwRefill, 1.0, 2.0),
+        (State::ProbeBwUp, 1.25, 2.25),
+        (State::ProbeRtt, 1.0, 0.5),
+    ];
+    for (state, pacing, cwnd) in table {
+        assert_eq!((state.pacing_gain(), state.cwnd_gain()), (pacing, cwnd), "{state:?}");
+    }
+}
+
+// The draft's own test cases, by their titles.
+
+#[test]
+fn exiting_startup_on_a_bandwidth_plateau() {
+    let mut rounds = Rounds::new();
+    rounds.in_flight = Some(400_000);
+    for rate in [0.5e6, 1e6, 2e6, 2.1e6, 2.2e6] {
+        rounds.step(rate);
+        assert_eq!(rounds.bbr3.state, State::Startup, "at {rate}");
+    }
+    rounds.step(2.3e6);
+    assert_eq!(rounds.bbr3.state, State::Drain, "the third round that grew by less than a quarter");
+}
+
+#[test]
+fn never_exiting_startup_while_limited_by_the_application() {
+    let mut rounds = Rounds::new();
+    rounds.app_limited = true;
+    for _ in 0..50 {
+        rounds.step(1e6);
+    }
+    assert_eq!(rounds.bbr3.state, State::Startup);
+}
+
+#[test]
+fn exiting_startup_on_loss() {
+    let exits = |segments: u64| {
+        let mut rounds = Rounds::new();
+        (rounds.in_flight, rounds.app_limited) = (Some(200_000), true);
+        rounds.step(1e6);
+        rounds.step(1.5e6);
+        rounds.lose(segments, 200_000);
+        rounds.step_losing(1.5e6, segments * MSS);
+        rounds.step_losing(1.5e6, segments * MSS);
+        rounds.bbr3
+    };
+    let bbr3 = exits(6);
+    assert_eq!(bbr3.state, State::Drain);
+    assert_eq!(bbr3.inflight_longterm, 75_000, "what was delivered in the round");
+    assert_eq!(exits(5).state, State::Startup, "fewer than six ranges");
+}
+
+#[test]
+fn exiting_drain_on_inflight_or_after_three_rounds() {
+    let mut rounds = Rounds::new();
+    rounds.in_flight = Some(300_000);
+    rounds.step_until(State::Drain, 2e6);
+    rounds.in_flight = Some(100_000);
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwCruise, "a BDP is in flight: nothing is left to drain for Down either");
+
+    let mut rounds = Rounds::new();
+    rounds.in_flight = Some(300_000);
+    rounds.step_until(State::Drain, 2e6);
+    assert_eq!(rounds.step_until(State::ProbeBwDown, 2e6), 4, "more than three rounds later");
+}
+
+#[test]
+fn exiting_down_when_the_queue_is_empty_and_others_have_room() {
+    let mut rounds = Rounds::probing();
+    rounds.bbr3.start_down(rounds.now);
+    rounds.bbr3.inflight_longterm = 80_000;
+    rounds.in_flight = Some(75_000);
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwDown, "85 % of the bound is 68 kB");
+    rounds.bbr3.inflight_longterm = 80_000;
+    rounds.in_flight = Some(68_000);
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
+}
+
+/// A path of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
+#[test]
+fn probes_as_often_as_reno_or_the_clock_says() {
+    let mut rounds = Rounds::probing();
+    let begun = rounds.now;
+    rounds.step_until(State::ProbeBwRefill, 2e6);
+    let apart = (rounds.now - begun).as_secs_f64();
+    assert!((2.0..3.1).contains(&apart), "{apart} s");
+
+    // Ten segments: as often as rounds.
+    let mut rounds = Rounds::new();
+    for _ in 0..5 {
+        rounds.step(10.0 * MSS as f64 / RTT.as_secs_f64());
+    }
+    let apart = rounds.step_until(State::ProbeBwRefill, 10.0 * MSS as f64 / RTT.as_secs_f64());
+    assert!((7..=11).contains(&apart), "{apart} rounds");
+}
+
+#[test]
+fn exiting_up_on_a_bandwidth_plateau() {
+    let mut rounds = Rounds::up();
+    for round in 0..2 {
+        rounds.step(2e6);
+        assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "round {round}");
+    }
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
+}
+
+#[test]
+fn up_goes_on_while_the_bandwidth_grows() {
+    let mut rounds = Rounds::up();
+    let mut rate = 2e6;
+    for _ in 0..10 {
+        rate *= 1.26;
+        rounds.step(rate);
+    }
+    assert_eq!(rounds.bbr3.state, State::ProbeBwUp);
+    assert!(rounds.bbr3.bw >= rate * 0.999);
+}
+
+/// Loss in a probe: the bound is where losses passed 2 %, not below 0.7 of what is wanted in flight, and the probe ends.
+#[test]
+fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
+    let mut rounds = Rounds::up();
+    rounds.lose(1, 140_000);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "1 % of what was in flight");
+    rounds.lose(2, 140_000);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
+    let bound = rounds.bbr3.inflight_longterm;
+    // 2 % of (140 000 - 1448) is 2771, of which 1448 were lost before: 1350 octets of the second segment.
+    assert!((139_850..139_950).contains(&bound), "{bound}");
+
+    let mut rounds = Rounds::up();
+    rounds.lose(3, 40_000);
+    assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
+}
+
+/// After a probe that went too high the next stops where that one failed, and a third follows at once (section 5.3.3.6).
+#[test]
+fn the_probe_after_a_loss_is_cautious() {
+    let mut rounds = Rounds::up();
+    rounds.lose(3, 140_000);
+    assert!(rounds.bbr3.probe.too_high);
+    let bound = rounds.bbr3.inflight_longterm;
+    rounds.phase = Phase::Open;
+    rounds.step_until(State::ProbeBwUp, 2e6);
+    rounds.in_flight = Some(bound);
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwDown, "at the bound");
+    rounds.in_flight = None;
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwRefill, "no loss: again, without a cruise");
+    rounds.step(2e6);
+    rounds.in_flight = Some(bound);
+    rounds.step(2e6);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "stays at the bound this time");
+}
+
+/// By 1, 2, 4, 8 segments a round (section 5.3.3.5).
+#[test]
+fn the_longterm_bound_is_raised_faster_with_each_round() {
+    let Rounds { mut bbr3, now, .. } = Rounds::probing();
+    bbr3.inflight_longterm = 100 * MSS;
+    bbr3.cwnd = 100 * MSS;
+    let sample = Sample {
+        newly_acked: 0,
+        newly_lost: 0,
+        delivered: 100 * MSS,
+        rate: 2e6,
+        prior_delivered: Some(0),
+        rtt: Some(RTT),
+        tx_in_flight: 0,
+        lost: 0,
+        app_limited: false,
+        cwnd_full: true,
+    };
+    bbr3.start_refill();
+    bbr3.rounds.start = true;
+    bbr3.update_probe_bw(now, &sample, 0);
+    assert_eq!(bbr3.state, State::ProbeBwUp);
+    let mut grown = Vec::new();
+    for _ in 0..5 {
+        let before = bbr3.inflight_longterm;
+        bbr3.rounds.start = false;
+        bbr3.update_probe_bw(now, &Sample { newly_acked: bbr3.cwnd, ..sample }, 0);
+        grown.push((bbr3.inflight_longterm - before) / MSS);
+        bbr3.cwnd = bbr3.inflight_longterm;
+        bbr3.rounds.start = true;
+        bbr3.update_probe_bw(now, &sample, 0);
+    }
+    assert_eq!(grown, [1, 2, 4, 8, 16]);
+}
+
+/// Between probes a round with loss takes the bounds down to what was delivered, but by no more than 30 %.
+#[test]
+fn a_loss_between_probes_sets_the_shortterm_bounds() {
+    let mut rounds = Rounds::probing();
+    let before = rounds.bbr3.cwnd;
+    rounds.lose(1, 100_000);
+    rounds.step(1.8e6);
+    let bound = rounds.bbr3.short_term;
+    assert_eq!(
+        (bound.bw, bound.inflight),
+        (2e6, (0.7 * before as f64).max(100_000.0) as u64),
+        "the last round's maximum"
+    );
+    rounds.lose(1, 100_000);
+    rounds.step(0.5e6);
+    rounds.lose(1, 100_000);
+    rounds.step(0.5e6);
+    assert!((rounds.bbr3.short_term.bw - 0.7 * 1.8e6).abs() < 1e5 || rounds.bbr3.short_term.bw >= 0.7 * 0.7 * 2e6);
+    assert!(rounds.bbr3.bw < 2e6);
+    // Refilling forgets them.
+    rounds.phase = Phase::Open;
+    rounds.step_until(State::ProbeBwRefill, 2e6);
+    assert!(rounds.bbr3.short_term.bw.is_infinite() && rounds.bbr3.short_term.inflight == UNBOUNDED);
+}
+
+#[test]
+fn the_maximum_of_the_bandwidth_is_of_two_cycles() {
+    let mut rounds = Rounds::probing();
+    let mut cycles = 0;
+    while rounds.bbr3.max_bw.max() > 1.1e6 {
+        rounds.step_until(State::ProbeBwUp, 1e6);
+        rounds.step_until(State::ProbeBwDown, 1e6);
+        rounds.step(1e6);
+        rounds.step(1e6);
+        cycles += 1;
+        assert!(cycles < 4);
+    }
+    assert_eq!(cycles, 2);
+}
+
+#[test]
+fn a_mark_is_congestion() {
+    let mut rounds = Rounds::up();
+    rounds.state.in_flight = Bytes::new(140_000);
+    rounds.bbr3.on_congestion(rounds.now, Signal::EcnEcho, &rounds.state);
+    assert_eq!((rounds.bbr3.state, rounds.bbr3.inflight_longterm), (State::ProbeBwDown, 140_000));
+}
+
+/// Every five seconds, for 200 ms and a round, half the BDP (section 5.3.4).
+#[test]
+fn entering_and_exiting_probe_rtt() {
+    let mut rounds = Rounds::probing();
+    let begun = rounds.now;
+    rounds.rtt = RTT + Span::from_millis(1);
+    rounds.step_until(State::ProbeRtt, 2e6);
+    let waited = (rounds.now - begun).as_secs_f64();
+    assert!((4.6..=5.1).contains(&waited), "{waited} s after the last smallest RTT");
+    rounds.step(2e6);
+    assert!((49_000..=51_100).contains(&rounds.bbr3.cwnd), "{}", rounds.bbr3.cwnd);
+    rounds.in_flight = Some(50_000);
+    let begun = rounds.now;
+    rounds.step_until(State::ProbeBwCruise, 1e6);
+    assert!((rounds.now - begun).as_secs_f64() >= 0.2);
+    assert!(rounds.bbr3.max_bw.max() > 1.9e6 && rounds.bbr3.cwnd > 150_000, "what was slow says nothing");
+}
+
+#[test]
+fn skipping_probe_rtt_after_idleness() {
+    let mut rounds = Rounds::probing();
+    rounds.now += Span::from_secs(6);
+    rounds.state.app_limited = true;
+    rounds.bbr3.on_transmit_start(rounds.now, Span::from_secs(6), &rounds.state);
+    rounds.state.app_limited = false;
+    for _ in 0..5 {
+        rounds.step(2e6);
+        assert_ne!(rounds.bbr3.state, State::ProbeRtt);
+    }
+}
+
+#[test]
+fn probe_rtt_in_startup_returns_to_startup() {
+    let mut rounds = Rounds::new();
+    rounds.app_limited = true;
+    rounds.rtt = RTT + Span::from_millis(1);
+    rounds.step_until(State::ProbeRtt, 1e6);
+    rounds.in_flight = Some(MSS);
+    rounds.step_until(State::Startup, 1e6);
+}
+
+/// Sections 5.5.11: a probe that a loss ended is taken up again if there was no loss.
+#[test]
+fn a_spurious_loss_is_undone() {
+    let mut rounds = Rounds::up();
+    let window = rounds.bbr3.cwnd;
+    rounds.lose(5, 140_000);
+    assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
+    rounds.step(2e6);
+    rounds.bbr3.on_undo(rounds.now);
+    assert_eq!((rounds.bbr3.state, rounds.bbr3.inflight_longterm), (State::ProbeBwRefill, UNBOUNDED));
+    assert!(rounds.bbr3.cwnd >= window);
+
+    let mut rounds = Rounds::new();
+    rounds.in_flight = Some(200_000);
+    rounds.step(1e6);
+    rounds.lose(8, 200_000);
+    rounds.step_losing(1.3e6, 8 * MSS);
+    rounds.step_losing(1.3e6, 8 * MSS);
+    assert_eq!(rounds.bbr3.state, State::Drain);
+    rounds.bbr3.on_undo(rounds.now);
+    assert_eq!(rounds.bbr3.state, State::Startup);
+    assert!(!rounds.bbr3.full_pipe.reached && rounds.bbr3.inflight_longterm == UNBOUNDED);
+}
+
+#[test]
+fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() {
+    let mut rounds = Rounds::probing();
+    let window = rounds.bbr3.cwnd;
+    rounds.state.in_flight = Bytes::ZERO;
+    rounds.bbr3.on_congestion(rounds.now, Signal::Timeout { consecutive: 1 }, &rounds.state);
+    assert_eq!(rounds.bbr3.cwnd, MSS);
+    rounds.phase = Phase::Loss;
+    rounds.in_flight = Some(MSS);
+    rounds.step(MSS as f64 / RTT.as_secs_f64());
+    assert_eq!(rounds.bbr3.cwnd, MIN_PIPE_WINDOW * MSS);
+    rounds.phase = Phase::Open;
+    rounds.step(2e6);
+    // Of the bounds that the loss set.
+    assert!(rounds.bbr3.cwnd >= (0.7 * window as f64) as u64, "{} of {window}", rounds.bbr3.cwnd);
+}
+
+#[test]
+fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
+    let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 0.1, Span::from_millis(20), 50);
+    path.run(Span::from_secs(30));
+    let share = path.run(Span::from_secs(30));
+    assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
+}
+
+/// The line is full, the queue is short, and nothing is lost where the buffer takes Startup's queue.
+#[test]
+fn fills_the_line_without_filling_the_queue() {
+    let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);
+    path.run(Span::from_secs(5));
+    let share = path.run(Span::from_secs(30));
+    assert!(share > 0.96, "{share}");
+    assert_eq!(path.losses, 0);
+    let most = path.trace.iter().filter(|(at, _)| at.as_secs_f64() > 5.0).map(|(_, window)| *window).max();
+    // 86 segments of BDP, a gain of 2.25 and the allowances.
+    assert!(most.is_some_and(|most| (172..=215).contains(&most)), "{most:?} segments");
+}
+
+#[test]
+fn waits_are_drawn_from_the_seed() {
+    let waits = |seed| {
+        let mut bbr3 = Bbr3::new(&Setup { seed, ..setup() });
+        (0..20)
+            .map(|_| {
+                bbr3.start_down(Time::ZERO);
+                bbr3.probe.rounds_since_up
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(waits(1), waits(1));
+    assert_ne!(waits(1), waits(2));
+}

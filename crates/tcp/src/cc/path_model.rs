@@ -1,0 +1,186 @@
+//! What BBR's versions keep of a path and share: packet-timed rounds, maxima over the last of them, how far ACKs run ahead of the
+//! bandwidth, and the pacing rate that follows from it. Sections are those of draft-ietf-ccwg-bbr-06.
+
+use super::{Acked, PathState};
+use lopsided_core::{BitRate, Span, Time};
+
+/// The rate is a little below the bandwidth, so that the queue stays short (section 5.6.2).
+const PACING_MARGIN: f64 = 0.99;
+
+/// Round trips counted in packets (section 5.5.1): one ends with the ACK of a segment that was sent after the last had ended.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    pub count: u64,
+    /// The latest ACK began a round.
+    pub start: bool,
+    /// The round ends when a segment is acknowledged that was sent with at least so much delivered.
+    end: u64,
+}
+
+impl Rounds {
+    pub fn update(&mut self, ack: &Acked, path: &PathState) {
+        self.start = ack.rate.delivered.get() > 0 && ack.rate.prior_delivered.get() >= self.end;
+        if self.start {
+            self.count += 1;
+            self.restart(path.delivered.get());
+        }
+    }
+
+    /// The round that is under way begins anew, `delivered` octets into the connection.
+    pub fn restart(&mut self, delivered: u64) {
+        self.end = delivered;
+    }
+}
+
+/// The maximum over the last `N` rounds, exactly.
+#[derive(Debug)]
+pub(super) struct MaxOf<const N: usize> {
+    /// The rounds' maxima, each in its round's place.
+    maxima: [(u64, f64); N],
+    max: f64,
+}
+
+impl<const N: usize> Default for MaxOf<N> {
+    fn default() -> MaxOf<N> {
+        MaxOf { maxima: [(0, 0.0); N], max: 0.0 }
+    }
+}
+
+impl<const N: usize> MaxOf<N> {
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+
+    /// Rounds must not go back.
+    pub fn add(&mut self, round: u64, value: f64) {
+        let place = &mut self.maxima[(round % N as u64) as usize];
+        if place.0 == round {
+            if value > place.1 {
+                place.1 = value;
+                self.max = self.max.max(value);
+            }
+            return;
+        }
+        *place = (round, value);
+        let recent = self.maxima.iter().filter(|(at, _)| at + N as u64 > round);
+        self.max = recent.fold(0.0, |max, (_, value)| max.max(*value));
+    }
+
+    /// Forgets all but this value.
+    pub fn reset(&mut self, round: u64, value: f64) {
+        *self = MaxOf::default();
+        self.add(round, value);
+    }
+}
+
+/// What was sent at ProbeRTT's small window, and says too little of the bandwidth (section 5.3.4.3's MarkConnectionAppLimited).
+#[derive(Debug, Default)]
+pub(super) struct HeldBack {
+    /// Octets delivered as the first was sent, and when the last will be.
+    octets: Option<(u64, u64)>,
+}
+
+impl HeldBack {
+    pub fn extend(&mut self, delivered: u64, in_flight: u64) {
+        let first = self.octets.map_or(delivered, |(first, _)| first);
+        self.octets = Some((first, delivered.saturating_add(in_flight)));
+    }
+
+    /// A segment that was sent with so much delivered is one of them.
+    pub fn covers(&self, prior_delivered: u64) -> bool {
+        self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
+    }
+}
+
+/// How far ACKs run ahead of the bandwidth (section 5.5.9): what a shared medium holds back and delivers at once must not stop the sender
+/// meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct AckEpoch {
+    begun: Time,
+    /// Octets since.
+    acked: u64,
+}
+
+impl AckEpoch {
+    pub fn restart(&mut self, now: Time) {
+        self.begun = now;
+        self.acked = 0;
+    }
+
+    /// Octets beyond what a bandwidth in octets a second explains since the epoch began. A new one begins when the ACKs fall behind the
+    /// bandwidth, or with the octet `limit`.
+    pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
+        let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
+        if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
+            self.restart(now);
+            expected = 0;
+        }
+        self.acked = self.acked.saturating_add(delivered);
+        self.acked.saturating_sub(expected)
+    }
+}
+
+/// The pacing rate (section 5.6.2).
+#[derive(Debug, Default)]
+pub(super) struct Pacer {
+    /// Octets a second.
+    pub rate: f64,
+    seen_rtt: bool,
+}
+
+impl Pacer {
+    /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
+    pub fn guess(&mut self, window: u64, srtt: Option<Span>, gain: f64) {
+        let rtt = srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
+        self.seen_rtt |= srtt.is_some();
+        self.rate = gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64();
+    }
+
+    /// The guess stood without an RTT, and now there is one.
+    pub fn is_to_guess_anew(&self, srtt: Option<Span>) -> bool {
+        !self.seen_rtt && srtt.is_some()
+    }
+
+    /// Until the pipe was full once, the rate only rises.
+    pub fn set(&mut self, bandwidth: f64, gain: f64, filled: bool) {
+        let rate = bandwidth * gain * PACING_MARGIN;
+        if filled || rate > self.rate {
+            self.rate = rate;
+        }
+    }
+
+    pub fn bit_rate(&self) -> BitRate {
+        BitRate::from_bps((self.rate * 8.0) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maximum_is_of_the_last_ten_rounds() {
+        let mut max = MaxOf::<10>::default();
+        max.add(1, 100.0);
+        max.add(1, 90.0);
+        for round in 2..=10 {
+            max.add(round, 50.0);
+            assert_eq!(max.max(), 100.0, "in round {round}");
+        }
+        max.add(11, 40.0);
+        assert_eq!(max.max(), 50.0);
+        max.add(25, 10.0);
+        assert_eq!(max.max(), 10.0, "rounds without a sample age too");
+    }
+
+    /// 1000 octets a second are expected; 500 more come at once, then nothing until the ACKs are behind again.
+    #[test]
+    fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
+        let mut epoch = AckEpoch::default();
+        let at = Time::from_nanos;
+        epoch.restart(at(0));
+        assert_eq!(epoch.extra(at(1), 500, 1000.0, u64::MAX), 500);
+        assert_eq!(epoch.extra(at(250_000_001), 0, 1000.0, u64::MAX), 250);
+        assert_eq!(epoch.extra(at(600_000_001), 100, 1000.0, u64::MAX), 100, "a new epoch");
+    }
+}
