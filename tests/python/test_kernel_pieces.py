@@ -123,10 +123,24 @@ def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said:
         job(scenario(**settings))
 
 
-def test_a_host_cannot_have_two_stacks():
+def test_flows_of_one_host_live_apart_where_they_send_together_or_want_different_stacks():
     text = LINE + '[[flow]]\nname = "other"\ndirection = "down"\nstack = { sack = false }\n'
-    with pytest.raises(Unsupported, match="share its stack"):
-        job(scenario(text.replace('direction = "down"\n[[', 'direction = "down"\nstack = { sack = true }\n[[', 1)))
+    made = job(scenario(text))
+    sysctls = {node.name: node.sysctls for node in made.nodes}
+    assert sysctls["server/download"].get("net.ipv4.tcp_sack") is None
+    assert sysctls["server/other"]["net.ipv4.tcp_sack"] == sysctls["client/other"]["net.ipv4.tcp_sack"] == "0"
+    assert [(flow.sender, flow.receiver) for flow in made.flows] == [
+        ("server/download", "client/download"),
+        ("client/upload", "server/upload"),
+        ("server/other", "client/other"),
+    ]
+    ways = {(route.node, route.destination): route.via for route in made.routes}
+    address = {node.name: node.address for node in made.nodes}
+    assert ways["server/other", address["client/other"]] == address["server"]
+    assert ways["server", address["client/other"]] == address["link.near"]
+    assert ways["client", address["client/other"]] == address["client/other"]
+    # Captured where they all pass, and not on the way between the ends of one host.
+    assert [tap.node for tap in made.taps] == ["server", "client"]
 
 
 def test_options_are_whole_attributes():

@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import lopsided as lop
-from lopsided.worlds.kernel import KernelUnavailable, Unsupported, machine
+from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, leftovers, machine
 from lopsided.worlds.kernel.guest import tcp_info
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
@@ -83,13 +85,44 @@ def test_the_path_was_checked_before_it_was_measured(linux: lop.Run):
     assert all(check["holds"] for check in checks)
 
 
-def test_a_run_in_virtual_time_repeats_exactly(linux: lop.Run):
-    """Of a flow that loses nothing: where flows fight for a full queue, one run in several may take another course."""
-    text = SHORT[: SHORT.index('[[flow]]\nname = "upload"')].replace('"50 packets"', '"4000 packets"')
-    calm = lop.Scenario.from_text(text, "calm.toml")
-    first, second = (calm.run(seed=1, world="kernel") for _ in range(2))
-    assert first.flows["retransmits"].to_list() == [0]
-    assert first.digest == second.digest
+CHAOS = """\
+[scenario]
+duration = "5 s"
+[link]
+rtt = "40 ms"
+down = { rate = "3000 kbit/s", queue = { limit = "20 packets" }, loss = "1 %" }
+up = { rate = "300 kbit/s", queue = { limit = "10 packets" } }
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "second"
+direction = "down"
+start = "1 s"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "1 s"
+"""
+
+
+def test_a_run_in_virtual_time_repeats_bit_by_bit_beside_another(tmp_path: Path):
+    """Three flows that share full queues, and random losses: each packet of the capture at the same nanosecond."""
+    require("timetravel")
+    chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
+
+    def captured(name: str, seed: int) -> tuple[lop.Run, list[bytes]]:
+        run = chaos.run(seed=seed, world="kernel", pcap=tmp_path / name, pcap_at=("hosts",))
+        return run, [path.read_bytes() for path in sorted((tmp_path / name).iterdir())]
+
+    with ThreadPoolExecutor(2) as pool:
+        (one, its), (other, others) = pool.map(captured, ("one", "other"), (1, 1))
+    assert its == others
+    assert one.digest == other.digest
+    assert one.samples.to_polars().equals(other.samples.to_polars())
+    assert one.links["lost_random"].sum() > 0
+    assert one.flows["timeouts"].null_count() == 0
+    assert captured("third", 2)[0].digest != one.digest
 
 
 def test_every_kind_of_flow_does_its_work(linux: lop.Run):
@@ -109,16 +142,40 @@ def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scen
         short.with_(**{"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}).run(world="kernel")
 
 
-def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path):
+@pytest.fixture
+def endless(tmp_path: Path):
+    """A process that carries out a run of ten minutes, with a temporary folder of its own."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel')"
     environment = {**os.environ, "TMPDIR": str(tmp_path), "LOPSIDED_KERNEL": "timetravel"}
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "short.toml")], env=environment) as process:
+    command = [sys.executable, "-c", code, str(tmp_path / "short.toml")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         assert wait_for(lambda: list(tmp_path.glob("lopsided-kernel-*/progress")))
-        process.send_signal(signal.SIGKILL)
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+def test_nothing_outlives_a_run_that_is_killed_or_interrupted(endless: subprocess.Popen, tmp_path: Path, name: str):
+    endless.send_signal(getattr(signal, name))
     assert wait_for(lambda: not list(tmp_path.glob("lopsided-kernel-*")))
-    assert wait_for(lambda: not processes_that_name(str(tmp_path)))
+    assert wait_for(lambda: not processes_that_name(str(tmp_path / "lopsided")))
+
+
+def test_what_a_run_and_its_keeper_left_is_removed_at_the_next_start(
+    endless: subprocess.Popen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    leftovers.remove_abandoned()
+    assert list(tmp_path.glob("lopsided-kernel-*/lock")), "the folder of a run that goes on is left alone"
+    (keeper,) = (pid for pid, command in processes_that_name(str(tmp_path / "lopsided")) if "keeper.py" in command)
+    endless.kill()
+    os.kill(keeper, signal.SIGKILL)
+    endless.wait()
+    leftovers.remove_abandoned()
+    assert wait_for(lambda: not processes_that_name(str(tmp_path / "lopsided")))
+    assert not list(tmp_path.glob("lopsided-kernel-*"))
 
 
 def wait_for(condition, seconds: float = 60.0) -> bool:
@@ -130,7 +187,7 @@ def wait_for(condition, seconds: float = 60.0) -> bool:
     return False
 
 
-def processes_that_name(text: str) -> list[str]:
+def processes_that_name(text: str) -> list[tuple[int, str]]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -138,7 +195,7 @@ def processes_that_name(text: str) -> list[str]:
         except OSError:
             continue
         if text in command:
-            found.append(command)
+            found.append((int(path.parent.name), command))
     return found
 
 
@@ -162,6 +219,33 @@ assert "lop" not in open("/proc/net/dev").read()
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
     assert "lop0" not in Path("/proc/net/dev").read_text()
+
+
+REAL = """\
+[scenario]
+duration = "2 s"
+[link]
+rtt = "RTT"
+down = { rate = "2400 kbit/s", queue = { limit = "20 packets" }, shaper = { burst = "1600 B" } }
+up = { rate = "196 kbit/s", queue = { limit = "10 packets" }, shaper = { burst = "1600 B" } }
+[[flow]]
+name = "download"
+direction = "down"
+"""
+
+
+@pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
+def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str, monkeypatch: pytest.MonkeyPatch):
+    """Without delay on the running kernel, for not every kernel has netem."""
+    require(kind)
+    monkeypatch.setenv("LOPSIDED_KERNEL", kind)
+    try:
+        run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel")
+    except (Overloaded, SelfCheckFailed, KernelUnavailable) as error:
+        pytest.skip(str(error))
+    assert run.facts["kernel_kind"] == kind
+    assert all(check["holds"] for check in run.facts["checks"])
+    assert run.flows["goodput_bps"][0] == pytest.approx(2.4e6 * 1448 / 1514, rel=0.1)
 
 
 def test_linux_knows_the_fields_that_results_are_made_of():

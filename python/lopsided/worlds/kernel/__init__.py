@@ -11,14 +11,13 @@ Left out: settings that Linux has no counterpart of (`translate` refuses them by
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import captures, machine, plan, results, translate
+from . import captures, leftovers, machine, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
 from .guest.job import Job
 
@@ -56,20 +55,28 @@ LATE_MS = 10.0
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the best kernel at hand or the one that the options or `LOPSIDED_KERNEL` name."""
     chosen = machine.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
+    for slip_ns in chosen.slips_ns:
+        try:
+            return _run(scenario, seed, options, chosen, slip_ns)
+        except SelfCheckFailed as error:
+            failed = error
+    raise failed
+
+
+def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: machine.Machine, slip_ns: int) -> Run:
     resolved = scenario.resolved
     job = plan.make_job(
         translate.layout(resolved),
         translate.flows(resolved, seed),
-        _recording(resolved, chosen, options.pcap_at if options.pcap is not None else frozenset()),
+        _recording(resolved, seed, chosen, slip_ns, options.pcap_at if options.pcap is not None else frozenset()),
     )
-    with tempfile.TemporaryDirectory(prefix="lopsided-kernel-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with leftovers.folder() as folder:
         chosen.run(job, folder, PREPARATION_S + resolved["duration_s"] / chosen.speed, options.progress)
         _require_sound(folder)
         measured = results.read(folder, job, resolved)
         if options.pcap is not None:
             _keep_captures(folder, job, options)
-    return _to_run(scenario, seed, measured, chosen, translate.notes(resolved))
+    return _to_run(scenario, seed, measured, chosen, [*translate.notes(resolved), *_slip_note(slip_ns)])
 
 
 def stream(
@@ -113,7 +120,9 @@ def stream(
             raise
 
 
-def _recording(resolved: dict[str, Any], chosen: machine.Machine, pcap_at: frozenset[PcapPoint]) -> plan.Recording:
+def _recording(
+    resolved: dict[str, Any], seed: int, chosen: machine.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]
+) -> plan.Recording:
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
     return plan.Recording(
         duration_ns=translate.nanoseconds(resolved["duration_s"]),
@@ -122,9 +131,15 @@ def _recording(resolved: dict[str, Any], chosen: machine.Machine, pcap_at: froze
         record_ns=interval,
         virtual_time=chosen.virtual_time,
         modules=translate.modules(resolved),
+        seed=seed,
+        slip_ns=slip_ns,
         tap_hosts="hosts" in pcap_at,
         tap_links="links" in pcap_at,
     )
+
+
+def _slip_note(slip_ns: int) -> list[str]:
+    return [f"real time: the shapers' buckets hold {slip_ns / 1e6:g} ms more, for timers that are late"] * bool(slip_ns)
 
 
 def _whole_part(interval: int, wanted: int) -> int:

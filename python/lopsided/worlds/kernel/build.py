@@ -1,9 +1,9 @@
 """Builds the time-travel kernel: user-mode Linux from the distribution's own source package, in virtual time.
 
-What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a tick of 250 Hz,
-as distribution kernels have it (the `um` architecture would take 100, and TCP's timers count in ticks). The kernel is
-kept in the user's cache directory under a name made of its version and configuration, so a changed configuration is
-another kernel.
+What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a few lines changed
+(`CHANGES`): a tick of 250 Hz, and nothing random that comes from outside, so that a run can be repeated bit by bit. The
+kernel is kept in the user's cache directory under a name made of its version and configuration, so a changed
+configuration is another kernel.
 
 Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be
 given).
@@ -25,6 +25,34 @@ from pathlib import Path
 from .errors import KernelUnavailable
 
 HZ = 250
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of the source that is replaced; `why` is also the error's text where the line is not to be found."""
+
+    file: str
+    pattern: str
+    replacement: str
+    why: str
+
+
+CHANGES = (
+    # The um architecture would take 100, distributions have 250; TCP's timers count in ticks.
+    Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
+    # What the machine and the command line add to the kernel's random numbers, which TCP and netem draw from: nothing.
+    # The agent stirs in the run's seed.
+    Change(
+        "arch/um/os-Linux/util.c",
+        r"return getrandom\(buf, len, flags\);",
+        "for (size_t i = 0; i < len; i++) ((char *)buf)[i] = i;\n\treturn len;",
+        "the machine's random numbers",
+    ),
+    Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
+)
+BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
+"""Part of the kernel's name, which it adds to its random numbers as well."""
+
 CONFIG = Path(__file__).with_name("time-travel.config")
 PACKAGES = ("linux-source-6.1", "flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 TOOLS = ("flex", "bison", "bc", "make", "gcc", "xz", "tar")
@@ -111,16 +139,20 @@ def _unpack(source: Path, scratch: Path, progress: Progress) -> Path:
 
 def _configure(tree: Path, progress: Progress) -> None:
     progress("configuring", 0.0)
-    kconfig = tree / "arch/um/Kconfig"
-    text, changed = re.subn(r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", kconfig.read_text())
-    if changed != 1:
-        raise KernelUnavailable(f"{kconfig}: the tick's default is not where it was in Linux 6.1")
-    kconfig.write_text(text)
+    for change in CHANGES:
+        _apply(change, tree / change.file)
     environment = {**os.environ, "KCONFIG_ALLCONFIG": str(CONFIG)}
     for _ in _run(["make", "ARCH=um", "allnoconfig"], cwd=tree, environment=environment):
         pass
     _check_configuration((tree / ".config").read_text())
     progress("configuring", 1.0)
+
+
+def _apply(change: Change, file: Path) -> None:
+    text, changed = re.subn(change.pattern, change.replacement, file.read_text())
+    if changed != 1:
+        raise KernelUnavailable(f"{change.file}: {change.why} is not where it was in Linux 6.1")
+    file.write_text(text)
 
 
 def _check_configuration(resolved: str) -> None:
@@ -133,7 +165,8 @@ def _check_configuration(resolved: str) -> None:
 
 def _compile(tree: Path, jobs: int, progress: Progress) -> None:
     compiled = 0
-    for line in _run(["nice", "-n", "15", "make", "ARCH=um", f"-j{jobs}", "linux"], cwd=tree):
+    command = ["nice", "-n", "15", "make", "ARCH=um", f"-j{jobs}", "linux"]
+    for line in _run(command, cwd=tree, environment={**os.environ, **BUILT_BY}):
         compiled += line.lstrip().startswith(("CC ", "AS "))
         progress("compiling", min(0.99, compiled / COMPILED_OBJECTS))
     progress("compiling", 1.0)
@@ -172,7 +205,7 @@ def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
 
 
 def _config_sha256() -> str:
-    return hashlib.sha256(CONFIG.read_bytes() + f"HZ={HZ}".encode()).hexdigest()
+    return hashlib.sha256(CONFIG.read_bytes() + repr((CHANGES, BUILT_BY)).encode()).hexdigest()
 
 
 def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:

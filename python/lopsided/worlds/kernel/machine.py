@@ -18,16 +18,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build
+from . import build, leftovers
 from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
 MEMORY = "512M"
 """Of a guest; the host gives it page by page, as it is used."""
 
+REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
+"""In virtual time nothing may differ from run to run: neither the wall clock nor where programs lie in memory."""
+
 ALONE = Path(__file__).parent
 KEEPER = ALONE / "keeper.py"
 LOOK_S = 0.1
+SLIPS_NS = (500_000, 1_000_000, 2_000_000, 4_000_000)
 KINDS = ("timetravel", "uml", "host")
 
 
@@ -51,7 +55,15 @@ class Machine:
         command, environment = self._command(folder)
         with (folder / "console.txt").open("wb") as console:
             keeper = subprocess.Popen(
-                [sys.executable, "-S", "-E", str(KEEPER), str(folder), *command],
+                [
+                    sys.executable,
+                    "-S",
+                    "-E",
+                    str(KEEPER),
+                    "virtual" if self.virtual_time else "real",
+                    str(folder),
+                    *command,
+                ],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=console,
@@ -66,6 +78,7 @@ class Machine:
                 assert keeper.stdin is not None
                 keeper.stdin.close()
                 keeper.wait()
+                leftovers.end_guest(folder)
         if (folder / "lacking.txt").exists():
             other = "--kernel timetravel" if self.kind != "timetravel" else "another kernel"
             raise KernelUnavailable(f"the {self.kind} kernel: {(folder / 'lacking.txt').read_text()}; use {other}")
@@ -82,7 +95,7 @@ class Machine:
         init.write_text(f"#!/bin/sh\nexport {' '.join(assignments)}\nexec {shlex.join(agent)}\n")
         init.chmod(0o755)
         arguments = [
-            *(["time-travel=inf-cpu"] if self.virtual_time else []),
+            *(REPEATABLE if self.virtual_time else []),
             f"mem={MEMORY}",
             "rootfstype=hostfs",
             "rootflags=/",
@@ -94,6 +107,12 @@ class Machine:
             "panic=-1",
         ]
         return [str(self.program), *arguments], {"HOME": str(folder), "PATH": os.defpath, "TMPDIR": _memory_folder()}
+
+    @property
+    def slips_ns(self) -> tuple[int, ...]:
+        """How late timers may be here: the shapers are made for the first, and if the path is not sound then, for the
+        next."""
+        return (0,) if self.virtual_time else SLIPS_NS
 
     @property
     def speed(self) -> float:

@@ -90,6 +90,8 @@ class Layout:
     hosts: list[str]
     routers: list[str]
     lines: list[Line]
+    ends: dict[str, str] = field(default_factory=dict)
+    """Namespaces behind a host, in which single flows begin or end; the host passes on what is theirs."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict)
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict)
     interfaces: dict[str, HostInterface] = field(default_factory=dict)
@@ -105,6 +107,9 @@ class Recording:
     record_ns: int
     virtual_time: bool
     modules: list[str]
+    seed: int = 0
+    slip_ns: int = 0
+    """By how much a timer may be late without a shaper losing rate: in real time they all are."""
     tap_hosts: bool = False
     """Capture at every host: the round trips need only those that send over TCP."""
     tap_links: bool = False
@@ -112,7 +117,7 @@ class Recording:
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
     """The whole job: what is to be built, checked, run and written down."""
-    return _Planner(layout).job(flows, recording)
+    return _Planner(layout, recording.slip_ns).job(flows, recording)
 
 
 @dataclass(frozen=True)
@@ -124,9 +129,10 @@ class _Hop:
 
 
 class _Planner:
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, slip_ns: int) -> None:
         self.layout = layout
-        self.names: list[str] = [*layout.hosts, *layout.routers]
+        self.slip_ns = slip_ns
+        self.names: list[str] = [*layout.hosts, *layout.routers, *layout.ends]
         self.veths: list[Veth] = []
         self.qdiscs: list[Qdisc] = []
         self.watched: list[Watched] = []
@@ -138,9 +144,11 @@ class _Planner:
             options = qdisc.delay_line(interface.delay_ns, room=interface.room)
             for hop in self.hops[host]:
                 self.qdiscs.append(Qdisc(host, hop.interface, "netem", ROOT, 0, options))
+        for end, host in layout.ends.items():
+            self._join(end, host)
 
     def job(self, flows: list[Flow], recording: Recording) -> Job:
-        hosts = set(self.layout.hosts)
+        ends = {*self.layout.hosts, *self.layout.ends} - set(self.layout.ends.values())
         return Job(
             virtual_time=recording.virtual_time,
             duration_ns=recording.duration_ns,
@@ -148,12 +156,13 @@ class _Planner:
             queue_sample_ns=recording.queue_sample_ns,
             record_ns=recording.record_ns,
             modules=recording.modules,
+            seed=recording.seed,
             nodes=[
-                Node(name, self._address(name), name in hosts, self.layout.sysctls.get(name, {})) for name in self.names
+                Node(name, self._address(name), name in ends, self.layout.sysctls.get(name, {})) for name in self.names
             ],
             veths=self.veths,
             qdiscs=self.qdiscs,
-            routes=[route for host in self.layout.hosts for route in self._routes_to(host)],
+            routes=[route for host in (*self.layout.hosts, *self.layout.ends) for route in self._routes_to(host)],
             watched=self.watched,
             losses=self.losses,
             flows=flows,
@@ -162,12 +171,12 @@ class _Planner:
         )
 
     def _host_taps(self, flows: list[Flow], all_of_them: bool) -> list[Tap]:
-        senders = {flow.sender for flow in flows if not flow.datagram_rate}
+        senders = {self.layout.ends.get(flow.sender, flow.sender) for flow in flows if not flow.datagram_rate}
         return [
             Tap(host, hop.interface, f"host-{host}" if number == 0 else f"host-{host}-{number}")
             for host in self.layout.hosts
             if all_of_them or host in senders
-            for number, hop in enumerate(self.hops[host])
+            for number, hop in enumerate(hop for hop in self.hops[host] if hop.to not in self.layout.ends)
         ]
 
     def _link_taps(self) -> list[Tap]:
@@ -215,12 +224,18 @@ class _Planner:
         if not direction.rate_bps:
             return
         interface = self._interface(node, to)
-        burst = direction.burst or direction.octets(LARGEST_PACKET)
-        shaper = qdisc.token_bucket(direction.rate_bps, burst, direction.overhead, direction.minimum, direction.atm)
+        shaper = qdisc.token_bucket(
+            direction.rate_bps, self._bucket(direction), direction.overhead, direction.minimum, direction.atm
+        )
         # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
         self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, qdisc.size_table(-ETHERNET_HEADER)))
         self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
         self.watched.append(Watched(link, name, node, interface, CHILD))
+
+    def _bucket(self, direction: Direction) -> int:
+        """Octets. What comes in while a timer is late must find room beside the packet that waits for it."""
+        slip = direction.rate_bps * self.slip_ns // 8_000_000_000
+        return (direction.burst or direction.octets(LARGEST_PACKET)) + slip
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
         serializes = direction.rate_bps and not direction.burst
@@ -247,8 +262,7 @@ class _Planner:
         while waiting:
             here = waiting.popleft()
             for hop in self.hops[here]:
-                # A host passes nothing on, so no way leads through one.
-                if hop.to in toward or (here != host and here in self.layout.hosts):
+                if hop.to in toward or not self._passes_on(here, hop.to, host):
                     continue
                 toward[hop.to] = here
                 waiting.append(hop.to)
@@ -257,6 +271,15 @@ class _Planner:
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
                 )
         return routes
+
+    def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
+        """A host passes nothing on but what is from or for the ends behind it, so no way leads through one."""
+        behind = self.layout.ends
+        return (
+            node == receiver
+            or (node not in self.layout.hosts and node not in behind)
+            or node in (behind.get(sender), behind.get(receiver))
+        )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
         """One for each way that a flow's data or its acknowledgements take, but each bottleneck only once."""
@@ -315,7 +338,7 @@ class _Planner:
             full = 0
         if narrowest.burst and full:
             # The queue's first packet waits for less than its size when credit is left over from the one before.
-            left_over = narrowest.burst % narrowest.octets(LARGEST_PACKET)
+            left_over = self._bucket(narrowest) % narrowest.octets(LARGEST_PACKET)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(LARGEST_PACKET)
         return Check(sender, receiver, small, narrowest.rate_bps, octets, full), name

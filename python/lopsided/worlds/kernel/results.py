@@ -69,7 +69,7 @@ class _Reader:
         """Round trips of TCP flows, one-way times of datagrams: flow, at_ns, ms."""
         frames = []
         for host in self.scenario["hosts"]:
-            ports = {flow.port: number for number, flow in self._tcp_flows() if flow.sender == host}
+            ports = {flow.port: n for n, flow in self._tcp_flows() if self.scenario["flows"][n]["from"] == host}
             for tap in (tap for tap in self.job.taps if ports and tap.node == host):
                 path = self.folder / f"{tap.file}.pcap"
                 for number, trips in captures.round_trips(path, self.result["origin_realtime_ns"], ports).items():
@@ -93,7 +93,7 @@ class _Reader:
         completed = [(end - start) / 1e9 for start, end in seen.get("completed", [])]
         active = self._active_s(flow, seen, completed)
         sent_packets = seen["sent_packets"] if udp else info.get("data_segs_out", 0)
-        counters = self._host_counters(number)
+        counters = {} if udp else self._counters(flow)
         windows = self.fine.filter((pl.col("flow") == number) & pl.col("snd_cwnd").is_not_null())
         windows = (windows["snd_cwnd"] * windows["snd_mss"]).cast(pl.Int64)
         return {
@@ -101,8 +101,8 @@ class _Reader:
             "name": flow.name,
             "group": spec["group"],
             "direction": spec["direction"] or "",
-            "from": flow.sender,
-            "to": flow.receiver,
+            "from": spec["from"],
+            "to": spec["to"],
             "cc": "" if udp else flow.cc,
             "profile": "udp" if udp else f"linux-{'.'.join(self.result['kernel'].split('.')[:2])}",
             "start_s": flow.start_ns / 1e9,
@@ -137,12 +137,9 @@ class _Reader:
         begun = seen["begun_ns"]
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
-    def _host_counters(self, number: int) -> dict[str, int] | None:
-        """The sending host's counters, where they are the flow's alone: Linux keeps them per network namespace."""
-        flow = self.job.flows[number]
+    def _counters(self, flow: Flow) -> dict[str, int] | None:
+        """What the flow's sending namespace counted, if no other sends from there."""
         sharing = [other for _, other in self._tcp_flows() if other.sender == flow.sender]
-        if flow.datagram_rate:
-            return {}
         counters: dict[str, int] | None = self.result["netstat"][flow.sender] if len(sharing) == 1 else None
         return counters
 

@@ -46,29 +46,69 @@ NO_SWITCH = {
 
 
 def layout(scenario: dict[str, Any]) -> Layout:
-    """The network, with each host's stack."""
+    """The network, with each end's stack."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
-    for flow in scenario["flows"]:
-        if flow["transfer"]["kind"] == "udp":
-            continue
-        for host, stack in ((flow["from"], flow["sender_stack"]), (flow["to"], flow["receiver_stack"])):
-            _agree(sysctls, host, _sysctls(stack), flow["name"])
-            _agree(metrics, host, _route_metrics(stack), flow["name"])
+    nodes = _nodes(scenario)
+    for (number, end), node in nodes.items():
+        stack = scenario["flows"][number][_STACKS[end]]
+        sysctls.setdefault(node, {}).update(_sysctls(stack))
+        metrics.setdefault(node, {}).update(_route_metrics(stack))
+    ends = {node: host for (number, end), node in nodes.items() if (host := scenario["flows"][number][end]) != node}
     return Layout(
         interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
         hosts=scenario["hosts"],
         routers=scenario["routers"],
         lines=[_line(link) for link in scenario["links"]],
-        sysctls={host: {**DEFAULT_SYSCTLS, **sysctls.get(host, {})} for host in scenario["hosts"]},
+        ends=ends,
+        sysctls={node: {**DEFAULT_SYSCTLS, **sysctls.get(node, {})} for node in (*scenario["hosts"], *ends)},
         route_metrics=metrics,
     )
 
 
 def flows(scenario: dict[str, Any], seed: int) -> list[Flow]:
     """The flows, starting when the simulator would start them with this seed."""
-    end = nanoseconds(scenario["duration_s"])
-    return [_flow(flow, FIRST_PORT + number, end, seed) for number, flow in enumerate(scenario["flows"])]
+    until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario)
+    return [
+        _flow(
+            {**flow, **{end: nodes.get((number, end), flow[end]) for end in _STACKS}}, FIRST_PORT + number, until, seed
+        )
+        for number, flow in enumerate(scenario["flows"])
+    ]
+
+
+_STACKS = {"from": "sender_stack", "to": "receiver_stack"}
+
+
+def _nodes(scenario: dict[str, Any]) -> dict[tuple[int, str], str]:
+    """Where each end ("from", "to") of each TCP flow lives: on its host, or in a namespace of its own behind it.
+
+    Linux keeps settings and counters per namespace. So flows that send from one host live apart, for what each did to
+    be known, and so do flows that want different stacks. But where the host has an interface of its own, TCP must be
+    next to it.
+    """
+    with_interface = {each["host"] for each in scenario["interfaces"]}
+    at: dict[str, list[tuple[int, str]]] = {}
+    for number, flow in enumerate(scenario["flows"]):
+        if flow["transfer"]["kind"] != "udp":
+            for end in _STACKS:
+                at.setdefault(flow[end], []).append((number, end))
+    nodes = {}
+    for host, ends in at.items():
+        agree = _agree(scenario, ends)
+        if host in with_interface and not agree:
+            raise Unsupported(f"host {host}: flows that share an interface must have the same stack here")
+        apart = host not in with_interface and (not agree or [end for _, end in ends].count("from") > 1)
+        for number, end in ends:
+            nodes[number, end] = f"{host}/{scenario['flows'][number]['name']}" if apart else host
+    return nodes
+
+
+def _agree(scenario: dict[str, Any], ends: list[tuple[int, str]]) -> bool:
+    """Whether one stack can serve all these ends."""
+    stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
+    settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
+    return all(one == settings[0] for one in settings)
 
 
 def modules(scenario: dict[str, Any]) -> list[str]:
@@ -95,17 +135,6 @@ def _interface(interface: dict[str, Any]) -> HostInterface:
 
 def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
-
-
-def _agree(known: dict[str, dict[str, Any]], host: str, wanted: dict[str, Any], flow: str) -> None:
-    """A host has one stack in Linux, however many flows end there."""
-    settled = known.setdefault(host, {})
-    for name, value in wanted.items():
-        if settled.setdefault(name, value) != value:
-            raise Unsupported(
-                f"flow {flow}: host {host} already has {name} = {settled[name]}; "
-                "in the kernel world all flows of a host share its stack"
-            )
 
 
 def _sysctls(stack: dict[str, Any]) -> dict[str, str]:

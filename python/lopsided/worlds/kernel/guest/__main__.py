@@ -4,6 +4,7 @@ the machine's."""
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 POWER_OFF = 0x4321FEDC
 MS_NOSUID = 2
+RNDRESEEDCRNG = 0x5207
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -27,12 +29,22 @@ def _run(folder: Path) -> None:
         from .job import Job
         from .topology import CannotBuild
 
+        job = Job.load(folder / "job.json")
+        if job.virtual_time:
+            _stir(job.seed)
         try:
-            Agent(Job.load(folder / "job.json"), folder).run()
+            Agent(job, folder).run()
         except CannotBuild as error:
             (folder / "lacking.txt").write_text(str(error))
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
+
+
+def _stir(seed: int) -> None:
+    """The kernel for virtual time knows no randomness of its own: what it draws from here on depends on the seed."""
+    with Path("/dev/urandom").open("wb", buffering=0) as pool:
+        pool.write(seed.to_bytes(8, "little"))
+        fcntl.ioctl(pool, RNDRESEEDCRNG)
 
 
 def _run_as_first_process(folder: Path) -> None:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import signal
+import select
 import socket
 import struct
+import time
 from pathlib import Path
 from typing import BinaryIO
 
 from .job import Tap
+from .loop import Timer
 from .namespace import end_with_parent
 from .topology import Network
 
@@ -35,7 +37,7 @@ MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
 """Of all rings together: 128 MiB, of a guest's 512."""
 BLOCK = 1 << 16
-DRAIN_EVERY_S = 0.05
+DRAIN_EVERY_NS = 50_000_000
 
 
 class Capture:
@@ -46,18 +48,20 @@ class Capture:
         frames = 1 << (share.bit_length() - 1)
         rings = [_Ring(network, tap, snap_length, frames) for tap in taps]
         self._folder = folder
-        ours, theirs = os.pipe()
+        is_ready, ready = os.pipe()
+        stop, self._stop = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            os.close(ours)
-            _capture_and_exit(rings, taps, folder, snap_length, theirs)
-        os.close(theirs)
-        os.read(ours, 1)
-        os.close(ours)
+            os.close(self._stop)
+            _capture_and_exit(rings, taps, folder, snap_length, ready, stop)
+        os.close(ready)
+        os.close(stop)
+        os.read(is_ready, 1)
+        os.close(is_ready)
 
     def finish(self) -> dict[str, int]:
         """Stops the capture; returns how many packets were lost at each tap."""
-        os.kill(self._pid, signal.SIGTERM)
+        os.close(self._stop)
         os.waitpid(self._pid, 0)
         lost: dict[str, int] = json.loads((self._folder / "capture.json").read_text())
         return lost
@@ -100,12 +104,14 @@ _RECORD_HEADER = struct.Struct("=IIII")
 _STATUS = struct.Struct("=I")
 
 
-def _capture_and_exit(rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int) -> None:
+def _capture_and_exit(
+    rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int
+) -> None:
     """The body of the capturing process."""
     status = 1
     try:
         end_with_parent()
-        _capture(rings, [folder / f"{tap.file}.pcap" for tap in taps], snap_length, ready)
+        _capture(rings, [folder / f"{tap.file}.pcap" for tap in taps], snap_length, ready, stop)
         lost = {tap.file: ring.lost() for ring, tap in zip(rings, taps, strict=True)}
         (folder / "capture.json").write_text(json.dumps(lost))
         status = 0
@@ -113,15 +119,23 @@ def _capture_and_exit(rings: list[_Ring], taps: list[Tap], folder: Path, snap_le
         os._exit(status)
 
 
-def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int, stop: int) -> None:
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
+    # At times that do not depend on when this process began, and between the samples, so that in virtual time it
+    # meets the packets in the same way in every run. A look at the clock would move it.
+    timer = Timer()
+    timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
+    poll = select.poll()
+    poll.register(timer.fd, select.POLLIN)
+    poll.register(stop, select.POLLIN)
     os.write(ready, b"x")
     stopping = False
     while not stopping:
-        stopping = signal.sigtimedwait({signal.SIGTERM}, DRAIN_EVERY_S) is not None
+        stopping = any(fd == stop for fd, _ in poll.poll())
+        if not stopping:
+            timer.clear()
         for ring, file in zip(rings, files, strict=True):
             ring.drain(file)
     for file in files:

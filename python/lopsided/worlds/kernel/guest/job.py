@@ -139,6 +139,8 @@ class Job:
     flows: list[Flow]
     taps: list[Tap]
     checks: list[Check]
+    seed: int = 0
+    """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
 
     def save(self, path: Path) -> None:

@@ -21,13 +21,30 @@ CLOCK_MONOTONIC = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+class Timer:
+    """A descriptor that becomes readable at a time of CLOCK_MONOTONIC, and then at every interval."""
+
+    def __init__(self) -> None:
+        self.fd: int = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+
+    def arm(self, when_ns: int, interval_ns: int = 0) -> None:
+        """Sets the time anew, 0 for never, which also clears it."""
+        spec = struct.pack("=qqqq", *divmod(interval_ns, 1_000_000_000), *divmod(when_ns, 1_000_000_000))
+        if _libc.timerfd_settime(self.fd, TFD_TIMER_ABSTIME, spec, None) != 0:
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+    def clear(self) -> None:
+        """Makes it unreadable until the next interval."""
+        os.read(self.fd, 8)
+
+
 class Loop:
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._timer = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._timer < 0:
-            raise OSError(ctypes.get_errno(), "timerfd_create")
-        self._epoll.register(self._timer, select.EPOLLIN)
+        self._timer = Timer()
+        self._epoll.register(self._timer.fd, select.EPOLLIN)
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
         self._ready: dict[int, Callable[[int], None]] = {}
@@ -72,7 +89,7 @@ class Loop:
                 break
             self._arm()
             for fd, events in self._epoll.poll():
-                if fd == self._timer:
+                if fd == self._timer.fd:
                     # Setting the timer anew clears it: it need not be read.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
@@ -98,6 +115,4 @@ class Loop:
         if when == self._armed_for != 0:
             return
         self._armed_for = when
-        spec = struct.pack("=qqqq", 0, 0, when // 1_000_000_000, when % 1_000_000_000)
-        if _libc.timerfd_settime(self._timer, TFD_TIMER_ABSTIME, spec, None) != 0:
-            raise OSError(ctypes.get_errno(), "timerfd_settime")
+        self._timer.arm(when)
