@@ -84,7 +84,7 @@ class _Reader:
 
     def _flows(self) -> pl.DataFrame:
         rows = [self._flow(number) for number in range(len(self.job.flows))]
-        return pl.DataFrame(rows, schema_overrides=_FLOW_FLOATS, infer_schema_length=None)
+        return pl.DataFrame(rows, schema_overrides={**_FLOW_COUNTS, **_FLOW_FLOATS}, infer_schema_length=None)
 
     def _flow(self, number: int) -> dict[str, Any]:
         flow, spec, seen = self.job.flows[number], self.scenario["flows"][number], self.result["flows"][number]
@@ -117,8 +117,7 @@ class _Reader:
             "retransmits": info.get("total_retrans", 0),
             "timeouts": _total(counters, ("TCPTimeouts",)),
             "fast_retransmits": _total(counters, RECOVERY_COUNTERS),
-            # Linux counts reductions by its own interface nowhere.
-            "local_reductions": None,
+            "local_reductions": self._local_reductions(spec),
             "tail_probes": _total(counters, ("TCPLossProbes",)),
             "spurious": _total(counters, UNDO_COUNTERS),
             **_delay_summary(self.delays.filter(pl.col("flow") == number)["ms"]),
@@ -136,6 +135,10 @@ class _Reader:
             return max(0, flow.stop_ns - flow.start_ns) / 1e9
         begun = seen["begun_ns"]
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
+
+    def _local_reductions(self, flow: dict[str, Any]) -> int | None:
+        """Linux counts them nowhere; there are none where the host has no interface that could refuse a packet."""
+        return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
     def _counters(self, flow: Flow) -> dict[str, int] | None:
         """What the flow's sending namespace counted, if no other sends from there."""
@@ -294,6 +297,10 @@ class _Reader:
 
 _TIMES = (("rtt", "srtt_ms"), ("rttvar", "rttvar_ms"), ("rto", "rto_ms"))
 _CONTINUED = (("bytes_sent", "sent_bytes"), ("bytes_acked", "acked_bytes"))
+_FLOW_COUNTS = dict.fromkeys(
+    ("timeouts", "fast_retransmits", "local_reductions", "tail_probes", "spurious"),
+    pl.Int64,
+)
 _FLOW_FLOATS = dict.fromkeys(
     (
         *("rtt_mean_ms", "rtt_std_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "srtt_ms"),
