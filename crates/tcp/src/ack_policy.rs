@@ -18,6 +18,8 @@ pub(crate) struct AckPolicy {
     /// In-order octets and segments that no ACK covers yet.
     unacked: u64,
     unacked_segments: u32,
+    /// One of them ended what an application wrote.
+    pushed: bool,
     wanted: Wanted,
     deadline: Time,
     /// ACKs still to be sent without delay.
@@ -58,6 +60,7 @@ impl AckPolicy {
             segment: 536,
             unacked: 0,
             unacked_segments: 0,
+            pushed: false,
             wanted: Wanted::Nothing,
             deadline: Time::MAX,
             quick: 0,
@@ -119,6 +122,28 @@ impl AckPolicy {
         }
     }
 
+    /// The window opens: Linux lets the peer know at once.
+    pub fn hasten(&mut self) {
+        if let AckRule::Quick { .. } = self.rule {
+            self.quick = self.quick.max(1);
+        }
+    }
+
+    /// A segment of `len` octets arrived, with PSH or not: one that is short, or that the sender pushed, likely ends what an application
+    /// wrote.
+    pub fn note_push(&mut self, len: u32, push: bool) {
+        if let AckRule::Quick { push: heeded, .. } = self.rule {
+            self.pushed |= len < self.segment || push && heeded;
+        }
+    }
+
+    /// The application read all there was. Linux does not let the sender of a finished message wait.
+    pub fn on_all_read(&mut self) {
+        if self.pushed && self.unacked > 0 {
+            self.demand();
+        }
+    }
+
     /// Any segment that carries an acknowledgement went out.
     pub fn on_ack_sent(&mut self) {
         if self.unacked > 0 {
@@ -126,6 +151,7 @@ impl AckPolicy {
         }
         self.unacked = 0;
         self.unacked_segments = 0;
+        self.pushed = false;
         self.compressed = 0;
         self.wanted = Wanted::Nothing;
         self.deadline = Time::MAX;

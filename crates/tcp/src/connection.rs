@@ -114,7 +114,7 @@ impl Connection {
     pub fn connect(config: ConnConfig, now: Time) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
         connection.handshake.syn_due = true;
-        connection.recv.open(Seq::default(), false, now);
+        connection.recv.open(Seq::default(), false);
         connection
     }
 
@@ -259,6 +259,9 @@ impl Connection {
             self.recv.tune(now, self.send.mss);
             if self.recv.window_update_due(self.send.mss) {
                 self.acks.demand();
+            }
+            if self.recv.unread() == 0 {
+                self.acks.on_all_read();
             }
         }
         payload

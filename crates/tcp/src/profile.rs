@@ -84,8 +84,9 @@ pub enum AckRule {
     /// Every `segments`-th segment or after `timeout`; out-of-order segments at once (RFC 5681 section 4.2).
     Delayed { segments: u32, timeout: Span },
     /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for more than one full
-    /// segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a row, one per `compress`.
-    Quick { min: Span, max: Span, quick_acks: u32, compress: Span },
+    /// segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a row, one per `compress`. A short segment
+    /// that was read is acknowledged at once, and with `push` (since 6.1.57) a full one with PSH too.
+    Quick { min: Span, max: Span, quick_acks: u32, compress: Span, push: bool },
 }
 
 /// How the retransmission timeout follows from the measured RTT.
@@ -242,6 +243,7 @@ impl Profile {
                 max: Span::from_millis(200),
                 quick_acks: 16,
                 compress: Span::from_millis(1),
+                push: true,
             },
             rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(1) },
             grain: TimerGrain::Wheel(Span::from_millis(4)),
@@ -322,6 +324,7 @@ impl Profile {
                 max: Span::from_millis(200),
                 quick_acks: 16,
                 compress: Span::ZERO,
+                push: false,
             },
             rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(3) },
             grain: TimerGrain::Tick(Span::from_millis(1)),

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::ack_policy::Arrival;
 
+/// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
+const WORTH_A_LARGER_WINDOW: u32 = 128;
+
 #[derive(Debug)]
 pub(crate) struct Receiver {
     /// The peer's first data octet, offset 0.
@@ -40,7 +43,7 @@ struct RealBytes {
 struct Buffer {
     rule: BufferRule,
     capacity: u64,
-    /// Linux opens the window with the segments that arrive, not at once.
+    /// Linux opens the window with the segments that arrive, not at once, and keeps a segment of the buffer back.
     offered: u64,
     /// The round trip that is being measured: when it began, what the application had read, and what it read in the one before.
     round_began: Time,
@@ -48,6 +51,8 @@ struct Buffer {
     space: u64,
     read: u64,
     rtt: Option<Span>,
+    /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
+    last_echo: Option<u32>,
 }
 
 impl Receiver {
@@ -77,6 +82,7 @@ impl Receiver {
                 space: u64::from(10 * mss),
                 read: 0,
                 rtt: None,
+                last_echo: None,
             },
             sack: false,
             report_duplicates: profile.dsack,
@@ -84,10 +90,18 @@ impl Receiver {
     }
 
     /// The peer's SYN arrived: its data begins behind `irs`.
-    pub fn open(&mut self, irs: Seq, sack: bool, now: Time) {
+    pub fn open(&mut self, irs: Seq, sack: bool) {
         self.origin = irs + 1;
         self.sack = sack;
+    }
+
+    /// The handshake ended: data may come from now on, in segments of `mss`.
+    pub fn establish(&mut self, now: Time, mss: u32) {
         self.buffer.round_began = now;
+        if let BufferRule::Auto { .. } = self.buffer.rule {
+            let most = self.buffer.capacity.saturating_sub(u64::from(mss)).max(u64::from(2 * mss));
+            self.buffer.offered = most.min(self.buffer.capacity);
+        }
     }
 
     pub fn next(&self) -> u64 {
@@ -231,10 +245,33 @@ impl Receiver {
         blocks
     }
 
-    /// Takes a round-trip time measured from an echoed timestamp on arriving data.
+    /// Takes the round-trip time that a timestamp's echo on arriving data tells, once for each echo.
+    pub fn sample_echo(&mut self, echo: u32, rtt: Span) {
+        if self.buffer.last_echo != Some(echo) {
+            self.buffer.last_echo = Some(echo);
+            self.sample_rtt(rtt);
+        }
+    }
+
+    /// Takes a round-trip time measured otherwise.
     pub fn sample_rtt(&mut self, rtt: Span) {
         let smoothed = self.buffer.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
         self.buffer.rtt = Some(smoothed);
+    }
+
+    /// Opens the window by two segments for `len` octets that arrived, while the buffer has room for more than is offered; says whether
+    /// it did. Where SACK is off, what came out of order opens nothing: its ACK must stay a duplicate.
+    pub fn grow(&mut self, arrival: Arrival, len: u32, mss: u32) -> bool {
+        let counts = match arrival {
+            Arrival::InOrder { .. } => true,
+            Arrival::OutOfOrder => self.sack,
+            Arrival::Duplicate => false,
+        };
+        if !counts || len < WORTH_A_LARGER_WINDOW || self.buffer.offered >= self.buffer.capacity {
+            return false;
+        }
+        let held: u64 = self.held.iter().map(|(start, end)| end - start).sum();
+        self.buffer.grow(self.unread + held, u64::from(mss))
     }
 
     /// Lets the buffer follow what the application read in the last round trip.
@@ -325,7 +362,6 @@ impl Buffer {
         match self.rule {
             BufferRule::Fixed(_) => self.offered = self.capacity,
             BufferRule::Auto { max, .. } => {
-                self.offered = (self.offered + 2 * mss).min(self.capacity.max(self.offered));
                 if let Some(read) = self.read_in_round(now)
                     && read > self.space
                 {
@@ -347,6 +383,13 @@ impl Buffer {
                 self.offered = self.capacity;
             }
         }
+    }
+
+    fn grow(&mut self, occupied: u64, mss: u64) -> bool {
+        let BufferRule::Auto { .. } = self.rule else { return false };
+        let room = self.capacity.saturating_sub(occupied).saturating_sub(self.offered);
+        self.offered += room.min(2 * mss);
+        room > 0
     }
 
     fn read_in_round(&mut self, now: Time) -> Option<u64> {

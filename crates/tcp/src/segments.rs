@@ -83,7 +83,7 @@ impl Connection {
         self.send.controller.on_idle(now, window);
         self.send.sack = sack;
         self.acks.compresses = sack;
-        self.recv.open(syn.seq, sack, now);
+        self.recv.open(syn.seq, sack);
         self.last_ack_sent = self.recv.ack();
         // The window in a SYN is never scaled.
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
@@ -121,6 +121,7 @@ impl Connection {
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.snd_wscale, header.seq, header.ack);
         }
+        self.recv.establish(now, self.send.mss);
         self.send.start_controller(now);
         if self.state < State::Established {
             self.state = if self.send.closed { State::FinWait1 } else { State::Established };
@@ -304,7 +305,7 @@ impl Connection {
             && payload.len() >= self.acks.segment()
             && let Some(rtt) = self.send.undo.rtt_of_echo(now, timestamps.echo)
         {
-            self.recv.sample_rtt(rtt);
+            self.recv.sample_echo(timestamps.echo, rtt);
         }
         let before = self.recv.next();
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));
@@ -314,9 +315,13 @@ impl Connection {
             Arrival::InOrder { .. } => {}
         }
         self.send.counters.bytes_received += Bytes::new(self.recv.next() - before);
+        if self.recv.grow(arrival, payload.len(), self.send.mss) {
+            self.acks.hasten();
+        }
         let window = self.recv.open_window();
         let rtt = self.recv.rtt().or(self.send.rtt.srtt());
         self.acks.on_data(now, payload.len(), arrival, rtt, self.send.rtt.rto(), window);
+        self.acks.note_push(payload.len(), header.flags.has(Flags::PSH));
         if self.recv.fin_reached() {
             self.on_fin(now);
         }

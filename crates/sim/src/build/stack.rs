@@ -113,10 +113,10 @@ fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
         AckRule::Delayed { segments: old_segments, timeout: old_timeout } => {
             AckRule::Delayed { segments: segments.unwrap_or(old_segments), timeout: timeout.unwrap_or(old_timeout) }
         }
-        AckRule::Quick { min, max, quick_acks, compress } => match (segments, timeout) {
+        AckRule::Quick { min, max, quick_acks, compress, push } => match (segments, timeout) {
             (Some(segments), timeout) => AckRule::Delayed { segments, timeout: timeout.unwrap_or(min) },
-            (None, Some(timeout)) => AckRule::Quick { min: timeout, max: timeout, quick_acks, compress },
-            (None, None) => AckRule::Quick { min, max, quick_acks, compress },
+            (None, Some(timeout)) => AckRule::Quick { min: timeout, max: timeout, quick_acks, compress, push },
+            (None, None) => AckRule::Quick { min, max, quick_acks, compress, push },
         },
     }
 }

@@ -1,12 +1,12 @@
 //! When the receiver acknowledges, and what it reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the window that it offers.
 
 use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
-use crate::BufferRule;
+use crate::{BufferRule, Profile};
 use lopsided_core::Bytes;
 
-/// A connection that has acknowledged sixteen segments one by one, at 100 to 115 ms.
+/// A connection that has acknowledged sixteen segments one by one, at 100 to 115 ms. Its window does not grow.
 fn after_quick_acks() -> Script {
-    let mut t = Script::established(linux(), PEER);
+    let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     for n in 0..16 {
         t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
@@ -39,7 +39,7 @@ fn linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited
 
 #[test]
 fn linux_waits_no_longer_than_two_hundred_milliseconds() {
-    let mut t = Script::connect(linux(), PEER);
+    let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
     t.inject(400, &t.peer_syn("S. ack 1"));
     t.expect(400, "ack 1");
@@ -52,6 +52,53 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
         t.inject(at, &format!("{start}:{}", start + 1000));
         t.expect(at + wait, &format!("ack {}", start + 1000));
     }
+}
+
+#[test]
+fn while_its_window_opens_linux_acknowledges_every_segment() {
+    let mut t = Script::established(linux(), PEER);
+    let (mut singles, mut window) = (0, 0);
+    // Forty segments a round trip of 100 ms: more than twice the ten that were expected, and the window follows.
+    for n in 0..120u64 {
+        t.inject(200.0 + n as f64 * 2.5, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        if let Some((ack, offered)) = t.take() {
+            assert_eq!(ack, (n + 1) * 1000 + 1);
+            singles += u32::from(n >= 20 && offered > window);
+            window = offered;
+        } else {
+            assert!(n >= 16, "the first sixteen are acknowledged at once");
+        }
+    }
+    assert!(window > 120_000, "{window}");
+    // By two segments each.
+    assert!((u64::from(singles) * 2000).abs_diff(window - 64_000) < 4_000, "{singles} to {window}");
+}
+
+#[test]
+fn linux_acknowledges_at_once_what_ends_a_message() {
+    let mut t = after_quick_acks();
+    t.inject(200, "16001:17001");
+    t.expect(240, "ack 17001");
+    // A short segment, and a full one that was pushed, once the application has read them.
+    t.inject(300, "17001:17101");
+    t.expect(300, "ack 17101");
+    t.inject(400, "P 17101:18101");
+    t.expect(400, "ack 18101");
+    t.reads = false;
+    t.inject(500, "P 18101:19101");
+    t.read(510, 1000);
+    t.expect(510, "ack 19101");
+}
+
+#[test]
+fn an_older_linux_does_not_heed_a_push_on_a_full_segment() {
+    let mut t = Script::established(receive_buffer(Profile::linux_2_6(), 64_000), PEER);
+    for n in 0..16 {
+        t.inject(100 + n, &format!("P {}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+    }
+    t.inject(120, "P 16001:17001");
+    t.expect(160, "ack 17001");
 }
 
 #[test]
@@ -230,6 +277,8 @@ fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
                 window = t.take().map_or(window, |(_, offered)| offered);
                 start += 1000;
             }
+            // The ACK of an odd segment.
+            t.drain_until(at as u32 + 50);
         }
         // Linux: 2 * 40 + 16 segments for the fastest round, and thrice that because it was twice the one before.
         assert!((200_000..400_000).contains(&window), "{window}");

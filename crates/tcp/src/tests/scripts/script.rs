@@ -284,6 +284,12 @@ impl Script {
         self.emitted.clear();
     }
 
+    /// Lets what is sent up to and including that time go by.
+    pub fn drain_until(&mut self, at_ms: impl Into<f64>) {
+        self.run_until(instant(at_ms));
+        self.drain();
+    }
+
     /// Nothing is sent up to and including that time.
     #[track_caller]
     pub fn expect_nothing_until(&mut self, at_ms: impl Into<f64>) {

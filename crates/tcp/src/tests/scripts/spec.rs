@@ -3,7 +3,7 @@
 //! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are in octets (scaled
 //! as the connection scales); timestamps are milliseconds of each side's clock. The words, all optional and in any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR (PSH is not looked at); `ack N` says ACK by itself
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `P` PSH (of the peer only: what a connection pushes is not looked at); `ack N` says ACK by itself
 //! - `1:1001`: the octets of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
 //! - `ce`, `ect0`: the IP header's ECN field
@@ -81,6 +81,7 @@ fn flag(letter: char, text: &str) -> Flags {
         'S' => Flags::SYN,
         'F' => Flags::FIN,
         'R' => Flags::RST,
+        'P' => Flags::PSH,
         '.' => Flags::ACK,
         'E' => Flags::ECE,
         'W' => Flags::CWR,
