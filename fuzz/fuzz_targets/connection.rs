@@ -93,7 +93,7 @@ impl World {
         let endpoint = |port| Endpoint { addr: HostAddr(u32::from(port)), port };
         let config = ConnConfig::new(endpoint(1), endpoint(2), ISS, Bytes::new(1500), profile, "reno").expect("reno");
         let now = Time::from_nanos(1_000_000);
-        let connection = if setup.passive { Connection::listen(config) } else { Connection::connect(config, now) };
+        let connection = if setup.passive { Connection::listen(config) } else { Connection::connect(config) };
         let scale = setup.window_scale.min(14);
         let mut world = World {
             connection,

@@ -111,7 +111,7 @@ pub(crate) struct Handshake {
 
 impl Connection {
     /// An active open: the SYN is the first segment of `poll_segment`.
-    pub fn connect(config: ConnConfig, now: Time) -> Connection {
+    pub fn connect(config: ConnConfig) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
         connection.handshake.syn_due = true;
         connection.recv.open(Seq::default(), false);

@@ -79,7 +79,8 @@ impl Receiver {
                 offered: whole,
                 round_began: Time::ZERO,
                 round_read: 0,
-                space: u64::from(10 * mss),
+                // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
+                space: u64::from(10 * mss).min(initial / 2),
                 read: 0,
                 rtt: None,
                 last_echo: None,

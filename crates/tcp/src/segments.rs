@@ -60,7 +60,12 @@ impl Connection {
         self.negotiate(header, now);
         self.ecn &= header.flags.has(Flags::ECE) && !header.flags.has(Flags::CWR);
         self.establish(now, header);
-        self.acks.demand();
+        if self.send.buffer.len() > 0 {
+            self.acks.demand();
+        } else {
+            // The stack answers before the application hears of it and can write: this ACK carries no data.
+            self.early_ack = Some((self.recv.ack(), self.ecn_echo));
+        }
     }
 
     /// Settles the options from the peer's SYN: what both offer holds.

@@ -217,8 +217,8 @@ impl Host {
             return;
         };
         let remote = source.remote();
-        let mut connection = Connection::connect(source.config(local_port), now);
-        source.connected(slot, now, &mut connection);
+        let connection = Connection::connect(source.config(local_port));
+        source.connected(slot, now, &connection);
         self.conns[slot as usize] = Some(Box::new(Conn { connection, app, flow: *flow, local_port, remote }));
         self.ready.push(self.number(slot));
     }

@@ -167,11 +167,10 @@ impl TcpSource {
         }
     }
 
-    pub fn connected(&mut self, slot: u32, now: Time, connection: &mut Connection) {
+    pub fn connected(&mut self, slot: u32, now: Time, connection: &Connection) {
         self.current = Some(slot);
         self.meter.counted = (0, 0);
         self.meter.cwnd.set(now, connection.cwnd().get());
-        self.write(connection);
     }
 
     /// There was no port to connect from: tries again later.
@@ -197,6 +196,10 @@ impl TcpSource {
     }
 
     fn write(&mut self, connection: &mut Connection) {
+        // As one that waits for connect() to return.
+        if connection.state() == State::SynSent {
+            return;
+        }
         let len = self.left.min(connection.writable()).min(u64::from(u32::MAX));
         if len > 0 {
             let written = connection.write(&Payload::synthetic(len as u32));

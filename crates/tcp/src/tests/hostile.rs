@@ -49,7 +49,7 @@ fn forged() -> impl Strategy<Value = Forged> {
 }
 
 fn established(profile: Profile) -> (Connection, u32, u32) {
-    let mut connection = Connection::connect(connection_config(profile, true), Time::ZERO);
+    let mut connection = Connection::connect(connection_config(profile, true));
     let (syn, _) = connection.poll_segment(Time::ZERO).expect("a SYN");
     let irs = 77_000u32;
     let mut answer = TcpHeader {

@@ -56,7 +56,7 @@ impl Pair {
     pub fn new(client: Profile, server: Profile, faults: Faults, seed: u64) -> Pair {
         Pair {
             now: Time::ZERO,
-            client: Connection::connect(connection_config(client, true), Time::ZERO),
+            client: Connection::connect(connection_config(client, true)),
             server: Connection::listen(connection_config(server, false)),
             flight: Vec::new(),
             order: 0,

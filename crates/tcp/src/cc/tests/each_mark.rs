@@ -17,7 +17,7 @@ fn config(client: bool) -> ConnConfig {
 }
 
 fn established() -> (Connection, Connection) {
-    let mut client = Connection::connect(config(true), Time::ZERO);
+    let mut client = Connection::connect(config(true));
     let mut server = Connection::listen(config(false));
     for _ in 0..3 {
         while let Some((header, payload)) = client.poll_segment(Time::ZERO) {

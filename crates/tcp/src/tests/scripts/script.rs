@@ -75,7 +75,7 @@ pub struct Script {
 impl Script {
     /// An active open at 0 ms.
     pub fn connect(profile: Profile, peer: Peer) -> Script {
-        Script::new(Connection::connect(config(profile), Time::ZERO), peer)
+        Script::new(Connection::connect(config(profile)), peer)
     }
 
     /// A passive open.
