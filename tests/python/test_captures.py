@@ -13,7 +13,8 @@ pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark i
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
 """At the sender's host all of these are one thing: a segment sent again. tshark tells them apart by their timing."""
-SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack"}
+SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
+"""A duplicate ACK that opens the window is no duplicate to tshark; Linux sends the same."""
 OUTBOUND = 2
 """What pcapng calls the direction of a packet that its host sends."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)

@@ -229,7 +229,6 @@ def fifty_five_percent_at_fifty(lab: Lab) -> Verdict:
     "The worst link falls to 7 % with 50 packets.",
     where="section 6.5",
     needs=SWEEP_ONLY,
-    known_not_to_hold=True,
 )
 def seven_percent_worst(lab: Lab) -> Verdict:
     """3000/100 (its 68 % at the estimate says that it is the worst link), within ten points."""
