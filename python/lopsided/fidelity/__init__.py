@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import random
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ LINES = ((2400, 196), (3000, 1000), (3000, 100))
 BUFFERS = range(5, 51, 5)
 """Of the uplink, packets."""
 
+VARIATION = 0.02
+"""The share by which rates and delays of a varied cell differ from the nominal ones, at most."""
+
 COLUMNS = ("cell", "seed", "what", "quantity", "value", "kernel", "kernel_kind", "scenario_sha256", "digest")
 
 
@@ -38,17 +42,33 @@ class Cell:
     file: str
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
+    varied: tuple[tuple[str, float], ...] = ()
+    """Rates in bit/s and delays in us that each seed changes by up to `VARIATION`, the same in both worlds."""
 
-    def scenario(self) -> Scenario:
-        """The scenario as it runs."""
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario as it runs with that seed."""
         from lopsided.scenario import Scenario
 
-        return Scenario.load(FOLDER / self.file, **dict(self.settings))
+        return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
 
     def fingerprint(self) -> str:
         """What a measurement is valid for: what the scenario says, what is set in it, and the window."""
         said = tomllib.loads((FOLDER / self.file).read_text())
-        return hashlib.sha256(f"{said}{self.settings}{self.window}".encode()).hexdigest()[:16]
+        varied = self.varied or ""
+        return hashlib.sha256(f"{said}{self.settings}{self.window}{varied}".encode()).hexdigest()[:16]
+
+    def seeds(self, seeds: range) -> range:
+        """The seeds it runs with where others run with these: twice as many if varied, as its runs differ more."""
+        return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
+
+    def _variation(self, seed: int) -> dict[str, str]:
+        draws = random.Random(f"{self.name} {seed}")
+        settings = {}
+        for key, value in self.varied:
+            changed = value * (1 + draws.uniform(-VARIATION, VARIATION))
+            # Linux' shapers take whole octets per second.
+            settings[key] = f"{round(changed / 8) * 8} bit/s" if key.endswith("rate") else f"{round(changed)} us"
+        return settings
 
 
 def two_way(down: int, up: int, buffer: int) -> Cell:
@@ -61,10 +81,33 @@ def two_way(down: int, up: int, buffer: int) -> Cell:
     return Cell(f"{down}/{up} u{buffer}", "two_way.toml", settings, (22.0, 110.0))
 
 
+def two_way_varied(down: int, up: int, buffer: int) -> Cell:
+    """The same off the nominal rates and delay."""
+    cell = two_way(down, up, buffer)
+    varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
+    return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
+
+
+UNEQUAL = Cell("unequal RTT", "unequal_rtt.toml", (), (10.0, 110.0))
+UNEQUAL_VARIED = Cell(
+    "unequal RTT, varied",
+    UNEQUAL.file,
+    (),
+    UNEQUAL.window,
+    (
+        ("topology.link.far-r1.delay", 4e4),
+        ("topology.link.line.delay", 1e4),
+        ("topology.link.line.down.rate", 3e6),
+    ),
+)
+VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
+"""Cells whose nominal times are multiples of each other, so that drop-tail locks, off that lock."""
+
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
-    Cell("unequal RTT", "unequal_rtt.toml", (), (10.0, 110.0)),
+    UNEQUAL,
     *(two_way(down, up, buffer) for down, up in LINES for buffer in BUFFERS),
+    *VARIED,
 )
 
 
@@ -121,12 +164,17 @@ class Records:
         self._found[key].values[row["what"], row["quantity"]] = float(row["value"])
 
 
+def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
+    """Every cell with each of its seeds."""
+    return ((cell, seed) for cell in CELLS for seed in cell.seeds(seeds))
+
+
 def measure_linux(
     records: Records, seeds: range, progress: Callable[[float], object] | None = None
 ) -> Iterator[Measurement]:
     """Measures what the records lack, and adds it as it comes."""
-    missing = [(cell, seed) for seed in seeds for cell in CELLS if records.get(cell, seed) is None]
-    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in missing]
+    missing = [(cell, seed) for cell, seed in runs(seeds) if records.get(cell, seed) is None]
+    jobs = [sweeps.Job(cell.scenario(seed), seed) for cell, seed in missing]
     for number, run in sweeps.stream(jobs, world="kernel", progress=progress):
         cell, seed = missing[number]
         measurement = _measurement(cell, seed, run)
@@ -141,7 +189,7 @@ def _measurement(cell: Cell, seed: int, run: Run) -> Measurement:
 
 def simulate(seeds: range) -> dict[tuple[str, int], dict[compare.Key, float]]:
     """The same values of the simulator, for every cell and seed."""
-    wanted = [(cell, seed) for cell in CELLS for seed in seeds]
-    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in wanted]
+    wanted = list(runs(seeds))
+    jobs = [sweeps.Job(cell.scenario(seed), seed) for cell, seed in wanted]
     measured = sweeps.run_jobs(jobs, lambda number, run: compare.measure(run, wanted[number][0].window))
     return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}

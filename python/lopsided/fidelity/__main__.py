@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
-from lopsided.fidelity import CELLS, Records, measure_linux, ns3, page, reference, simulate, variants
+from lopsided.fidelity import Records, measure_linux, ns3, page, reference, runs, simulate, variants
 from lopsided.fidelity.variants import page as variants_page
 from lopsided.fidelity.variants import windows
 from lopsided.plot import style
@@ -22,7 +22,7 @@ def main() -> int:
     """Draws the page from what is recorded and what can be measured here."""
     parser = argparse.ArgumentParser(prog="python -m lopsided.fidelity", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
-    parser.add_argument("--seeds", type=int, default=2, help="how many seeds each cell runs with")
+    parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
     parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
     arguments = parser.parse_args()
@@ -39,7 +39,7 @@ def main() -> int:
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    linux = [found for seed in seeds for cell in CELLS if (found := records.get(cell, seed)) is not None]
+    linux = [found for cell, seed in runs(seeds) if (found := records.get(cell, seed)) is not None]
     causes = data / "causes.md"
     closing = reference.section(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
     if causes.exists():
@@ -47,7 +47,7 @@ def main() -> int:
     text = page.render(linux, simulate(seeds), ns3.load(data / "ns3.csv"), closing)
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
-    say(f"{target}: {len(linux)} of {len(CELLS) * len(seeds)} runs on Linux")
+    say(f"{target}: {len(linux)} of {len(list(runs(seeds)))} runs on Linux")
     _write_variants(data, of_variants, curves)
     return 0
 
