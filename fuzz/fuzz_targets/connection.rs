@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Span, Time};
-use lopsided_tcp::{ConnConfig, Connection, Endpoint, LossDetection, Profile, State};
+use lopsided_tcp::{ConnConfig, Connection, EcnRule, Endpoint, LossDetection, Profile, State};
 
 const ISS: u32 = u32::MAX - 20_000;
 const IRS: u32 = u32::MAX - 40_000;
@@ -85,7 +85,7 @@ impl World {
         let mut profile = if setup.freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };
         profile.sack = setup.sack;
         profile.timestamps = setup.timestamps;
-        profile.ecn = setup.ecn;
+        profile.ecn = if setup.ecn { EcnRule::On } else { EcnRule::Off };
         profile.prr = setup.prr;
         if setup.counting {
             profile.loss_detection = LossDetection::Counting;

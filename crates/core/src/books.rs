@@ -32,6 +32,8 @@ pub struct NodeBooks {
     pub consumed_bytes: Bytes,
     pub lost_packets: [u64; DropReason::ALL.len()],
     pub lost_bytes: Bytes,
+    /// Packets that the node's queue marked as having experienced congestion.
+    pub marked_packets: u64,
     pub digest: Digest,
 }
 
@@ -107,7 +109,7 @@ impl Books {
             let wants = sink.interest();
             let wanted = match event {
                 Event::Sent(_) | Event::Received(_) => wants.hosts,
-                Event::Enqueued { .. } | Event::Dequeued { .. } => wants.queues,
+                Event::Enqueued { .. } | Event::Dequeued { .. } | Event::Marked { .. } => wants.queues,
                 Event::Dropped { .. } => wants.drops,
             };
             if wanted {

@@ -69,6 +69,8 @@ pub enum Event<'a> {
     Enqueued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes },
     /// A queue let the packet go after `sojourn`; the backlog excludes it.
     Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Span },
+    /// A queue marked the packet: congestion was experienced (RFC 3168).
+    Marked { packet: &'a Packet },
     /// The packet was lost.
     Dropped { packet: &'a Packet, why: DropReason },
 }
@@ -78,7 +80,7 @@ pub enum Event<'a> {
 pub struct Interest {
     /// [`Event::Sent`] and [`Event::Received`].
     pub hosts: bool,
-    /// [`Event::Enqueued`] and [`Event::Dequeued`].
+    /// [`Event::Enqueued`], [`Event::Dequeued`] and [`Event::Marked`].
     pub queues: bool,
     /// [`Event::Dropped`].
     pub drops: bool,

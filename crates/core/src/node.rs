@@ -1,6 +1,6 @@
 //! The contract between a world and what stands in it: hosts, routers, links, middleboxes.
 
-use crate::{Books, DropReason, Event, Packet, Time};
+use crate::{Books, DropReason, Ecn, Event, Packet, Time};
 
 /// A node's place in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +61,27 @@ impl<'a> Cx<'a> {
     /// Loses the packet: the only way to do so, and always with a reason.
     pub fn discard(&mut self, packet: Packet, why: DropReason) {
         self.books.lose(self.now, self.node, packet, why);
+    }
+
+    /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is changed. One that was
+    /// marked before stays so, and counts again: this queue would have marked it. The only way to mark.
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        if !packet.is_ecn_capable() {
+            return false;
+        }
+        packet.ecn = Ecn::Experienced;
+        self.count_mark(packet);
+        true
+    }
+
+    /// Puts a mark into the books, for one who passes on the mark of another.
+    pub fn count_mark(&mut self, packet: &Packet) {
+        let books = self.books.node_mut(self.node);
+        books.marked_packets += 1;
+        books.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20) ^ u64::MAX);
+        if self.books.interest().queues {
+            self.books.tell(self.now, self.node, &Event::Marked { packet });
+        }
     }
 
     /// A host made this packet and hands it to the network.

@@ -29,7 +29,9 @@ pub struct HostAddr(pub u32);
 pub enum Ecn {
     #[default]
     NotCapable = 0,
+    /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
     Capable1 = 1,
+    /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
     Capable0 = 2,
     Experienced = 3,
 }
@@ -57,6 +59,11 @@ impl Packet {
     #[inline]
     pub fn size(&self) -> Bytes {
         Bytes::new(u64::from(IPV4_HEADER + self.transport.header_len() + self.payload.len()))
+    }
+
+    /// Its transport understands marks: ECT(0), ECT(1), or marked already.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.ecn != Ecn::NotCapable
     }
 }
 
@@ -151,23 +158,34 @@ pub struct TcpOptions {
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
+    /// Apart from the header, as few segments have it.
+    pub accurate_ecn: Option<Box<AccurateEcn>>,
     pub sack: SackBlocks,
 }
 
 impl TcpOptions {
     /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with padding,
-    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding. At most 40: see [`TcpOptions::sack_room`].
+    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding, accurate ECN as many as its counters and padding. At most 40: see
+    /// [`TcpOptions::sack_room`].
     #[inline]
     pub fn len(&self) -> u32 {
-        // Every queue and link asks, and hardly any segment has SACK blocks.
-        if self.sack.is_empty() { self.len_without_sack() } else { self.len_with_sack() }
+        // Every queue and link asks, and hardly any segment has SACK blocks or accurate ECN.
+        if self.sack.is_empty() && self.accurate_ecn.is_none() { self.len_of_usual() } else { self.len_with_rare() }
     }
 
     #[cold]
-    fn len_with_sack(&self) -> u32 {
+    fn len_with_rare(&self) -> u32 {
+        self.len_without_sack() + self.sack_len()
+    }
+
+    /// Octets that the SACK blocks take.
+    pub fn sack_len(&self) -> u32 {
         let blocks = self.sack_on_wire().len() as u32;
-        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        self.len_without_sack() + sack
+        if blocks > 0 { 4 + 8 * blocks } else { 0 }
+    }
+
+    fn len_without_sack(&self) -> u32 {
+        self.len_of_usual() + self.accurate_ecn.as_ref().map_or(0, |option| option.padded_len())
     }
 
     /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four alone.
@@ -182,7 +200,7 @@ impl TcpOptions {
     }
 
     #[inline]
-    fn len_without_sack(&self) -> u32 {
+    fn len_of_usual(&self) -> u32 {
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
         let mss = if self.mss.is_some() { 4 } else { 0 };
@@ -200,6 +218,65 @@ impl TcpOptions {
 pub struct Timestamps {
     pub value: u32,
     pub echo: u32,
+}
+
+/// The accurate ECN option (RFC 9768 section 3.2.3): how many octets of data arrived with each codepoint, modulo 2^24. Counters at the end
+/// may be left out, so that there is an option for each order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccurateEcn {
+    pub order: CounterOrder,
+    /// Those that are there: the first, of CE, and the last.
+    counters: [u32; 3],
+    count: u8,
+}
+
+/// Which codepoint's counter comes first; that of CE is the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterOrder {
+    /// ECT(0), CE, ECT(1): the option of kind 172.
+    Ect0First,
+    /// ECT(1), CE, ECT(0): the option of kind 174.
+    Ect1First,
+}
+
+impl AccurateEcn {
+    /// The counters are 24 bits wide.
+    pub const COUNTER_BITS: u32 = 24;
+
+    /// The first up to three counters in that order.
+    pub fn new(order: CounterOrder, counters: &[u32]) -> AccurateEcn {
+        let mut option = AccurateEcn { order, counters: [0; 3], count: counters.len().min(3) as u8 };
+        for (held, counter) in option.counters.iter_mut().zip(counters) {
+            *held = counter & ((1 << Self::COUNTER_BITS) - 1);
+        }
+        option
+    }
+
+    /// The counters that are there, in order.
+    pub fn counters(&self) -> &[u32] {
+        &self.counters[..usize::from(self.count)]
+    }
+
+    pub fn ce(&self) -> Option<u32> {
+        self.counters().get(1).copied()
+    }
+
+    pub fn ect0(&self) -> Option<u32> {
+        self.counters().get(if self.order == CounterOrder::Ect0First { 0 } else { 2 }).copied()
+    }
+
+    pub fn ect1(&self) -> Option<u32> {
+        self.counters().get(if self.order == CounterOrder::Ect1First { 0 } else { 2 }).copied()
+    }
+
+    /// Octets on the wire with so many counters, padded to whole words.
+    pub fn padded_len_of(counters: u32) -> u32 {
+        (2 + 3 * counters).next_multiple_of(4)
+    }
+
+    pub(crate) fn padded_len(&self) -> u32 {
+        Self::padded_len_of(u32::from(self.count))
+    }
 }
 
 /// A run of octets `[start, end)` that the receiver holds.

@@ -50,7 +50,7 @@ impl LinkConfig {
 
     /// The link, idle. Its random draws are keyed by the run's seed and the link's role, such as `"link/up"`.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
-        let queue = self.queue.build()?;
+        let queue = self.queue.build(seed, role)?;
         self.build_with(queue, seed, role)
     }
 

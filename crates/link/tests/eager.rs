@@ -6,7 +6,10 @@ mod common;
 use common::{Fate, Touch, nanos, octets, run};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Span, Time};
 use lopsided_link::{Framing, LinkConfig, LossConfig, ShaperConfig};
-use lopsided_queue::{Backlog, DropFrom, FifoConfig, Limit, Qdisc, Queue, QueueConfig, Waiting};
+use lopsided_queue::{
+    Backlog, Depth, DropFrom, FifoConfig, Limit, Markable, Qdisc, Queue, QueueConfig, RedConfig, Step, StepConfig,
+    Waiting,
+};
 use proptest::prelude::*;
 
 /// What the naive model found.
@@ -18,6 +21,7 @@ struct Outcome {
     area_packets: u64,
     area_bytes: u64,
     max_packets: u32,
+    marked: u64,
 }
 
 /// A line that goes through its life one nanosecond at a time. Bits are in units of 10^-9.
@@ -26,6 +30,8 @@ struct Naive<'a> {
     shortest_first: bool,
     now: u64,
     queue: Vec<(u64, u64)>,
+    /// When each packet came, by its number.
+    since: Vec<u64>,
     credit: i128,
     /// What the physical line has still to send.
     unsent: i128,
@@ -37,7 +43,7 @@ impl<'a> Naive<'a> {
         let credit = config.shaper.map_or(0, |shaper| units(shaper.burst));
         let outcome = Outcome::default();
         let queue = Vec::new();
-        let mut line = Naive { config, shortest_first, now: 0, queue, credit, unsent: 0, outcome };
+        let mut line = Naive { config, shortest_first, now: 0, queue, since: vec![0], credit, unsent: 0, outcome };
         let mut arrivals = touches.iter().filter_map(|&(at, touch)| match touch {
             Touch::Packet(size) => Some((at.as_nanos(), u64::from(size))),
             _ => None,
@@ -65,7 +71,8 @@ impl<'a> Naive<'a> {
     }
 
     fn arrive(&mut self, id: u64, size: u64) {
-        let QueueConfig::Fifo(fifo) = &self.config.queue;
+        self.since.push(self.now);
+        let fifo = &buffer(&self.config.queue);
         let used = |queue: &[(u64, u64)]| queue.iter().map(|(_, size)| cost(fifo, *size)).sum::<u64>();
         let capacity = match fifo.limit {
             Limit::Packets(packets) => u64::from(packets),
@@ -82,6 +89,13 @@ impl<'a> Naive<'a> {
         if used(&self.queue) + cost(fifo, size) > capacity {
             self.outcome.drops.push(Fate::Dropped(id, nanos(self.now), DropReason::QueueFull));
             return;
+        }
+        if let QueueConfig::Step(StepConfig { above: Step::Depth(depth), .. }) = self.config.queue {
+            let found = match depth {
+                Depth::Packets(_) => self.queue.len() as u64,
+                Depth::Bytes(_) => self.queue.iter().map(|(_, size)| size).sum(),
+            };
+            self.outcome.marked += u64::from(found > depth.count());
         }
         self.queue.push((id, size));
         self.outcome.max_packets = self.outcome.max_packets.max(self.queue.len() as u32);
@@ -113,6 +127,9 @@ impl<'a> Naive<'a> {
                 return;
             }
             let (id, _) = self.queue.remove(index);
+            if let QueueConfig::Step(StepConfig { above: Step::Sojourn(longest), .. }) = self.config.queue {
+                self.outcome.marked += u64::from(self.now - self.since[id as usize] > longest.as_nanos());
+            }
             self.credit -= need;
             let mut end = self.now;
             if let Some(rate) = self.line_rate() {
@@ -142,6 +159,15 @@ impl<'a> Naive<'a> {
         } else if self.credit < units(shaper.burst) {
             self.credit = (self.credit + gained).min(units(shaper.burst));
         }
+    }
+}
+
+/// What may wait.
+fn buffer(queue: &QueueConfig) -> FifoConfig {
+    match queue {
+        QueueConfig::Fifo(fifo) => fifo.clone(),
+        QueueConfig::Step(step) => FifoConfig::new(step.limit),
+        QueueConfig::Red(_) => unreachable!("no model of it here"),
     }
 }
 
@@ -217,6 +243,17 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
         .prop_map(|(limit, drop, header)| QueueConfig::Fifo(FifoConfig { limit, drop, header: octets(header) }))
 }
 
+fn step() -> impl Strategy<Value = QueueConfig> {
+    let above = prop_oneof![
+        (0..6_u32).prop_map(|packets| Step::Depth(Depth::Packets(packets))),
+        (0..5000_u64).prop_map(|bytes| Step::Depth(Depth::Bytes(octets(bytes)))),
+        (0..20_000_u64).prop_map(|nanos| Step::Sojourn(Span::from_nanos(nanos))),
+    ];
+    (2..8_u32, above).prop_map(|(packets, above)| {
+        QueueConfig::Step(StepConfig { limit: Limit::Packets(packets), above, marks: Markable::Capable })
+    })
+}
+
 fn config() -> impl Strategy<Value = LinkConfig> {
     let gate = prop_oneof![
         1 => Just((None, None)),
@@ -224,7 +261,8 @@ fn config() -> impl Strategy<Value = LinkConfig> {
         6 => rate().prop_flat_map(|rate| (Just(Some(rate)), shaper(rate).prop_map(Some))),
     ];
     let framing = prop_oneof![Just(Framing::NONE), Just(Framing::ETHERNET), Just(Framing::atm(10))];
-    (gate, framing, 0..4000_u64, fifo()).prop_map(|((rate, shaper), framing, delay, queue)| LinkConfig {
+    let queue = prop_oneof![2 => fifo(), 1 => step()];
+    (gate, framing, 0..4000_u64, queue).prop_map(|((rate, shaper), framing, delay, queue)| LinkConfig {
         shaper,
         framing,
         loss: LossConfig::default(),
@@ -275,7 +313,35 @@ proptest! {
             prop_assert_eq!((stats.mean_bytes(span) * span.as_nanos() as f64).round() as u64, expected.area_bytes);
             prop_assert_eq!(stats.max_backlog().packets, expected.max_packets);
             prop_assert_eq!(stats.dropped_packets(), expected.drops.len() as u64);
+            prop_assert_eq!((bench.marked, bench.marks_in_books()), (expected.marked, expected.marked));
         }
+    }
+
+    /// RED draws at random, so it is held against itself: a link that is looked at all the time, which replays nothing late.
+    #[test]
+    fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
+        let red = RedConfig {
+            limit: Limit::Packets(7),
+            min: Depth::Packets(1),
+            max: Depth::Packets(4),
+            probability: 0.5,
+            weight,
+            idle_packet: Span::from_nanos(500),
+            ecn: true,
+            harddrop: seed % 2 == 0,
+            gentle: seed % 3 == 0,
+        };
+        let config = LinkConfig { queue: QueueConfig::Red(red), ..config };
+        let until = long_enough(&config, &touches);
+        let looks = (0..until).step_by(1000).map(|at| (nanos(at), Touch::Observe));
+        let mut watched: Vec<(Time, Touch)> = touches.iter().copied().chain(looks).collect();
+        watched.sort_by_key(|(at, _)| *at);
+        let alone = run(config.build(seed, "link").unwrap(), &touches);
+        let watched = run(LinkConfig { audit: true, ..config }.build(seed, "link").unwrap(), &watched);
+        prop_assert_eq!(alone.delivered(), watched.delivered());
+        prop_assert_eq!(alone.drops(), watched.drops());
+        prop_assert_eq!((alone.marked, alone.marks_in_books()), (watched.marked, watched.marks_in_books()));
+        prop_assert_eq!(alone.marked, alone.marks_in_books());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded once with
-//! a reason, or is still counted in the backlog.
+//! a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the books.
 //!
 //! The discipline is given books of its own to discard into, so that what it says it lost can be held against what it holds;
 //! the audit then posts each loss to the real books. Costs a tree operation per packet: for tests and debug runs.
 
 use crate::{Backlog, Qdisc, Waiting};
-use lopsided_core::{Books, Bytes, Cx, DropReason, Event, Interest, NodeId, Packet, Sink, Time};
+use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, Event, Interest, NodeId, Packet, Sink, Time};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -25,12 +25,14 @@ pub struct Audited<Q> {
 struct Entry {
     size: Bytes,
     since: Time,
+    ecn: Ecn,
 }
 
 /// What the discipline told its private books, in order.
 #[derive(Debug)]
 enum Seen {
     Enqueued(Packet, Backlog),
+    Marked(Packet),
     Dropped(Packet, DropReason),
 }
 
@@ -47,6 +49,7 @@ impl Sink for Ear {
             Event::Enqueued { packet, backlog_packets, backlog_bytes } => {
                 Seen::Enqueued(copy(packet), Backlog { packets: *backlog_packets, bytes: *backlog_bytes })
             }
+            Event::Marked { packet } => Seen::Marked(copy(packet)),
             Event::Dropped { packet, why } => Seen::Dropped(copy(packet), *why),
             other => panic!("a discipline has no business telling of {other:?}"),
         };
@@ -73,21 +76,23 @@ impl<Q: Qdisc> Audited<Q> {
         self.latest = now;
     }
 
-    fn put(&mut self, id: u64, size: Bytes, since: Time) {
-        assert!(self.inside.insert(id, Entry { size, since }).is_none(), "packet {id} came in twice");
-        self.bytes += size;
+    fn put(&mut self, packet: &Packet, since: Time) {
+        let entry = Entry { size: packet.size(), since, ecn: packet.ecn };
+        self.bytes += entry.size;
+        assert!(self.inside.insert(packet.id, entry).is_none(), "packet {} came in twice", packet.id);
     }
 
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id);
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id));
         assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id);
+        assert_eq!(entry.ecn, packet.ecn, "packet {} changed its ECN field without a mark in the books", packet.id);
         self.bytes -= entry.size;
         entry
     }
 
-    /// Posts what the discipline told, and holds it against what is inside.
-    fn settle(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
+    /// Posts what the discipline told, and holds it against what was inside.
+    fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
         let (mut taken_in, mut refused) = (false, false);
         for seen in told {
@@ -99,6 +104,13 @@ impl<Q: Qdisc> Audited<Q> {
                     let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
                     cx.record_queue(|| Event::Enqueued { packet: &packet, backlog_packets, backlog_bytes });
                 }
+                Seen::Marked(packet) => {
+                    let entry = self.inside.get_mut(&packet.id);
+                    let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id));
+                    assert_ne!(entry.ecn, Ecn::NotCapable, "packet {} cannot be marked", packet.id);
+                    entry.ecn = Ecn::Experienced;
+                    cx.count_mark(&packet);
+                }
                 Seen::Dropped(packet, why) => {
                     self.take(&packet, "the discipline discarded");
                     refused |= Some(packet.id) == offered;
@@ -107,7 +119,6 @@ impl<Q: Qdisc> Audited<Q> {
             }
         }
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
-        self.check();
     }
 
     fn check(&self) {
@@ -124,19 +135,21 @@ impl<Q: Qdisc> Qdisc for Audited<Q> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.on_the_clock(cx.now());
         let id = packet.id;
-        self.put(id, packet.size(), cx.now());
+        self.put(&packet, cx.now());
         self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
-        self.settle(Some(id), cx);
+        self.post(Some(id), cx);
+        self.check();
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         self.on_the_clock(cx.now());
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
+        self.post(None, cx);
         if let Some(waiting) = &given {
             let entry = self.take(&waiting.packet, "the discipline gave out");
             assert_eq!(entry.since, waiting.since, "packet {} waited since another time", waiting.packet.id);
         }
-        self.settle(None, cx);
+        self.check();
         given
     }
 

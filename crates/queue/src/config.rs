@@ -1,13 +1,15 @@
 //! What a scenario says of a queue, and what is wrong with it.
 
-use crate::{DropFrom, Fifo, Limit, Queue};
-use lopsided_core::Bytes;
+use crate::{DropFrom, Fifo, Limit, Queue, Red, RedConfig, StepConfig, StepFifo};
+use lopsided_core::{Bytes, Rng};
 use std::fmt;
 
 /// A queue as plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
     Fifo(FifoConfig),
+    Red(RedConfig),
+    Step(StepConfig),
 }
 
 /// A first-in-first-out queue as plain data.
@@ -32,10 +34,14 @@ impl QueueConfig {
         QueueConfig::Fifo(FifoConfig::new(Limit::Packets(limit)))
     }
 
-    /// The empty queue.
-    pub fn build(&self) -> Result<Queue, QueueError> {
+    /// The empty queue. Its random draws are keyed by the run's seed and its place, such as `"link/up"`.
+    pub fn build(&self, seed: u64, place: &str) -> Result<Queue, QueueError> {
         match self {
             QueueConfig::Fifo(config) => Fifo::new(config).map(Queue::Fifo),
+            QueueConfig::Red(config) => {
+                Red::new(config, Rng::for_role(seed, &format!("{place}/queue"))).map(Queue::Red)
+            }
+            QueueConfig::Step(config) => StepFifo::new(config).map(Queue::Step),
         }
     }
 }
@@ -47,6 +53,13 @@ pub enum QueueError {
     NoRoom,
     /// Bins of zero octets.
     BinWithoutRoom,
+    /// Thresholds of which one counts packets and one octets.
+    MixedUnits,
+    /// The lower threshold is above the upper.
+    ThresholdsCrossed,
+    /// An average's weight outside (0, 1].
+    Weight,
+    Probability,
 }
 
 impl fmt::Display for QueueError {
@@ -54,6 +67,12 @@ impl fmt::Display for QueueError {
         f.write_str(match self {
             QueueError::NoRoom => "the limit is zero: no packet would ever pass; give it room for at least one",
             QueueError::BinWithoutRoom => "a bin of zero bytes holds nothing; give bins a size",
+            QueueError::MixedUnits => {
+                "min and max must both count packets, or both octets: one average is held against them"
+            }
+            QueueError::ThresholdsCrossed => "min is above max",
+            QueueError::Weight => "a weight must be above 0 and at most 1",
+            QueueError::Probability => "a probability must be from 0 to 1",
         })
     }
 }

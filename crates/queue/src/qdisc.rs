@@ -8,7 +8,7 @@ use std::fmt::Debug;
 /// # Contract
 /// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.discard` with its reason; never both.
 ///   [`crate::Audited`] holds a discipline to this.
-/// - ECN marks are set in `enqueue` or `dequeue`, in the packet's own field; sizes never change.
+/// - ECN marks are set in `enqueue` or `dequeue`, through `cx.mark`; sizes never change.
 /// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but several
 ///   calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any later `enqueue`.
 /// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing that it

@@ -1,12 +1,14 @@
 //! Any queue, with static dispatch for the ones we know.
 
-use crate::{Audited, Backlog, Fifo, Qdisc, Waiting};
+use crate::{Audited, Backlog, Fifo, Qdisc, Red, StepFifo, Waiting};
 use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A queue discipline of whatever kind.
 #[derive(Debug)]
 pub enum Queue {
     Fifo(Fifo),
+    Red(Red),
+    Step(StepFifo),
     /// One whose every operation is checked.
     Audited(Box<Audited<Queue>>),
     /// One from outside this crate.
@@ -24,6 +26,8 @@ macro_rules! forward {
     ($queue:expr, $inner:ident => $call:expr) => {
         match $queue {
             Queue::Fifo($inner) => $call,
+            Queue::Red($inner) => $call,
+            Queue::Step($inner) => $call,
             Queue::Audited($inner) => $call,
             Queue::Custom($inner) => $call,
         }

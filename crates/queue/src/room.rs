@@ -1,6 +1,6 @@
 //! How much a buffer holds: the three architectures of merritt2010 section 2.3.1.
 
-use crate::QueueError;
+use crate::{Backlog, QueueError};
 use lopsided_core::Bytes;
 
 /// The size of a buffer, in the unit in which its memory is handed out.
@@ -12,6 +12,36 @@ pub enum Limit {
     Bytes(Bytes),
     /// Bins of a fixed size: a packet takes as many as it needs, and the rest of its last bin is wasted.
     Bins { count: u32, size: Bytes },
+}
+
+/// A threshold within a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Packets(u32),
+    /// IP octets.
+    Bytes(Bytes),
+}
+
+impl Depth {
+    /// In packets or octets.
+    pub fn count(self) -> u64 {
+        match self {
+            Depth::Packets(packets) => u64::from(packets),
+            Depth::Bytes(bytes) => bytes.get(),
+        }
+    }
+
+    /// A backlog in this threshold's unit.
+    pub fn measure(self, backlog: Backlog) -> u64 {
+        match self {
+            Depth::Packets(_) => u64::from(backlog.packets),
+            Depth::Bytes(_) => backlog.bytes.get(),
+        }
+    }
+
+    pub fn is_same_unit(self, other: Depth) -> bool {
+        matches!((self, other), (Depth::Packets(_), Depth::Packets(_)) | (Depth::Bytes(_), Depth::Bytes(_)))
+    }
 }
 
 /// The room of one buffer and how much of it is taken.

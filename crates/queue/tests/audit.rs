@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Drops, cx, packet};
-use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, Packet, Payload, Time};
+use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Audited, Backlog, Fifo, FifoConfig, Limit, Qdisc, Waiting};
 
 /// What a [`Cheat`] does wrong.
@@ -107,8 +107,7 @@ impl Qdisc for MarkOrDrop {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         loop {
             let mut waiting = self.0.dequeue(cx)?;
-            if waiting.packet.ecn != Ecn::NotCapable {
-                waiting.packet.ecn = Ecn::Experienced;
+            if cx.mark(&mut waiting.packet) {
                 return Some(waiting);
             }
             cx.discard(waiting.packet, DropReason::Early);
@@ -137,4 +136,5 @@ fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real
     assert!(queue.dequeue(&mut cx(Time::ZERO, &mut books)).is_none());
     assert_eq!(drops.seen(), [(4, DropReason::QueueFull), (1, DropReason::Early), (3, DropReason::Early)]);
     assert_eq!(drops.entered(), [1, 2, 3]);
+    assert_eq!(books.node(NodeId(0)).marked_packets, 1);
 }

@@ -129,7 +129,7 @@ fn a_packet_larger_than_the_whole_buffer_is_refused_and_displaces_nothing() {
 
 #[test]
 fn a_queue_without_room_is_refused() {
-    let built = |limit| QueueConfig::Fifo(FifoConfig::new(limit)).build().map(|_| ());
+    let built = |limit| QueueConfig::Fifo(FifoConfig::new(limit)).build(1, "link").map(|_| ());
     let octets = |octets| Bytes::new(octets);
     assert_eq!(built(Limit::Packets(0)), Err(QueueError::NoRoom));
     assert_eq!(built(Limit::Bytes(Bytes::ZERO)), Err(QueueError::NoRoom));

@@ -73,13 +73,87 @@ pub enum Cells {
 /// A queue discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
-    Fifo { limit: QueueLimit, drop: DropEnd },
+    Fifo {
+        limit: QueueLimit,
+        drop: DropEnd,
+    },
+    Red(RedSpec),
+    /// Marks all above a threshold, drops none.
+    Step {
+        limit: QueueLimit,
+        threshold: StepSpec,
+        marks: Marks,
+    },
 }
 
 impl QueueSpec {
+    /// One of [`crate::QUEUES`].
+    pub fn kind(&self) -> &'static str {
+        match self {
+            QueueSpec::Fifo { .. } => "fifo",
+            QueueSpec::Red(_) => "red",
+            QueueSpec::Step { .. } => "step",
+        }
+    }
+
     pub fn limit(&self) -> QueueLimit {
         match self {
-            QueueSpec::Fifo { limit, .. } => *limit,
+            QueueSpec::Fifo { limit, .. } | QueueSpec::Step { limit, .. } => *limit,
+            QueueSpec::Red(red) => red.limit,
+        }
+    }
+}
+
+/// Random early detection, with the names of tc-red(8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedSpec {
+    pub limit: QueueLimit,
+    /// The averages from which some, and all, packets are marked or dropped; both in packets or both in octets.
+    pub min: QueueDepth,
+    pub max: QueueDepth,
+    /// The probability at `max`.
+    pub probability: f64,
+    /// The share of a new sample in the average. One that was given as a burst has become this.
+    pub weight: f64,
+    /// The size of a usual packet, and the rate of the line; `None`: without limit. They tell how fast the average falls in idle times.
+    pub avpkt: Bytes,
+    pub bandwidth: Option<BitRate>,
+    pub ecn: bool,
+    pub harddrop: bool,
+    pub gentle: bool,
+}
+
+/// A threshold within a queue. One written as a time or in BDP has become bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueDepth {
+    Packets(u32),
+    /// IP octets.
+    Bytes(Bytes),
+}
+
+/// Where a marking queue has its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepSpec {
+    /// What an arriving packet may find.
+    Depth(QueueDepth),
+    /// How long a packet may wait.
+    Sojourn(Span),
+}
+
+/// Which packets a step marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Those of ECT(0) and ECT(1).
+    Ect,
+    /// Those of ECT(1).
+    Ect1,
+}
+
+impl Marks {
+    pub fn name(self) -> &'static str {
+        match self {
+            Marks::Ect => "ect",
+            Marks::Ect1 => "ect1",
         }
     }
 }
@@ -203,7 +277,9 @@ pub struct StackSpec {
     pub dsack: Option<bool>,
     pub timestamps: Option<bool>,
     pub window_scaling: Option<bool>,
-    pub ecn: Option<bool>,
+    pub ecn: Option<EcnSpec>,
+    /// Alternative back-off with ECN (RFC 8511).
+    pub abe: Option<bool>,
     pub rack: Option<bool>,
     pub fack: Option<bool>,
     pub tlp: Option<bool>,
@@ -235,6 +311,7 @@ impl StackSpec {
             timestamps: None,
             window_scaling: None,
             ecn: None,
+            abe: None,
             rack: None,
             fack: None,
             tlp: None,
@@ -250,6 +327,30 @@ impl StackSpec {
             mss: None,
             send_buffer: None,
             receive_buffer: None,
+        }
+    }
+}
+
+/// How a host uses ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnSpec {
+    Off,
+    /// Where the peer asks for it (Linux's default).
+    Accept,
+    /// RFC 3168, asked for and given.
+    On,
+    /// RFC 9768, falling back to RFC 3168.
+    Accurate,
+}
+
+impl EcnSpec {
+    /// As scenarios write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EcnSpec::Off => "off",
+            EcnSpec::Accept => "accept",
+            EcnSpec::On => "on",
+            EcnSpec::Accurate => "accurate",
         }
     }
 }

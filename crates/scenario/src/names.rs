@@ -3,6 +3,9 @@
 /// The stack profiles, the default first.
 pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
 
+/// The queue disciplines, the default first.
+pub const QUEUES: &[&str] = &["fifo", "red", "step"];
+
 /// The congestion controls, the default first.
 pub const CONGESTION_CONTROLS: &[&str] = &[
     "reno",
@@ -26,6 +29,7 @@ pub const CONGESTION_CONTROLS: &[&str] = &[
     "bbr",
     "bbr3",
     "dctcp",
+    "prague",
 ];
 
 /// The congestion controls with those of the user's own.

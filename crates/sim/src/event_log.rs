@@ -37,6 +37,7 @@ impl Sink for EventLog {
                 let sojourn_ms = Span::as_millis_f64(sojourn);
                 EventRow { backlog_packets, sojourn_ms, ..row(at, node, "dequeued", packet) }
             }
+            Event::Marked { packet } => row(at, node, "marked", packet),
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, node, "dropped", packet) },
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(row);

@@ -114,7 +114,8 @@ impl Observer {
             self.samples.push(row);
         }
         for link in 0..simulation.links {
-            let sample = simulation.world.with_link(simulation.link_node(link), |link, cx| link.sample(cx));
+            let node = simulation.link_node(link);
+            let sample = simulation.world.with_link(node, |link, cx| link.sample(cx));
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
                 link: link as u32,
@@ -122,6 +123,7 @@ impl Observer {
                 backlog_bytes: sample.backlog.bytes.get(),
                 offered_packets: sample.offered_packets,
                 dropped_packets: sample.dropped_packets,
+                marked_packets: simulation.world.books().node(node).marked_packets,
                 sent_packets: sample.sent_packets,
                 sent_bytes: sample.sent_bytes.get(),
                 sojourn_mean_ms: millis(sample.sojourn_mean),
@@ -223,6 +225,7 @@ fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> Li
             dropped_head: books.lost(DropReason::HeadDrop),
             dropped_early: books.lost(DropReason::Early),
             dropped_policed: books.lost(DropReason::Policed),
+            marked_packets: books.marked_packets,
             lost_random: books.lost(DropReason::RandomLoss),
             lost_pattern: books.lost(DropReason::PatternLoss),
             sojourn_mean_ms: millis(stats.mean_sojourn()),

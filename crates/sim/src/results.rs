@@ -107,6 +107,8 @@ table! {
         /// Packets that came, taken in or not.
         offered_packets: u64,
         dropped_packets: u64,
+        /// Packets that the queue marked as having experienced congestion (ECN).
+        marked_packets: u64,
         sent_packets: u64,
         sent_bytes: u64,
         sojourn_mean_ms: f64,
@@ -136,6 +138,8 @@ table! {
         dropped_head: u64,
         dropped_early: u64,
         dropped_policed: u64,
+        /// Packets that the queue marked as having experienced congestion (ECN).
+        marked_packets: u64,
         lost_random: u64,
         lost_pattern: u64,
         sojourn_mean_ms: f64,
@@ -162,7 +166,7 @@ table! {
         time_s: f64,
         /// A row of the table of nodes.
         node: u32,
-        /// `sent`, `received`, `enqueued`, `dequeued` or `dropped`.
+        /// `sent`, `received`, `enqueued`, `dequeued`, `marked` or `dropped`.
         event: &'static str,
         flow: u32,
         packet: u64,

@@ -4,11 +4,13 @@
 //! segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving segments do is in [`crate::segments`], what is
 //! sent is decided in [`crate::output`].
 
+use crate::accurate_ecn::Received;
 use crate::ack_policy::AckPolicy;
+use crate::ecn::{Feedback, Offer};
 use crate::receiver::{Receiver, window_scale};
 use crate::sender::Sender;
-use crate::{ConnConfig, Counters, EcnUse, Endpoint, Profile, RttStats, TcpInfo};
-use lopsided_core::{Bytes, Payload, Seq, Time};
+use crate::{ConnConfig, Counters, Endpoint, Profile, RttStats, TcpInfo};
+use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
 
 /// RFC 9293 section 3.3.2.
@@ -76,14 +78,19 @@ pub struct Connection {
     pub(crate) scaling: bool,
     pub(crate) snd_wscale: u8,
     pub(crate) rcv_wscale: u8,
-    pub(crate) ecn: bool,
+    /// What this end is ready for, what was agreed, and the codepoint of new data.
+    pub(crate) offer: Offer,
+    pub(crate) ecn: Feedback,
+    pub(crate) capable: Ecn,
     /// An arriving packet was marked: echo it until the peer says that it slowed down (RFC 3168 section 6.1.3).
     pub(crate) ecn_echo: bool,
     /// The last data segment was not a retransmission.
     pub(crate) sent_new: bool,
-    /// The receiver echoes each mark as it comes and goes (RFC 8257 section 3.2), and the acknowledgement that it owes from before a change.
-    pub(crate) echoes_each_mark: bool,
+    /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2).
     pub(crate) early_ack: Option<(Seq, bool)>,
+    /// The counts of accurate feedback; and whether the peer's first was checked.
+    pub(crate) accurate: Option<Box<Received>>,
+    pub(crate) feedback_seen: bool,
     /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323 section 4.3).
     pub(crate) ts_recent: u32,
     pub(crate) last_ack_sent: Seq,
@@ -128,7 +135,7 @@ impl Connection {
         let profile = config.profile;
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
         let rcv_wscale = if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 };
-        let echoes_each_mark = config.controller.ecn_use() == EcnUse::EachMark;
+        let offer = Offer::new(&profile, &*config.controller);
         let mut send = Sender::new(profile.clone(), config.controller, config.iss, mss);
         send.undo = crate::recovery::UndoState::with_clock(config.timestamp_offset);
         Connection {
@@ -142,11 +149,14 @@ impl Connection {
             scaling: profile.window_scaling,
             snd_wscale: 0,
             rcv_wscale,
-            ecn: profile.ecn || echoes_each_mark,
+            offer,
+            ecn: Feedback::None,
+            capable: Ecn::NotCapable,
             ecn_echo: false,
             sent_new: false,
-            echoes_each_mark,
             early_ack: None,
+            accurate: None,
+            feedback_seen: false,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
             handshake: Handshake { syn_due: false, sent_at: None, resent: false, retries: 0, deadline: Time::MAX },

@@ -1,10 +1,14 @@
 //! What a connection sends next: SYNs, what was lost, new data within the windows, probes and acknowledgements.
 
+use crate::ecn::Feedback;
 use crate::recovery::Phase;
 use crate::timer::LossTimer;
 use crate::{Connection, IdleRestart, Signal, State};
-use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Span, Time};
+
+/// What the other options leave of a SYN's header.
+const SYN_OPTION_ROOM: u32 = 20;
 
 /// A piece of the stream to send.
 struct Piece {
@@ -53,7 +57,7 @@ impl Connection {
     /// The ECN bits for the IP header of the segment that `poll_segment` gave last: new data is ECN-capable once negotiated, ACKs and data sent
     /// again are not (RFC 3168 sections 6.1.4 and 6.1.5).
     pub fn ecn_codepoint(&self, payload: &Payload) -> Ecn {
-        if self.ecn && self.sent_new && !payload.is_empty() { Ecn::Capable0 } else { Ecn::NotCapable }
+        if self.sent_new && !payload.is_empty() { self.capable } else { Ecn::NotCapable }
     }
 
     /// Pacing holds a segment until then.
@@ -177,7 +181,7 @@ impl Connection {
         send.pace(now, u64::from(piece.len));
         send.counters.bytes_sent += Bytes::new(u64::from(piece.len));
         // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
-        let reduced = std::mem::take(&mut send.cwr_due) && self.ecn;
+        let reduced = std::mem::take(&mut send.cwr_due) && matches!(self.ecn, Feedback::Classic | Feedback::EachMark);
         self.data_segment(now, piece, if reduced { Flags::ACK.with(Flags::CWR) } else { Flags::ACK })
     }
 
@@ -300,6 +304,15 @@ impl Connection {
         }
         self.send.counters.segments_out += 1;
         let flags = if self.ecn_echo { flags.with(Flags::ECE) } else { flags };
+        let flags = match &mut self.accurate {
+            None => flags,
+            Some(received) => {
+                let room =
+                    (MAX_TCP_OPTIONS - options.len()).min(self.send.mss.saturating_sub(len + options.sack_len()));
+                options.accurate_ecn = received.option(room);
+                flags.with(received.flags())
+            }
+        };
         let header = TcpHeader {
             src_port: self.local.port,
             dst_port: self.remote.port,
@@ -351,19 +364,18 @@ impl Connection {
         if answer {
             flags = flags.with(Flags::ACK);
         }
-        // Something on the way may drop SYNs that ask for ECN: one sent again does not (RFC 3168 section 6.1.1.1).
-        if self.ecn && (answer || !self.handshake.resent) {
-            flags = flags.with(Flags::ECE);
-            if !answer {
-                flags = flags.with(Flags::CWR);
-            }
-        }
+        flags = flags.with(self.syn_ecn_flags());
         let sack_permitted = if answer { self.send.sack } else { self.send.profile.sack };
         let options = TcpOptions {
             mss: Some(self.mss_option),
             window_scale: self.scaling.then_some(self.rcv_wscale),
             sack_permitted,
             timestamps: self.timestamp(now),
+            // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
+            accurate_ecn: match &mut self.accurate {
+                Some(received) if !self.handshake.resent => received.option(SYN_OPTION_ROOM),
+                _ => None,
+            },
             ..TcpOptions::default()
         };
         let header = TcpHeader {

@@ -22,7 +22,9 @@ pub struct Profile {
     pub dsack: bool,
     pub timestamps: bool,
     pub window_scaling: bool,
-    pub ecn: bool,
+    pub ecn: EcnRule,
+    /// An ECN mark costs Reno and CUBIC less than a loss does (RFC 8511).
+    pub abe: bool,
     pub ack: AckRule,
     pub rto: RtoRule,
     pub grain: TimerGrain,
@@ -43,6 +45,18 @@ pub struct Profile {
     pub cwnd_validation: bool,
     pub send_buffer: BufferRule,
     pub receive_buffer: BufferRule,
+}
+
+/// How an end uses explicit congestion notification. Linux's tcp_ecn 0, 2, 1 and, since 6.18, 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnRule {
+    Off,
+    /// Not asked for; given to a peer that asks.
+    Accept,
+    /// Asked for and given, with RFC 3168's feedback.
+    On,
+    /// As `On`, with a count of all marks as feedback where the peer has that too (RFC 9768).
+    Accurate,
 }
 
 /// What an ACK adds to the congestion window.
@@ -237,7 +251,8 @@ impl Profile {
             dsack: true,
             timestamps: true,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnRule::Accept,
+            abe: false,
             ack: AckRule::Quick {
                 min: Span::from_millis(40),
                 max: Span::from_millis(200),
@@ -276,7 +291,8 @@ impl Profile {
             dsack: false,
             timestamps: true,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnRule::Off,
+            abe: false,
             ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(100) },
             rto: RtoRule::Rfc6298 {
                 min: Span::from_millis(30),
@@ -400,7 +416,8 @@ impl Profile {
             dsack: true,
             timestamps: false,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnRule::Off,
+            abe: false,
             ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(200) },
             rto: RtoRule::Rfc6298 {
                 min: Span::from_millis(300),

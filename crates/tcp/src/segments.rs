@@ -1,7 +1,9 @@
 //! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for not fitting (RFC 5961,
 //! RFC 7323), then acknowledgement, data and FIN.
 
+use crate::accurate_ecn::Counts;
 use crate::ack_policy::Arrival;
+use crate::ecn::Feedback;
 use crate::sender::AckFacts;
 use crate::{ConnEvent, Connection, State};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -18,13 +20,13 @@ impl Connection {
         self.send.counters.segments_in += 1;
         match self.state {
             State::Closed => {}
-            State::Listen => self.on_segment_in_listen(now, header),
-            State::SynSent => self.on_segment_in_syn_sent(now, header),
+            State::Listen => self.on_segment_in_listen(now, header, ecn),
+            State::SynSent => self.on_segment_in_syn_sent(now, header, ecn),
             _ => self.on_segment(now, header, payload, ecn),
         }
     }
 
-    fn on_segment_in_listen(&mut self, now: Time, header: &TcpHeader) {
+    fn on_segment_in_listen(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         if header.flags.has(Flags::RST) {
             return;
         }
@@ -36,12 +38,12 @@ impl Connection {
             return;
         }
         self.negotiate(header, now);
-        self.ecn &= header.flags.has(Flags::ECE) && header.flags.has(Flags::CWR);
+        self.agree_with_syn(header, ecn);
         self.state = State::SynReceived;
         self.handshake.syn_due = true;
     }
 
-    fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader) {
+    fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         let has_ack = header.flags.has(Flags::ACK);
         let acks_syn = has_ack && header.ack == self.send.origin;
         if header.flags.has(Flags::RST) {
@@ -58,7 +60,7 @@ impl Connection {
             return;
         }
         self.negotiate(header, now);
-        self.ecn &= header.flags.has(Flags::ECE) && !header.flags.has(Flags::CWR);
+        self.agree_with_syn_ack(header, ecn);
         self.establish(now, header);
         if self.send.buffer.len() > 0 {
             self.acks.demand();
@@ -125,8 +127,10 @@ impl Connection {
         self.handshake.syn_due = false;
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.snd_wscale, header.seq, header.ack);
+            self.check_handshake_ack(header);
         }
         self.recv.establish(now, self.send.mss);
+        self.send.controller.on_feedback_agreed(self.ecn);
         self.send.start_controller(now);
         if self.state < State::Established {
             self.state = if self.send.closed { State::FinWait1 } else { State::Established };
@@ -164,6 +168,9 @@ impl Connection {
                 return;
             }
             self.establish(now, header);
+        }
+        if self.ecn == Feedback::Accurate {
+            self.count_codepoint(header, payload, ecn);
         }
         if !self.on_ack(now, header, payload) {
             return;
@@ -223,6 +230,12 @@ impl Connection {
         if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
             self.handshake.syn_due = true;
         } else {
+            if header.flags.has(Flags::ACK)
+                && let Some(received) = &mut self.accurate
+            {
+                // The ACK of the SYN/ACK was lost: the next one says again how that arrived.
+                received.answer_handshake(received.syn_arrived_as);
+            }
             // RFC 5961 section 4.2.
             self.challenge(now);
         }
@@ -270,7 +283,8 @@ impl Connection {
             sack: header.options.sack.as_slice(),
             echo: timestamps.map(|timestamps| timestamps.echo),
             forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
-            ecn_echo: self.ecn && header.flags.has(Flags::ECE),
+            ecn_echo: header.flags.has(Flags::ECE) && matches!(self.ecn, Feedback::Classic | Feedback::EachMark),
+            counts: (self.ecn == Feedback::Accurate).then(|| Counts::of(header)),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
         self.send.handle_ack(now, &facts);
@@ -291,9 +305,9 @@ impl Connection {
 
     fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
         self.send.counters.data_segments_in += 1;
-        if self.ecn && self.echoes_each_mark {
+        if self.ecn == Feedback::EachMark {
             self.note_mark(ecn == Ecn::Experienced);
-        } else if self.ecn {
+        } else if self.ecn == Feedback::Classic {
             if header.flags.has(Flags::CWR) {
                 self.ecn_echo = false;
                 // The peer's window may be down to a segment or two: it should not wait.
@@ -329,6 +343,19 @@ impl Connection {
         self.acks.note_push(payload.len(), header.flags.has(Flags::PSH));
         if self.recv.fin_reached() {
             self.on_fin(now);
+        }
+    }
+
+    fn count_codepoint(&mut self, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
+        let Some(received) = &mut self.accurate else { return };
+        if received.take(ecn, payload.len()) {
+            self.acks.demand();
+        }
+        if !self.feedback_seen {
+            self.feedback_seen = true;
+            if Counts::of(header).is_zeroed() {
+                self.capable = Ecn::NotCapable;
+            }
         }
     }
 

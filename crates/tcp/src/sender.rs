@@ -2,6 +2,7 @@
 //!
 //! Recovery from loss is in [`crate::recovery`]; this file is the common path: acknowledgement, RTT, delivery rate and the window.
 
+use crate::accurate_ecn::{Counts, Reported};
 use crate::recovery::{Phase, Rack, Reduction, UndoState};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{RateStamp, Scoreboard, Sent};
@@ -65,6 +66,8 @@ pub(crate) struct Sender {
     pub pacing: Pacing,
     pub counters: Counters,
     send_capacity: u64,
+    /// What the peer reported of marks, with accurate feedback.
+    pub accurate: Option<Box<Reported>>,
 }
 
 /// Counts for delivery-rate samples.
@@ -106,6 +109,8 @@ pub(crate) struct News {
     pub original_delivered: bool,
     pub dsack: bool,
     pub ecn_echo: bool,
+    /// Octets newly reported as marked, with accurate feedback.
+    pub marked: u64,
     pub delivered: u64,
     pub cumulative: u64,
     pub lost_before: u64,
@@ -137,6 +142,8 @@ pub(crate) struct AckFacts<'a> {
     pub echo: Option<u32>,
     pub forward_ms: Option<u32>,
     pub ecn_echo: bool,
+    /// What accurate ECN counts.
+    pub counts: Option<Counts<'a>>,
     pub has_data: bool,
 }
 
@@ -181,6 +188,7 @@ impl Sender {
             pacing: Pacing::default(),
             counters: Counters::default(),
             send_capacity: profile.send_buffer.initial().get(),
+            accurate: None,
             profile,
             controller,
         }
@@ -342,6 +350,9 @@ impl Sender {
         if !self.sack {
             self.estimate_delivered(&mut news);
         }
+        if let Some(counts) = facts.counts {
+            self.take_counts(counts, &mut news);
+        }
         self.sample_rtt(now, &news);
         self.settle_probe(now, facts.ack, &news);
         self.delivery.total += news.delivered;
@@ -349,7 +360,7 @@ impl Sender {
             self.delivery.at = now;
         }
         let mut timer_set = false;
-        if self.phase != Phase::Open || news.sacked || news.duplicate || news.dsack || facts.ecn_echo {
+        if self.phase != Phase::Open || news.sacked || news.duplicate || news.dsack || news.ecn_echo {
             timer_set = self.on_dubious_ack(now, &news);
         }
         self.drive_controller(now, &news, prior_in_flight);
@@ -359,6 +370,17 @@ impl Sender {
                 self.arm_after_ack(now);
             }
             self.grow_send_buffer();
+        }
+    }
+
+    /// An ACK that brings nothing new may be an old one: its counts are none.
+    #[cold]
+    fn take_counts(&mut self, counts: Counts<'_>, news: &mut News) {
+        if let Some(reported) = &mut self.accurate
+            && news.delivered > 0
+        {
+            news.marked = reported.newly_marked(counts, news.delivered, u64::from(self.mss));
+            news.ecn_echo = news.marked > 0;
         }
     }
 
@@ -535,6 +557,7 @@ impl Sender {
             in_recovery: self.reduction.is_some(),
             phase: self.phase,
             ecn_echo: news.ecn_echo,
+            marked: Bytes::new(if self.accurate.is_some() || !news.ecn_echo { news.marked } else { news.delivered }),
             rate,
         };
         let path = self.path();

@@ -75,10 +75,23 @@ def repeated_flows(runs: Sequence[Run]) -> RichTable:
 
 
 def links(run: Run) -> RichTable:
-    """One row per notable link direction: rate, use, queue, drops."""
+    """One row per notable link direction: rate, use, queue, drops, and marks where there are any."""
     notable = highlights.links(run)
+    marking = any(row["marked_packets"] for row in notable)
+    marked = ["marked"] if marking else []
     table = plain_table(
-        "link", "", "rate", "used", "queue mean", "queue max", "wait mean", "wait 95 %", "dropped", "lost", left=2
+        "link",
+        "",
+        "rate",
+        "used",
+        "queue mean",
+        "queue max",
+        "wait mean",
+        "wait 95 %",
+        *marked,
+        "dropped",
+        "lost",
+        left=2,
     )
     for row in notable[:_MOST_ROWS]:
         table.add_row(
@@ -90,6 +103,7 @@ def links(run: Run) -> RichTable:
             f"{row['max_backlog_packets']} pkt",
             text("_ms", row["sojourn_mean_ms"]),
             text("_ms", row["sojourn_p95_ms"]),
+            *([units.count(row["marked_packets"])] if marking else []),
             units.count(row["dropped_packets"]),
             units.count(row["lost_random"] + row["lost_pattern"]),
         )

@@ -40,6 +40,7 @@ _LINK_COLUMNS = (
     ("sojourn_p95_ms", "wait 95 %", "95th percentile of the time in the queue"),
     ("sojourn_max_ms", "wait max", "longest time in the queue"),
     ("dropped_packets", "dropped", "packets dropped by the queue"),
+    ("marked_packets", "marked", "packets that the queue marked (ECN)"),
     ("lost_random", "lost at random", "packets lost at random on the medium"),
     ("lost_pattern", "lost by pattern", "packets lost by the scenario's pattern"),
 )

@@ -1,10 +1,10 @@
-//! The TCP header (RFC 9293 section 3.1) and its options (RFC 7323, RFC 2018).
+//! The TCP header (RFC 9293 section 3.1) and its options (RFC 7323, RFC 2018, RFC 9768).
 //!
 //! Options are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding or
-//! padded by itself, timestamps, window scale, SACK; each padded in front by no-operations to whole words.
+//! padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole words.
 
 use super::{Checksum, Malformed, PROTOCOL_TCP, ipv4};
-use crate::packet::{Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use crate::packet::{AccurateEcn, CounterOrder, Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use crate::{Packet, Seq};
 
 const HEADER: usize = TCP_HEADER as usize;
@@ -17,6 +17,8 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const ACCURATE_ECN_0: u8 = 172;
+const ACCURATE_ECN_1: u8 = 174;
 
 pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let start = out.len();
@@ -63,6 +65,16 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     }
     if let Some(shift) = options.window_scale {
         out.extend_from_slice(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if let Some(option) = &options.accurate_ecn {
+        let counters = option.counters();
+        let len = 2 + 3 * counters.len();
+        out.resize(out.len() + option.padded_len() as usize - len, NOP);
+        let kind = if option.order == CounterOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
+        out.extend_from_slice(&[kind, len as u8]);
+        for counter in counters {
+            out.extend_from_slice(&counter.to_be_bytes()[1..]);
+        }
     }
     let blocks = options.sack_on_wire();
     if !blocks.is_empty() {
@@ -122,6 +134,13 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
         (SACK_PERMITTED, 0) => options.sack_permitted = true,
         (TIMESTAMPS, 8) => {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
+        }
+        (ACCURATE_ECN_0 | ACCURATE_ECN_1, 0 | 3 | 6 | 9..) => {
+            // Room for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
+            let order = if kind == ACCURATE_ECN_0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+            let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
+            let counters: Vec<u32> = counters.take(3).collect();
+            options.accurate_ecn = Some(Box::new(AccurateEcn::new(order, &counters)));
         }
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {

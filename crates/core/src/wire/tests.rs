@@ -1,5 +1,7 @@
 use super::*;
-use crate::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps, UdpHeader};
+use crate::packet::{
+    AccurateEcn, CounterOrder, Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps, UdpHeader,
+};
 use crate::{Ecn, FlowId, HostAddr, Seq, Time};
 use proptest::prelude::*;
 
@@ -28,7 +30,7 @@ fn writes_the_syn_of_a_linux_host_octet_for_octet() {
 
 #[test]
 fn every_combination_of_options_takes_the_octets_it_says() {
-    for bits in 0..16u32 {
+    for bits in 0..64u32 {
         for blocks in 0..=4 {
             let options = options_of(bits, blocks);
             let packet = tcp_packet(TcpHeader { options: options.clone(), ..header() }, Payload::EMPTY);
@@ -47,6 +49,20 @@ fn every_combination_of_options_takes_the_octets_it_says() {
 fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
     assert_eq!(options_of(0b1000, 4).sack_on_wire().len(), 3);
     assert_eq!(options_of(0b0000, 4).sack_on_wire().len(), 4);
+}
+
+/// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1); CE is between.
+#[test]
+fn accurate_ecn_octet_for_octet() {
+    for (order, kind) in [(CounterOrder::Ect0First, 172), (CounterOrder::Ect1First, 174)] {
+        let option = AccurateEcn::new(order, &[0x01_0203, 0x04_0506, 0x07_0809]);
+        let options = TcpOptions { accurate_ecn: Some(Box::new(option)), ..TcpOptions::default() };
+        let octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
+        assert_eq!(octets[40..], [1, kind, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let counters = (option.ect0(), option.ce(), option.ect1());
+        let expected = if kind == 172 { (0x01_0203, 0x07_0809) } else { (0x07_0809, 0x01_0203) };
+        assert_eq!(counters, (Some(expected.0), Some(0x04_0506), Some(expected.1)));
+    }
 }
 
 #[test]
@@ -210,6 +226,10 @@ fn options_of(bits: u32, blocks: u32) -> TcpOptions {
         window_scale: (bits & 2 != 0).then_some(7),
         sack_permitted: bits & 4 != 0,
         timestamps: (bits & 8 != 0).then_some(Timestamps { value: 1, echo: 2 }),
+        accurate_ecn: (bits >> 4 != 0).then(|| {
+            let order = if bits & 16 != 0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+            Box::new(AccurateEcn::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4]))
+        }),
         sack,
     }
 }
@@ -261,12 +281,18 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
     });
     let mss = prop::option::of(any::<u16>());
     let scale = prop::option::of(any::<u8>());
-    (mss, scale, any::<bool>(), prop::option::of(timestamps), sack).prop_map(
-        |(mss, window_scale, sack_permitted, timestamps, sack)| TcpOptions {
+    let counters = (any::<bool>(), prop::collection::vec(0..1u32 << 24, 0..4)).prop_map(|(ect0, counters)| {
+        let order = if ect0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+        Box::new(AccurateEcn::new(order, &counters))
+    });
+    let accurate = prop::option::of(counters);
+    (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack).prop_map(
+        |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack)| TcpOptions {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
+            accurate_ecn,
             sack,
         },
     )

@@ -129,6 +129,10 @@ impl Bench {
         assert_eq!((ledger.waiting.packets, ledger.on_the_line.packets), (0, 0), "packets were left behind");
     }
 
+    pub fn marks_in_books(&self) -> u64 {
+        self.books.node(NodeId(0)).marked_packets
+    }
+
     /// Packets handed on, in order.
     pub fn delivered(&self) -> &[Fate] {
         &self.delivered

@@ -1,10 +1,11 @@
-//! A link's two directions: rate, delay, framing, queue, shaper, loss.
+//! A link's two directions: rate, delay, framing, shaper, loss.
 
+use super::queue::{Before, resolve_queue};
 use super::read::{Layers, read, require};
 use crate::error::Report;
-use crate::model::{Cells, DirSpec, DropEnd, FramingSpec, Gilbert, LossSpec, QueueLimit, QueueSpec, ShaperSpec};
+use crate::model::{Cells, DirSpec, FramingSpec, Gilbert, LossSpec, ShaperSpec};
 use crate::tree::{Node, Value};
-use crate::units::{QueueLimitText, UnitError, format_size};
+use crate::units::{UnitError, format_size};
 use crate::value;
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 
@@ -93,7 +94,7 @@ fn resolve_direction(
         rate,
         delay,
         framing: resolve_framing(&layers.below("framing"), report),
-        queue: resolve_queue(&layers.below("queue"), assumed, base_rtt, defaults, report),
+        queue: resolve_queue(&layers.below("queue"), Before { rate: assumed, base_rtt, defaults }, report),
         shaper: resolve_shaper(&layers.below("shaper"), rate, report),
         loss: resolve_loss(&layers.below("loss"), report),
     }
@@ -131,51 +132,7 @@ fn overhead(node: &Node) -> Result<Bytes, UnitError> {
     Ok(size)
 }
 
-fn resolve_queue(
-    layers: &Layers<'_>,
-    rate: Option<BitRate>,
-    base_rtt: Option<Span>,
-    defaults: Defaults,
-    report: &mut Report<'_>,
-) -> QueueSpec {
-    let _ = read(layers, "kind", |node| value::choice(node, "queue", &["fifo"]), report);
-    let drop = match read(layers, "drop", |node| value::choice(node, "drop", &["tail", "front"]), report) {
-        Some("front") => DropEnd::Front,
-        _ => DropEnd::Tail,
-    };
-    let limit = resolve_limit(&layers.below("limit"), rate, base_rtt, report);
-    QueueSpec::Fifo { limit: limit.unwrap_or(QueueLimit::Packets(defaults.queue_packets)), drop }
-}
-
-fn resolve_limit(
-    layers: &Layers<'_>,
-    rate: Option<BitRate>,
-    base_rtt: Option<Span>,
-    report: &mut Report<'_>,
-) -> Option<QueueLimit> {
-    let deciding = layers.deciding(&["amount", "bins"]);
-    if deciding.has("bins") {
-        if deciding.has("amount") {
-            report.problem(deciding.place_of("amount"), layers.path(), "`amount` and `bins` exclude each other", None);
-        }
-        require(layers, "size", "\"512 B\"", report);
-        let count = read(&deciding, "bins", value::positive_count, report)?;
-        let size = read(layers, "size", positive_size, report)?;
-        return Some(QueueLimit::Bins { count, size });
-    }
-    if layers.has("size") {
-        let help = "the size is that of a bin: add bins = 100".to_owned();
-        report.problem(layers.place_of("size"), layers.path(), "`size` needs `bins`", Some(help));
-    }
-    read(
-        &deciding,
-        "amount",
-        |node| value::limit(node).and_then(|limit: QueueLimitText| limit.on_line(rate, base_rtt)),
-        report,
-    )
-}
-
-fn positive_size(node: &Node) -> Result<Bytes, UnitError> {
+pub(super) fn positive_size(node: &Node) -> Result<Bytes, UnitError> {
     match value::size(node)? {
         Bytes::ZERO => Err(UnitError::new("this must be at least 1 B")),
         size => Ok(size),

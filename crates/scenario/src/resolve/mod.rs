@@ -3,6 +3,7 @@
 mod flows;
 mod line;
 mod network;
+mod queue;
 mod read;
 mod stack;
 

@@ -55,6 +55,13 @@ impl<'t> Layers<'t> {
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
+    /// The tables down to the most specific one that has the key: what lies below was written for another value of it.
+    pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
+        let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
+        let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];
+        Layers { tables: tables.to_vec(), place: self.place }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }

@@ -22,6 +22,8 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
+    let ecn = read(layers, "ecn", value::ecn, report);
+    refuse_abe(layers, cc.unwrap_or(CONGESTION_CONTROLS[0]), report);
     let mut flag = |key: &str| read(layers, key, value::flag, report);
     StackSpec {
         profile: profile.unwrap_or(PROFILES[0]).to_owned(),
@@ -30,7 +32,8 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
         dsack: flag("dsack"),
         timestamps: flag("timestamps"),
         window_scaling: flag("window_scaling"),
-        ecn: flag("ecn"),
+        ecn,
+        abe: flag("abe"),
         rack: flag("rack"),
         fack: flag("fack"),
         tlp: flag("tlp"),
@@ -66,6 +69,18 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
     if asked(key) && asked(other) {
         let message = format!("`{key}` and `{other}` exclude each other");
         report.problem(layers.place_of(other), layers.path(), message, None);
+    }
+}
+
+/// RFC 8511 gives factors for Reno and CUBIC only.
+fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
+    let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
+    if let Some((node, path)) = layers.get("abe")
+        && value::flag(node) == Ok(true)
+        && !known
+    {
+        let help = "RFC 8511 defines it for reno, newreno and cubic".to_owned();
+        report.problem(node.place, &path, format!("`abe` has no meaning with cc = \"{cc}\""), Some(help));
     }
 }
 

@@ -131,6 +131,15 @@ fn value(kind: Kind) -> Fields {
             "enum",
             Json::List(vec![Json::Bool(true), Json::Bool(false), Json::text("on"), Json::text("off")]),
         )]),
+        Kind::Ecn => object_fields([(
+            "enum",
+            Json::List(
+                [Json::Bool(true), Json::Bool(false)]
+                    .into_iter()
+                    .chain(["on", "off", "accept", "accurate"].map(Json::text))
+                    .collect(),
+            ),
+        )]),
         Kind::Flag => object_fields([("type", Json::text("boolean"))]),
         Kind::Text => object_fields([("type", Json::text("string"))]),
         Kind::Name => object_fields([

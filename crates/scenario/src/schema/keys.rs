@@ -2,7 +2,7 @@
 
 use super::{Key, Kind, Shape, TableShape};
 use crate::framing;
-use crate::names::{CONGESTION_CONTROLS, PROFILES};
+use crate::names::{CONGESTION_CONTROLS, PROFILES, QUEUES};
 
 const fn value(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
     Key { name, shape: Shape::Value(kind), doc, default }
@@ -154,7 +154,12 @@ static QUEUE: TableShape = TableShape {
     doc: "A queue discipline and what it may hold.",
     shorthand: Some("limit"),
     keys: &[
-        value("kind", Kind::Choice(&["fifo"]), "fifo", "The discipline."),
+        value(
+            "kind",
+            Kind::Choice(QUEUES),
+            QUEUES[0],
+            "The discipline: fifo; red (random early detection, as tc-red); step (marks all packets above a threshold, as DCTCP wants).",
+        ),
         table(
             "limit",
             &LIMIT,
@@ -165,7 +170,59 @@ static QUEUE: TableShape = TableShape {
             "drop",
             Kind::Choice(&["tail", "front"]),
             "tail",
-            "What goes when the queue is full: the newcomer (tail) or the oldest (front).",
+            "Of fifo: what goes when the queue is full: the newcomer (tail) or the oldest (front).",
+        ),
+        value(
+            "min",
+            Kind::Limit,
+            "a third of max",
+            "Of red: the average queue from which some packets are marked or dropped.",
+        ),
+        value("max", Kind::Limit, "a quarter of the limit", "Of red: the average queue from which all packets are."),
+        value("probability", Kind::Probability, "0.02", "Of red: the probability where the average reaches max."),
+        value("avpkt", Kind::Size, "1000 B", "Of red: the size of a usual packet."),
+        value(
+            "burst",
+            Kind::Count,
+            "(2 min + max) / 3",
+            "Of red: so many packets may come at once into the empty queue before any is picked; sets the weight.",
+        ),
+        value(
+            "weight",
+            Kind::Probability,
+            "",
+            "Of red, in place of a burst: the share of each new sample in the average; 1 for none.",
+        ),
+        value(
+            "bandwidth",
+            Kind::Rate,
+            "the line's",
+            "Of red: how fast packets leave, by which the average falls while the queue is empty.",
+        ),
+        value("ecn", Kind::Flag, "false", "Of red: mark packets that are capable of ECN in place of dropping them."),
+        value(
+            "harddrop",
+            Kind::Flag,
+            "false",
+            "Of red with ecn: from max on drop, as RFC 3168 section 7 wants, not mark.",
+        ),
+        value(
+            "gentle",
+            Kind::Flag,
+            "false",
+            "Of red: from max to twice max the probability rises to 1 (Floyd 2000); Linux has no such slope.",
+        ),
+        value(
+            "threshold",
+            Kind::Limit,
+            "",
+            "Of step: a packet is marked that finds more than this waiting, such as \"20 packets\" or \"30 kB\", or that has waited longer than this, such as \"1 ms\". Required.",
+        ),
+        value(
+            "marks",
+            Kind::Choice(&["ect", "ect1"]),
+            "ect",
+            "Of step: which packets may be marked: all that are capable of ECN, or those of ECT(1) alone, which ask for low latency (RFC 9331).",
         ),
     ],
 };
@@ -298,7 +355,18 @@ static STACK: TableShape = TableShape {
         value("dsack", Kind::Flag, "", "Duplicate SACK (RFC 2883)."),
         value("timestamps", Kind::Flag, "", "Timestamps (RFC 7323)."),
         value("window_scaling", Kind::Flag, "", "Window scaling (RFC 7323)."),
-        value("ecn", Kind::Flag, "", "Explicit congestion notification (RFC 3168)."),
+        value(
+            "ecn",
+            Kind::Ecn,
+            "",
+            "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only where the peer asks, as Linux does by default), accurate (RFC 9768). dctcp asks for it whatever is said here, prague for accurate.",
+        ),
+        value(
+            "abe",
+            Kind::Flag,
+            "",
+            "With reno, newreno or cubic: a mark costs less than a loss, 20 % or 15 % (RFC 8511).",
+        ),
         value("rack", Kind::Flag, "", "RACK loss detection (RFC 8985)."),
         value(
             "fack",

@@ -69,6 +69,8 @@ pub(crate) enum Kind {
     Amount,
     /// `true`, `false`, `"on"`, `"off"`.
     Switch,
+    /// A switch, or `"accept"`, `"accurate"`.
+    Ecn,
     Flag,
     Text,
     Name,

@@ -2,8 +2,8 @@
 
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{
-    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, InterfaceSpec, LossSpec, QueueLimit, QueueSpec, Scenario,
-    StackSpec, Transfer, Window,
+    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, InterfaceSpec, LossSpec, QueueDepth, QueueLimit,
+    QueueSpec, Scenario, StackSpec, StepSpec, Transfer, Window,
 };
 use crate::units::seconds;
 use lopsided_core::{BitRate, Bytes, Span, Time};
@@ -156,15 +156,44 @@ fn direction(dir: &DirSpec) -> Json {
 }
 
 fn queue(queue: &QueueSpec) -> Json {
-    let QueueSpec::Fifo { limit, drop } = queue;
-    let limit = match limit {
-        QueueLimit::Packets(count) => Json::object([("packets", number(u64::from(*count)))]),
-        QueueLimit::Bytes(size) => Json::object([("bytes", bytes(*size))]),
+    let limit = match queue.limit() {
+        QueueLimit::Packets(count) => Json::object([("packets", number(u64::from(count)))]),
+        QueueLimit::Bytes(size) => Json::object([("bytes", bytes(size))]),
         QueueLimit::Bins { count, size } => {
-            Json::object([("bins", number(u64::from(*count))), ("bin_bytes", bytes(*size))])
+            Json::object([("bins", number(u64::from(count))), ("bin_bytes", bytes(size))])
         }
     };
-    Json::object([("kind", Json::text("fifo")), ("limit", limit), ("drop", Json::text(drop_name(*drop)))])
+    let kind = ("kind", Json::text(queue.kind()));
+    match queue {
+        QueueSpec::Fifo { drop, .. } => Json::object([kind, ("limit", limit), ("drop", Json::text(drop_name(*drop)))]),
+        QueueSpec::Red(red) => Json::object([
+            kind,
+            ("limit", limit),
+            ("min", depth(red.min)),
+            ("max", depth(red.max)),
+            ("probability", float(red.probability)),
+            ("weight", float(red.weight)),
+            ("avpkt_bytes", bytes(red.avpkt)),
+            ("bandwidth_bps", optional(red.bandwidth, rate)),
+            ("ecn", Json::Bool(red.ecn)),
+            ("harddrop", Json::Bool(red.harddrop)),
+            ("gentle", Json::Bool(red.gentle)),
+        ]),
+        QueueSpec::Step { threshold, marks, .. } => {
+            let threshold = match threshold {
+                StepSpec::Depth(found) => depth(*found),
+                StepSpec::Sojourn(longest) => Json::object([("sojourn_s", span(*longest))]),
+            };
+            Json::object([kind, ("limit", limit), ("threshold", threshold), ("marks", Json::text(marks.name()))])
+        }
+    }
+}
+
+fn depth(depth: QueueDepth) -> Json {
+    match depth {
+        QueueDepth::Packets(count) => Json::object([("packets", number(u64::from(count)))]),
+        QueueDepth::Bytes(size) => Json::object([("bytes", bytes(size))]),
+    }
 }
 
 fn loss(loss: &LossSpec) -> Json {
@@ -243,7 +272,8 @@ fn stack(stack: &StackSpec) -> Json {
         ("dsack", optional(stack.dsack, Json::Bool)),
         ("timestamps", optional(stack.timestamps, Json::Bool)),
         ("window_scaling", optional(stack.window_scaling, Json::Bool)),
-        ("ecn", optional(stack.ecn, Json::Bool)),
+        ("ecn", optional(stack.ecn, |ecn| Json::text(ecn.name()))),
+        ("abe", optional(stack.abe, Json::Bool)),
         ("rack", optional(stack.rack, Json::Bool)),
         ("fack", optional(stack.fack, Json::Bool)),
         ("tlp", optional(stack.tlp, Json::Bool)),

@@ -3,8 +3,8 @@
 use super::json::drop_name;
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{
-    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, QueueLimit, QueueSpec, Scenario, ShaperSpec, StackSpec, Transfer,
-    Window,
+    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, QueueDepth, QueueLimit, QueueSpec, Scenario, ShaperSpec,
+    StackSpec, StepSpec, Transfer, Window,
 };
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_core::{BitRate, Bytes, Span, Time};
@@ -112,18 +112,41 @@ fn direction(dir: &DirSpec) -> Inline {
         .maybe("loss", (!dir.loss.is_none()).then(|| loss(&dir.loss).braces()))
 }
 
-fn packets(count: u32) -> String {
-    quoted(&if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") })
+fn queue(queue: &QueueSpec) -> Inline {
+    let limit = match queue.limit() {
+        QueueLimit::Packets(count) => packets(count),
+        QueueLimit::Bytes(bytes) => size(bytes),
+        QueueLimit::Bins { count, size: bin } => Inline::default().put("bins", count).put("size", size(bin)).braces(),
+    };
+    let depth = |depth: QueueDepth| match depth {
+        QueueDepth::Packets(count) => packets(count),
+        QueueDepth::Bytes(bytes) => size(bytes),
+    };
+    let written = Inline::default().text("kind", queue.kind()).put("limit", limit);
+    match queue {
+        QueueSpec::Fifo { drop, .. } => written.text("drop", drop_name(*drop)),
+        QueueSpec::Red(red) => written
+            .put("min", depth(red.min))
+            .put("max", depth(red.max))
+            .put("probability", red.probability)
+            .put("weight", red.weight)
+            .put("avpkt", size(red.avpkt))
+            .put("bandwidth", rate(red.bandwidth))
+            .put("ecn", red.ecn)
+            .put("harddrop", red.harddrop)
+            .put("gentle", red.gentle),
+        QueueSpec::Step { threshold, marks, .. } => {
+            let threshold = match threshold {
+                StepSpec::Depth(found) => depth(*found),
+                StepSpec::Sojourn(longest) => quoted(&format_span(*longest)),
+            };
+            written.put("threshold", threshold).text("marks", marks.name())
+        }
+    }
 }
 
-fn queue(queue: &QueueSpec) -> Inline {
-    let QueueSpec::Fifo { limit, drop } = queue;
-    let limit = match limit {
-        QueueLimit::Packets(count) => packets(*count),
-        QueueLimit::Bytes(bytes) => size(*bytes),
-        QueueLimit::Bins { count, size: bin } => Inline::default().put("bins", count).put("size", size(*bin)).braces(),
-    };
-    Inline::default().text("kind", "fifo").put("limit", limit).text("drop", drop_name(*drop))
+fn packets(count: u32) -> String {
+    quoted(&if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") })
 }
 
 fn shaper(shaper: &ShaperSpec) -> Inline {
@@ -199,7 +222,8 @@ fn stack(stack: &StackSpec) -> Inline {
         .maybe("dsack", stack.dsack)
         .maybe("timestamps", stack.timestamps)
         .maybe("window_scaling", stack.window_scaling)
-        .maybe("ecn", stack.ecn)
+        .maybe("ecn", stack.ecn.map(|ecn| quoted(ecn.name())))
+        .maybe("abe", stack.abe)
         .maybe("rack", stack.rack)
         .maybe("fack", stack.fack)
         .maybe("tlp", stack.tlp)

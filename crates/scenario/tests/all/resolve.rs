@@ -3,7 +3,8 @@
 use super::{BASE, good, with};
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 use lopsided_scenario::{
-    Buffer, Cells, DelayedAck, DropEnd, FramingSpec, Gilbert, QueueLimit, QueueSpec, Scenario, ShaperSpec, Transfer,
+    Buffer, Cells, DelayedAck, DropEnd, EcnSpec, FramingSpec, Gilbert, Marks, QueueDepth, QueueLimit, QueueSpec,
+    Scenario, ShaperSpec, StepSpec, Transfer,
 };
 
 #[test]
@@ -53,6 +54,61 @@ fn a_direction_wins_over_its_link_key_by_key() {
     let atm = FramingSpec { overhead: Bytes::new(40), minimum: Bytes::ZERO, cells: Cells::Atm };
     let ethernet = FramingSpec { overhead: Bytes::new(14), minimum: Bytes::ZERO, cells: Cells::None };
     assert_eq!((link.down.framing, link.up.framing), (atm, ethernet));
+}
+
+#[test]
+fn red_has_the_defaults_of_tc() {
+    let red = |value: &str| match with(&[("link.down.queue", value)]).expect(value).graph.links[0].down.queue {
+        QueueSpec::Red(red) => red,
+        ref other => panic!("{other:?}"),
+    };
+    // max is a quarter of the limit, min a third of max, the line's rate the bandwidth; the burst is (2 min + max) / 3 = 400 packets.
+    let plain = red("{ kind = \"red\", limit = \"960 kB\" }");
+    assert_eq!((plain.min, plain.max), (QueueDepth::Bytes(Bytes::new(80_000)), QueueDepth::Bytes(Bytes::new(240_000))));
+    assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
+    assert_eq!(plain.bandwidth, Some(BitRate::from_bps(2_400_000)));
+    assert!(!plain.ecn && !plain.harddrop && !plain.gentle);
+    // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is the next below.
+    let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
+    assert_eq!((paper.weight, paper.max), (1.0 / 256.0, QueueDepth::Packets(15)));
+    // A time is what the line sends in it: 5 ms at 2.4 Mbit/s.
+    let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
+    assert_eq!((timed.min, timed.max), (QueueDepth::Bytes(Bytes::new(1500)), QueueDepth::Bytes(Bytes::new(4500))));
+}
+
+#[test]
+fn a_step_in_time_is_how_long_a_packet_may_wait() {
+    let step = |value: &str| match with(&[("link.down.queue", value)]).expect(value).graph.links[0].down.queue {
+        QueueSpec::Step { threshold, marks, .. } => (threshold, marks),
+        ref other => panic!("{other:?}"),
+    };
+    let timed = step("{ kind = \"step\", threshold = \"1 ms\", marks = \"ect1\" }");
+    assert_eq!(timed, (StepSpec::Sojourn(Span::from_millis(1)), Marks::Ect1));
+    let deep = step("{ kind = \"step\", threshold = \"20 packets\" }");
+    assert_eq!(deep, (StepSpec::Depth(QueueDepth::Packets(20)), Marks::Ect));
+}
+
+#[test]
+fn a_direction_may_have_another_discipline_than_its_link() {
+    let link = "rtt = \"20 ms\"\nqueue = { kind = \"red\", limit = \"80 packets\", ecn = true }";
+    let text = BASE.replace("rtt = \"20 ms\"", link).replace("up.rate", "up.queue.kind = \"fifo\"\nup.rate");
+    let link = &good(&text).graph.links[0];
+    assert!(matches!(link.down.queue, QueueSpec::Red(red) if red.ecn));
+    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(80), drop: DropEnd::Tail });
+}
+
+#[test]
+fn ecn_is_a_switch_or_a_word() {
+    for (value, expected) in [
+        ("true", EcnSpec::On),
+        ("false", EcnSpec::Off),
+        ("on", EcnSpec::On),
+        ("accept", EcnSpec::Accept),
+        ("accurate", EcnSpec::Accurate),
+    ] {
+        let scenario = with(&[("stack.ecn", value)]).expect(value);
+        assert_eq!(scenario.flows[0].from_stack.ecn, Some(expected));
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 use lopsided_scenario::{
-    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, FlowSpec, FramingSpec, Gilbert, Graph, InterfaceSpec, LinkSpec,
-    LossSpec, NodeRef, QueueLimit, QueueSpec, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
+    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, EcnSpec, FlowSpec, FramingSpec, Gilbert, Graph, InterfaceSpec,
+    LinkSpec, LossSpec, Marks, NodeRef, QueueDepth, QueueLimit, QueueSpec, RecordSpec, RedSpec, Scenario, ShaperSpec,
+    StackSpec, StepSpec, Transfer, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -42,7 +43,34 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
         (1_000u32.., 100u64..10_000).prop_map(|(count, size)| QueueLimit::Bins { count, size: Bytes::new(size) }),
     ];
     let drop = prop_oneof![Just(DropEnd::Tail), Just(DropEnd::Front)];
-    (limit, drop).prop_map(|(limit, drop)| QueueSpec::Fifo { limit, drop })
+    let fifo = (limit.clone(), drop).prop_map(|(limit, drop)| QueueSpec::Fifo { limit, drop });
+    let threshold = prop_oneof![
+        depth().prop_map(StepSpec::Depth),
+        span().prop_filter("no threshold at all", |span| !span.is_zero()).prop_map(StepSpec::Sojourn),
+    ];
+    let step = (limit.clone(), threshold, prop_oneof![Just(Marks::Ect), Just(Marks::Ect1)])
+        .prop_map(|(limit, threshold, marks)| QueueSpec::Step { limit, threshold, marks });
+    let weight = probability().prop_filter("no weight at all", |weight| *weight > 0.0);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let red = (limit, (depth(), 0u32..1000), (probability(), weight), (1u64..3000, of(rate())), flags).prop_map(
+        |(limit, (min, more), (probability, weight), (avpkt, bandwidth), (ecn, harddrop, gentle))| {
+            let max = match min {
+                QueueDepth::Packets(count) => QueueDepth::Packets(count.saturating_add(more)),
+                QueueDepth::Bytes(bytes) => QueueDepth::Bytes(Bytes::new(bytes.get() + u64::from(more))),
+            };
+            let avpkt = Bytes::new(avpkt);
+            let harddrop = harddrop && ecn;
+            QueueSpec::Red(RedSpec { limit, min, max, probability, weight, avpkt, bandwidth, ecn, harddrop, gentle })
+        },
+    );
+    prop_oneof![fifo.boxed(), step.boxed(), red.boxed()].boxed()
+}
+
+fn depth() -> impl Strategy<Value = QueueDepth> {
+    prop_oneof![
+        (1u32..).prop_map(QueueDepth::Packets),
+        (1u64..1 << 40).prop_map(|octets| QueueDepth::Bytes(Bytes::new(octets))),
+    ]
 }
 
 fn loss() -> impl Strategy<Value = LossSpec> {
@@ -89,14 +117,15 @@ fn stack() -> impl Strategy<Value = StackSpec> {
     let flags = proptest::array::uniform12(any::<Option<bool>>());
     let sizes = (of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
     let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
-    (profile, flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
-        |(profile, flags, abc, delayed_ack, min_rto, sizes)| {
+    let ecn = of(prop_oneof![Just(EcnSpec::Off), Just(EcnSpec::Accept), Just(EcnSpec::On), Just(EcnSpec::Accurate)]);
+    ((profile, ecn), flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
+        |((profile, ecn), flags, abc, delayed_ack, min_rto, sizes)| {
             let [
                 sack,
                 dsack,
                 timestamps,
                 window_scaling,
-                ecn,
+                abe,
                 rack,
                 fack,
                 tlp,
@@ -114,6 +143,7 @@ fn stack() -> impl Strategy<Value = StackSpec> {
                 timestamps,
                 window_scaling,
                 ecn,
+                abe,
                 rack,
                 fack: fack.filter(|fack| !fack || rack != Some(true)),
                 tlp,

@@ -2,11 +2,12 @@
 
 use super::BuildError;
 use crate::host::Ring;
-use lopsided_core::Bytes;
-use lopsided_core::Dir;
+use lopsided_core::{Bytes, Dir, Span};
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
-use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
-use lopsided_scenario::{Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, QueueLimit, QueueSpec};
+use lopsided_queue::{Depth, DropFrom, FifoConfig, Limit, Markable, QueueConfig, RedConfig, Step, StepConfig};
+use lopsided_scenario::{
+    Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, Marks, QueueDepth, QueueLimit, QueueSpec, StepSpec,
+};
 
 pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result<Link, BuildError> {
     let config = config(spec.dir(dir), audit);
@@ -63,17 +64,47 @@ fn loss(spec: &LossSpec) -> LossConfig {
 }
 
 fn queue(spec: &QueueSpec) -> QueueConfig {
-    let QueueSpec::Fifo { limit, drop } = spec;
-    QueueConfig::Fifo(FifoConfig {
-        limit: match *limit {
-            QueueLimit::Packets(packets) => Limit::Packets(packets),
-            QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
-            QueueLimit::Bins { count, size } => Limit::Bins { count, size },
-        },
-        drop: match drop {
-            DropEnd::Tail => DropFrom::Tail,
-            DropEnd::Front => DropFrom::Front,
-        },
-        header: Bytes::ZERO,
-    })
+    let limit = match spec.limit() {
+        QueueLimit::Packets(packets) => Limit::Packets(packets),
+        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
+        QueueLimit::Bins { count, size } => Limit::Bins { count, size },
+    };
+    match spec {
+        QueueSpec::Fifo { drop, .. } => {
+            let drop = match drop {
+                DropEnd::Tail => DropFrom::Tail,
+                DropEnd::Front => DropFrom::Front,
+            };
+            QueueConfig::Fifo(FifoConfig { limit, drop, header: Bytes::ZERO })
+        }
+        QueueSpec::Red(red) => QueueConfig::Red(RedConfig {
+            limit,
+            min: depth(red.min),
+            max: depth(red.max),
+            probability: red.probability,
+            weight: red.weight,
+            idle_packet: red.bandwidth.map_or(Span::ZERO, |rate| rate.time_to_send(red.avpkt, 0).0),
+            ecn: red.ecn,
+            harddrop: red.harddrop,
+            gentle: red.gentle,
+        }),
+        QueueSpec::Step { threshold, marks, .. } => QueueConfig::Step(StepConfig {
+            limit,
+            above: match *threshold {
+                StepSpec::Depth(found) => Step::Depth(depth(found)),
+                StepSpec::Sojourn(longest) => Step::Sojourn(longest),
+            },
+            marks: match marks {
+                Marks::Ect => Markable::Capable,
+                Marks::Ect1 => Markable::LowLatency,
+            },
+        }),
+    }
+}
+
+fn depth(spec: QueueDepth) -> Depth {
+    match spec {
+        QueueDepth::Packets(packets) => Depth::Packets(packets),
+        QueueDepth::Bytes(bytes) => Depth::Bytes(bytes),
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::BuildError;
 use lopsided_core::{Bytes, Span};
-use lopsided_scenario::{Buffer, DelayedAck, FlowSpec, StackSpec, Window};
+use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, FlowSpec, StackSpec, Window};
 use lopsided_tcp::cc::Make;
-use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, Descent, LossDetection, Profile};
+use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, Descent, EcnRule, LossDetection, Profile};
 use std::fmt;
 
 /// Ethernet's, where the scenario gives no MSS.
@@ -59,7 +59,7 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
         (&mut profile.dsack, spec.dsack),
         (&mut profile.timestamps, spec.timestamps),
         (&mut profile.window_scaling, spec.window_scaling),
-        (&mut profile.ecn, spec.ecn),
+        (&mut profile.abe, spec.abe),
         (&mut profile.tlp, spec.tlp),
         (&mut profile.undo.frto, spec.frto),
         (&mut profile.limited_transmit, spec.limited_transmit),
@@ -67,6 +67,13 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
     for (field, wanted) in switches {
         *field = wanted.unwrap_or(*field);
     }
+    profile.ecn = match spec.ecn {
+        None => profile.ecn,
+        Some(EcnSpec::Off) => EcnRule::Off,
+        Some(EcnSpec::Accept) => EcnRule::Accept,
+        Some(EcnSpec::On) => EcnRule::On,
+        Some(EcnSpec::Accurate) => EcnRule::Accurate,
+    };
     profile.loss_detection = match (spec.rack, spec.fack, profile.loss_detection) {
         (Some(true), _, _) => LossDetection::Rack,
         (_, Some(true), _) => LossDetection::Fack,

@@ -34,7 +34,7 @@ fn what_cannot_be_built_is_refused() {
     let error = refused(|scenario| scenario.graph.links[0].down.rate = Some(BitRate::from_bps(0)));
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {
-        let QueueSpec::Fifo { limit, .. } = &mut scenario.graph.links[0].up.queue;
+        let QueueSpec::Fifo { limit, .. } = &mut scenario.graph.links[0].up.queue else { panic!("a fifo") };
         *limit = QueueLimit::Packets(0);
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");

@@ -14,6 +14,7 @@ pub const MSS: u64 = 1448;
 /// What a controller is made from: a first window of ten segments.
 pub fn setup() -> Setup {
     Setup {
+        abe: false,
         initial_window: Bytes::new(10 * MSS),
         counting: ByteCounting::Delivered,
         tick: Span::from_millis(4),
@@ -51,6 +52,7 @@ pub fn acked(segments: u64, rtt: Span) -> Acked {
         in_recovery: false,
         phase: Phase::Open,
         ecn_echo: false,
+        marked: Bytes::ZERO,
         rate: RateSample::default(),
     }
 }
@@ -238,6 +240,7 @@ impl Path {
             in_recovery,
             phase: if self.recovery.is_some() { Phase::Recovery } else { Phase::Open },
             ecn_echo: sent.marked,
+            marked: if sent.marked { delivered } else { Bytes::ZERO },
             rate,
             ..acked(1, rtt)
         };

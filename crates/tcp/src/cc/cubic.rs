@@ -10,7 +10,9 @@
 //! 20; an undo restores the window and the threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max.
 //! Deviations from Linux: an exact cube root and time where Linux has tables and ticks.
 //!
-//! Left out: ABE's factor for ECN (RFC 8511), pacing.
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.85 of the window; Linux has none.
+//!
+//! Left out: pacing.
 
 use super::hystart::{HyStart, Rounds, Train};
 use super::{Acked, Law, PathState, Signal, Window};
@@ -44,6 +46,8 @@ pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: Sl
 /// Ha, Rhee and Xu, CUBIC: a new TCP-friendly high-speed TCP variant (2008), and Linux until 2.6.25: beta is 819/1024, no HyStart.
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819.0 / 1024.0, c: 0.4, exit: SlowStartExit::Loss };
 
+/// RFC 8511 section 3.1.
+const BETA_ECN: f64 = 0.85;
 /// Linux computes the function anew after this, or when the window has changed.
 const STALE_AFTER: Span = Span::from_nanos(1_000_000_000 / 32);
 /// RTTs are not believed this soon after a reduction, when the queue drains.
@@ -56,6 +60,7 @@ const EVERY_ON_PLATEAU: u64 = 100;
 #[derive(Debug)]
 pub struct Cubic {
     constants: Constants,
+    abe: bool,
     /// Segments of friendly window: (1 + beta) / (3 (1 - beta)) windows acknowledged give one (RFC 9438 equation 4).
     friendly_every: f64,
     /// The smallest RTT ever.
@@ -91,6 +96,7 @@ impl Cubic {
         };
         Cubic {
             constants,
+            abe: false,
             friendly_every: (1.0 + beta) / (3.0 * (1.0 - beta)),
             min_rtt: None,
             w_max: 0,
@@ -99,6 +105,11 @@ impl Cubic {
             every: 1,
             hystart,
         }
+    }
+
+    #[must_use]
+    pub fn with_abe(self, abe: bool) -> Cubic {
+        Cubic { abe, ..self }
     }
 
     /// Sets `every` for an ACK of `acked` segments in congestion avoidance.
@@ -186,13 +197,14 @@ impl Law for Cubic {
         window.add_one_per(self.every, octets);
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         let beta = self.constants.beta;
         self.epoch = None;
         // Fast convergence: a window that did not reach the last maximum leaves room for others (RFC 9438 section 4.7).
         self.w_max = if cwnd < self.w_max { (cwnd as f64 * (1.0 + beta) / 2.0) as u64 } else { cwnd };
-        (cwnd as f64 * beta) as u64
+        let left = if self.abe && signal == Signal::EcnEcho { BETA_ECN } else { beta };
+        (cwnd as f64 * left) as u64
     }
 
     fn on_timeout(&mut self, now: Time, path: &PathState, _window: &mut Window) {

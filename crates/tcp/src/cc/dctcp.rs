@@ -2,7 +2,8 @@
 //!
 //! alpha, the smoothed share of octets acknowledged with an ECN echo, is updated once a round trip with g = 1/16 from an initial 1; a mark
 //! costs alpha / 2 of the window, at most once a round trip; a loss costs a half. Growth is Reno's. The receiver's echo of each mark
-//! (section 3.2) is the connection's, which negotiates ECN for this controller whatever the profile says.
+//! (section 3.2) is the connection's, which negotiates ECN for this controller whatever the profile says; where the profile has accurate
+//! ECN its counts take the place of the echo.
 //!
 //! Left out: ECN-capable SYNs and retransmissions (section 3.5), the advice for RTTs that differ (section 5).
 
@@ -39,9 +40,7 @@ impl Law for Dctcp {
     /// Section 3.3.
     fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.delivered.get());
-        if ack.ecn_echo {
-            self.marked = self.marked.saturating_add(ack.delivered.get());
-        }
+        self.marked = self.marked.saturating_add(ack.marked.get());
         if path.una >= self.round_end && self.acked > 0 {
             let share = self.marked as f64 / self.acked as f64;
             self.alpha += GAIN * (share - self.alpha);
@@ -74,7 +73,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
     use crate::cc::{Controller, Windowed};
-    use lopsided_core::Span;
+    use lopsided_core::{Bytes, Span};
 
     #[test]
     fn alpha_is_the_smoothed_share_of_marked_octets() {
@@ -82,7 +81,8 @@ mod tests {
         let mut expected = 1.0;
         for round in 1..200u64 {
             for segment in 1..=4u64 {
-                let ack = Acked { ecn_echo: segment == 1, ..acked(1, Span::from_millis(1)) };
+                let plain = acked(1, Span::from_millis(1));
+                let ack = Acked { marked: if segment == 1 { plain.delivered } else { Bytes::ZERO }, ..plain };
                 let una = (round * 4 + segment) * MSS;
                 dctcp.on_ack(Time::ZERO, &ack, &PathState { una, nxt: una + 3 * MSS, ..path_state() });
             }

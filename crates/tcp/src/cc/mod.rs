@@ -22,6 +22,7 @@ mod illinois;
 mod ledbat;
 mod own;
 mod path_model;
+mod prague;
 mod reno;
 mod scalable;
 mod vegas;
@@ -38,7 +39,7 @@ pub use own::{Controllers, Make, NameTaken};
 pub use reno::Reno;
 pub use window::{Law, Window, Windowed};
 
-use crate::{ByteCounting, Phase, Profile, TimerGrain};
+use crate::{ByteCounting, Feedback, Phase, Profile, TimerGrain};
 use lopsided_core::{BitRate, Bytes, Span, Time};
 use std::fmt::Debug;
 
@@ -66,8 +67,10 @@ pub struct Acked {
     pub in_recovery: bool,
     /// The sender's phase after this ACK.
     pub phase: Phase,
-    /// The ACK carried an ECN echo.
+    /// The ACK carried an ECN echo, or a higher count of marks.
     pub ecn_echo: bool,
+    /// Octets that it newly reports as marked: with an echo all that it delivered, with accurate feedback what was counted.
+    pub marked: Bytes,
     pub rate: RateSample,
 }
 
@@ -137,12 +140,16 @@ pub enum EcnUse {
     Classic,
     /// ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257 section 3.2).
     EachMark,
+    /// Accurate feedback whatever the profile says, and data of ECT(1) where that is agreed (RFC 9331).
+    Accurate,
 }
 
 /// An algorithm that sets the congestion window.
 pub trait Controller: Debug + Send {
     /// The algorithm's name, as in a scenario.
     fn name(&self) -> &str;
+    /// The handshake has settled how marks are fed back; comes before `on_established`.
+    fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
     /// The handshake is over: the segment size and perhaps a round-trip time are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
     /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data was sent `idle` ago.
@@ -184,6 +191,8 @@ pub trait Controller: Debug + Send {
 pub struct Setup {
     pub initial_window: Bytes,
     pub counting: ByteCounting,
+    /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
+    pub abe: bool,
     /// The grain of the stack's clock, for algorithms that measure in its ticks; zero for an exact clock.
     pub tick: Span,
     /// For algorithms that draw at random.
@@ -196,7 +205,13 @@ impl Setup {
             TimerGrain::Exact => Span::ZERO,
             TimerGrain::Tick(tick) | TimerGrain::Wheel(tick) => tick,
         };
-        Setup { initial_window: profile.initial_window(mss), counting: profile.byte_counting, tick, seed }
+        Setup {
+            initial_window: profile.initial_window(mss),
+            counting: profile.byte_counting,
+            abe: profile.abe,
+            tick,
+            seed,
+        }
     }
 }
 
@@ -208,12 +223,12 @@ fn windowed<L: Law + 'static>(setup: &Setup, law: L) -> Box<dyn Controller> {
 
 /// Every algorithm by its name, the default first.
 const TABLE: &[(&str, Build)] = &[
-    ("reno", |setup| windowed(setup, Reno::named("reno"))),
-    ("newreno", |setup| windowed(setup, Reno::named("newreno"))),
-    ("cubic", |setup| windowed(setup, Cubic::new(cubic::LINUX))),
-    ("cubic-hystart++", |setup| windowed(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS))),
-    ("cubic-slow-start", |setup| windowed(setup, Cubic::new(cubic::SLOW_START))),
-    ("cubic-0.8", |setup| windowed(setup, Cubic::new(cubic::OLDER))),
+    ("reno", |setup| windowed(setup, Reno::named("reno").with_abe(setup.abe))),
+    ("newreno", |setup| windowed(setup, Reno::named("newreno").with_abe(setup.abe))),
+    ("cubic", |setup| windowed(setup, Cubic::new(cubic::LINUX).with_abe(setup.abe))),
+    ("cubic-hystart++", |setup| windowed(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS).with_abe(setup.abe))),
+    ("cubic-slow-start", |setup| windowed(setup, Cubic::new(cubic::SLOW_START).with_abe(setup.abe))),
+    ("cubic-0.8", |setup| windowed(setup, Cubic::new(cubic::OLDER).with_abe(setup.abe))),
     ("bic", |setup| windowed(setup, bic::Bic::new())),
     ("highspeed", |setup| windowed(setup, highspeed::HighSpeed::default())),
     ("htcp", |setup| windowed(setup, htcp::Htcp::new(setup))),
@@ -229,6 +244,7 @@ const TABLE: &[(&str, Build)] = &[
     ("bbr", |setup| Box::new(bbr::Bbr::new(setup))),
     ("bbr3", |setup| Box::new(bbr3::Bbr3::new(setup))),
     ("dctcp", |setup| windowed(setup, dctcp::Dctcp::default())),
+    ("prague", |setup| Box::new(prague::Prague::new(setup))),
 ];
 
 /// The names that [`build`] knows.

@@ -1,5 +1,8 @@
 //! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ways of counting ACKs that stacks differ in.
 //!
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.8 of the window, as in FreeBSD: a queue that marks is short, and half
+//! a window would leave the line idle.
+//!
 //! Recovery itself (NewReno, SACK, PRR) is the connection's, so `newreno` is the same law.
 
 use super::{Acked, Law, PathState, Signal, Window};
@@ -9,11 +12,17 @@ use lopsided_core::Time;
 #[derive(Debug)]
 pub struct Reno {
     name: &'static str,
+    abe: bool,
 }
 
 impl Reno {
     pub fn named(name: &'static str) -> Reno {
-        Reno { name }
+        Reno { name, abe: false }
+    }
+
+    #[must_use]
+    pub fn with_abe(self, abe: bool) -> Reno {
+        Reno { abe, ..self }
     }
 }
 
@@ -31,8 +40,8 @@ impl Law for Reno {
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        window.reno_threshold()
+    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        if self.abe && signal == Signal::EcnEcho { window.segments() * 4 / 5 } else { window.reno_threshold() }
     }
 }
 

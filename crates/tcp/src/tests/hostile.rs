@@ -1,7 +1,7 @@
 //! Whatever arrives, a connection neither panics nor loses count, and never sends more than its windows allow.
 
 use super::pair::connection_config;
-use crate::{Connection, LossDetection, Profile, State};
+use crate::{Connection, EcnRule, LossDetection, Profile, State};
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Payload, Seq, Span, Time};
 use proptest::prelude::*;
@@ -115,7 +115,7 @@ proptest! {
         let mut profile = if freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };
         profile.loss_detection = detection;
         profile.sack = sack;
-        profile.ecn = ecn;
+        profile.ecn = if ecn { EcnRule::On } else { EcnRule::Off };
         let (mut connection, snd_origin, rcv_origin) = established(profile);
         let mut now = Time::from_nanos(2_000_000);
         for segment in &segments {

@@ -54,6 +54,7 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
             window_scale: syn.then_some(7),
             sack_permitted: syn,
             timestamps: Some(Timestamps { value: 1000 + now, echo: 0 }),
+            accurate_ecn: None,
             sack: packet::SackBlocks::default(),
         },
     };

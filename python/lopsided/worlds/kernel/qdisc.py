@@ -6,6 +6,7 @@ so the options are encoded here, where nothing is rounded but what the kernel ro
 
 from __future__ import annotations
 
+import math
 import struct
 
 LINK_LAYER_ETHERNET = 1
@@ -15,6 +16,9 @@ TBF_PARMS, TBF_BURST = 1, 6
 NETEM_LOSS, NETEM_RATE, NETEM_LATENCY = 5, 6, 10
 NETEM_LOSS_GILBERT_ELLIOTT = 2
 STAB_BASE = 1
+RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
+RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
+CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_CE_THRESHOLD = 1, 2, 3, 5
 
 NETEM_ROOM = 100_000
 """Packets that a delay line may hold: never the limit of anything."""
@@ -35,6 +39,41 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
 def fifo(limit: int) -> str:
     """pfifo, bfifo and pfifo_head_drop: the limit in packets or octets, as the kind says."""
     return struct.pack("=I", limit).hex()
+
+
+def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
+    """red in octets: the weight is 2^-weight_shift, `idle_ns` what a usual packet takes on the line.
+
+    The kernel looks up in a table by how many bits the average falls in an idle time, in cells of 2^scell microseconds.
+    """
+    scell, table = _idle_table(weight_shift, idle_ns)
+    # Plog is superseded by the probability in 32 bits, which tells the whole of it.
+    parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, 0)
+    options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
+    options += _attribute(RED_MAX_P, struct.pack("=I", _probability(probability)))
+    return (options + _attribute(RED_FLAGS, struct.pack("=II", flags, flags))).hex()
+
+
+def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
+    """How many bits the average falls by in 0 to 255 cells of idle time, 31 for all of it."""
+    if weight_shift == 0 or idle_ns <= 0:
+        return 0, bytes([0, *[31] * 255])
+    packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)
+    scell = min(31, max(0, math.ceil(math.log2(31 * packets_a_bit * idle_ns / 1000 / 255))))
+    bits_a_cell = (1 << scell) * 1000 / idle_ns / packets_a_bit
+    return scell, bytes([*(min(31, round(cell * bits_a_cell)) for cell in range(255)), 31])
+
+
+def codel_step(limit: int, threshold_ns: int) -> str:
+    """codel that leaves its own law alone, its target out of reach, and marks what waited longer than the threshold."""
+    never_us = 1 << 30
+    values = {
+        CODEL_TARGET: never_us,
+        CODEL_LIMIT: limit,
+        CODEL_INTERVAL: never_us,
+        CODEL_CE_THRESHOLD: round(threshold_ns / 1000),
+    }
+    return b"".join(_attribute(kind, struct.pack("=I", value)) for kind, value in values.items()).hex()
 
 
 def delay_line(

@@ -231,6 +231,7 @@ class _Reader:
                 "backlog_bytes",
                 (pl.col("sent_packets") + pl.col("dropped") + pl.col("backlog_packets")).alias("offered_packets"),
                 pl.col("dropped").alias("dropped_packets"),
+                pl.col("marked").alias("marked_packets"),
                 "sent_packets",
                 "sent_bytes",
                 pl.when(sent > 0).then(pl.col("mean") * self.interval_ns / 1e6 / sent).alias("sojourn_mean_ms"),
@@ -260,7 +261,7 @@ class _Reader:
         series = self.queue_fine.filter(pl.col("queue") == number)
         octets = final["sent_bytes"] + final["sent_packets"] * spec["framing"]["overhead_bytes"]
         seconds = self.job.duration_ns / 1e9
-        head = spec["queue"]["drop"] == "front"
+        head = spec["queue"].get("drop") == "front"
         mean = series["backlog_packets"].mean()
         return {
             **row,
@@ -273,10 +274,11 @@ class _Reader:
             "sent_packets": final["sent_packets"],
             "sent_bytes": final["sent_bytes"],
             "dropped_packets": final["dropped"],
-            "dropped_queue_full": 0 if head else final["dropped"],
+            "dropped_queue_full": 0 if head else final["dropped"] - final["dropped_early"],
             "dropped_head": final["dropped"] if head else 0,
-            "dropped_early": 0,
+            "dropped_early": final["dropped_early"],
             "dropped_policed": 0,
+            "marked_packets": final["marked"],
             "lost_random": sum(lost),
             "lost_pattern": 0,
             "sojourn_mean_ms": mean * seconds * 1e3 / final["sent_packets"] if mean and final["sent_packets"] else None,
@@ -314,7 +316,7 @@ _LINK_FLOATS = dict.fromkeys(
 _LINK_COLUMNS = (
     *("utilisation", "mean_backlog_packets", "max_backlog_packets", "mean_backlog_bytes", "max_backlog_bytes"),
     *("offered_packets", "sent_packets", "sent_bytes", "dropped_packets", "dropped_queue_full", "dropped_head"),
-    *("dropped_early", "dropped_policed", "lost_random", "lost_pattern"),
+    *("dropped_early", "dropped_policed", "marked_packets", "lost_random", "lost_pattern"),
     *("sojourn_mean_ms", "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_max_ms"),
 )
 

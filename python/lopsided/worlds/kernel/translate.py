@@ -6,6 +6,7 @@ noted in the run's facts.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import keyed, qdisc
@@ -29,12 +30,14 @@ SWITCHES = {
     "dsack": ("net.ipv4.tcp_dsack", "0", "1"),
     "timestamps": ("net.ipv4.tcp_timestamps", "0", "1"),
     "window_scaling": ("net.ipv4.tcp_window_scaling", "0", "1"),
-    "ecn": ("net.ipv4.tcp_ecn", "0", "1"),
     "rack": ("net.ipv4.tcp_recovery", "0", "1"),
     "tlp": ("net.ipv4.tcp_early_retrans", "0", "3"),
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
 }
 """Settings that are a sysctl: its name, and its values for no and yes."""
+
+ECN = {"off": "0", "on": "1", "accept": "2"}
+"""net.ipv4.tcp_ecn; accurate ECN came with Linux 6.18."""
 
 NO_SWITCH = {
     "prr": True,
@@ -114,7 +117,9 @@ def _agree(scenario: dict[str, Any], ends: list[tuple[int, str]]) -> bool:
 def modules(scenario: dict[str, Any]) -> list[str]:
     """Kernel modules that the scenario needs where they are not built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
-    return ["veth", "sch_tbf", "sch_netem", *sorted(f"tcp_{control}" for control in controls)]
+    queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
+    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel"})
+    return ["veth", "sch_tbf", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
 def notes(scenario: dict[str, Any]) -> list[str]:
@@ -141,11 +146,18 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
     for name, always in NO_SWITCH.items():
         if stack[name] not in (None, always):
             raise Unsupported(f"Linux cannot turn {name} {'off' if always else 'on'}")
+    if stack["abe"]:
+        raise Unsupported("Linux has no alternative back-off with ECN (abe)")
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
-    return {
+    sysctls = {
         sysctl: yes if stack[name] else no for name, (sysctl, no, yes) in SWITCHES.items() if stack[name] is not None
     }
+    if (ecn := stack["ecn"]) is not None:
+        if ecn not in ECN:
+            raise Unsupported(f"this kernel has no {ecn} ECN")
+        sysctls["net.ipv4.tcp_ecn"] = ECN[ecn]
+    return sysctls
 
 
 def _route_metrics(stack: dict[str, Any]) -> dict[str, int]:
@@ -212,12 +224,47 @@ def _burst(shaper: dict[str, Any] | None, where: str) -> int:
 
 def _queue(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
     """Kind, options, and how many full packets it holds."""
+    if queue["kind"] == "red":
+        return _red(queue, where)
+    if queue["kind"] == "step":
+        return _step(queue, where)
     limit, front = queue["limit"], queue["drop"] == "front"
     if "packets" in limit:
         return "pfifo_head_drop" if front else "pfifo", qdisc.fifo(limit["packets"]), limit["packets"]
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
+
+
+def _red(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+    limit, low, high = (queue[name].get("bytes") for name in ("limit", "min", "max"))
+    if limit is None or low is None or high is None:
+        raise Unsupported(f"{where}: Linux' red counts octets: give limit, min and max in bytes or as times")
+    if queue["gentle"]:
+        raise Unsupported(f"{where}: Linux' red has no gentle slope")
+    shift = -math.log2(queue["weight"])
+    if shift != int(shift) or shift > 31:
+        raise Unsupported(f"{where}: Linux' red takes weights that are powers of two, and this is {queue['weight']}")
+    flags = qdisc.RED_ECN * queue["ecn"] | qdisc.RED_HARDDROP * queue["harddrop"]
+    idle_ns = queue["avpkt_bytes"] * 8e9 / queue["bandwidth_bps"] if queue["bandwidth_bps"] else 0.0
+    return "red", qdisc.red(limit, low, high, int(shift), queue["probability"], idle_ns, flags), 0
+
+
+def _step(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+    """Linux' disciplines with a step: red without an average, in octets; codel without its own law, in time."""
+    limit, threshold = queue["limit"], queue["threshold"]
+    if queue["marks"] != "ect":
+        raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
+    if "bytes" in threshold and "bytes" in limit:
+        # More than the threshold may wait before a packet is marked; red's thresholds belong to what is marked.
+        above = threshold["bytes"] + 1
+        flags = qdisc.RED_ECN | qdisc.RED_NODROP
+        return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
+    if "sojourn_s" in threshold and "packets" in limit:
+        return "codel", qdisc.codel_step(limit["packets"], nanoseconds(threshold["sojourn_s"])), 0
+    raise Unsupported(
+        f"{where}: Linux has a step in octets with a limit in octets, or one in time with a limit in packets"
+    )
 
 
 def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:

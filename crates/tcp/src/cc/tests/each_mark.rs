@@ -1,6 +1,6 @@
 //! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section 3.2).
 
-use crate::{AckRule, ConnConfig, Connection, Endpoint, Profile, State};
+use crate::{AckRule, ConnConfig, Connection, EcnRule, Endpoint, Profile, State};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Span, Time};
 
@@ -12,7 +12,7 @@ fn config(client: bool) -> ConnConfig {
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // The profile does not ask for ECN: the controller does.
     let ack = AckRule::Delayed { segments: 2, timeout: Span::from_millis(40) };
-    let profile = Profile { ecn: false, ack, ..Profile::linux_6_1() };
+    let profile = Profile { ecn: EcnRule::Off, ack, ..Profile::linux_6_1() };
     ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
 }
 

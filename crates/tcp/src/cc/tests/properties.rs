@@ -111,6 +111,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 phase: [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss]
                     [usize::from(flags >> 4) % 5],
                 ecn_echo: flags & 4 != 0,
+                marked: Bytes::new(if flags & 4 != 0 { delivered } else { 0 }),
                 rate: RateSample {
                     delivered: Bytes::new(delivered),
                     interval: Span::from_nanos(interval),

@@ -1,12 +1,12 @@
 //! Explicit congestion notification (RFC 3168).
 
 use super::script::{PEER, Peer, Script, linux};
-use crate::{Phase, Profile};
+use crate::{EcnRule, Phase, Profile};
 
 const ECN: Peer = Peer { ecn: true, ..PEER };
 
 fn ecn() -> Profile {
-    Profile { ecn: true, ..linux() }
+    Profile { ecn: EcnRule::On, ..linux() }
 }
 
 /// Ten ECN-capable segments out since 100 ms.
@@ -37,9 +37,19 @@ fn both_ends_must_offer_it() {
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S.E 0:0 ack 1");
 
-    let mut t = Script::listen(linux(), ECN);
+    let mut t = Script::listen(Profile { ecn: EcnRule::Off, ..linux() }, ECN);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");
+}
+
+#[test]
+fn linux_gives_it_to_who_asks_and_does_not_ask() {
+    let mut t = Script::listen(linux(), ECN);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S.E 0:0 ack 1");
+
+    let mut t = Script::connect(linux(), ECN);
+    t.expect(0, "S 0:0");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Expected values come from the RFC that a test names, or from what the named stack is documented to do.
 
+mod accurate_ecn;
 mod acking;
 mod closing;
 mod ecn;

@@ -191,6 +191,7 @@ impl Script {
                 value: PEER_TIMESTAMP_OFFSET.wrapping_add(value),
                 echo: TIMESTAMP_OFFSET.wrapping_add(echo),
             }),
+            accurate_ecn: spec.counters.map(Box::new),
             sack,
         };
         let header = TcpHeader {
@@ -391,6 +392,7 @@ impl Script {
             (spec.wscale.is_none() || spec.wscale == seen.wscale, "window scale"),
             (!spec.sackok || seen.sackok, "SACK-permitted"),
             (spec.ts.is_none() || spec.ts == seen.ts, "timestamps"),
+            (spec.counters.is_none() || spec.counters == seen.counters, "accurate ECN counters"),
             (spec.ecn == seen.ecn, "ECN field"),
         ];
         checks.iter().find(|(equal, _)| !equal).map(|(_, name)| *name)
@@ -420,6 +422,7 @@ impl Script {
                 let echo = stamps.echo.wrapping_sub(PEER_TIMESTAMP_OFFSET) as i32;
                 (i64::from(value), if stamps.echo == 0 { 0 } else { i64::from(echo) })
             }),
+            counters: options.accurate_ecn.as_deref().copied(),
             ecn: sent.ecn,
         }
     }
@@ -437,6 +440,9 @@ impl Script {
         }
         if let Some((value, echo)) = spec.ts {
             write!(text, " ts {value}:{echo}").expect("a string");
+        }
+        if let Some(counters) = spec.counters {
+            write!(text, " {:?} {:?}", counters.order, counters.counters()).expect("a string");
         }
         if spec.ecn != Ecn::NotCapable {
             write!(text, " {:?}", spec.ecn).expect("a string");

@@ -3,15 +3,19 @@
 //! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are in octets (scaled
 //! as the connection scales); timestamps are milliseconds of each side's clock. The words, all optional and in any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `P` PSH (of the peer only: what a connection pushes is not looked at); `ack N` says ACK by itself
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `P` PSH (of the peer only: what a connection pushes is not
+//!   looked at); `ack N` says ACK by itself
 //! - `1:1001`: the octets of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
-//! - `ce`, `ect0`: the IP header's ECN field
+//! - `ace N`: AE, CWR and ECE as a number (RFC 9768), `octets0 1001,500` and `octets1 ...`: the counters of the accurate ECN option in the
+//!   order of its kind
+//! - `ce`, `ect0`, `ect1`: the IP header's ECN field
 //!
 //! What a connection sends must have exactly the flags, octets, SACK blocks and ECN field named; the rest is compared where it is named.
 
+use crate::ecn::flags_of;
 use lopsided_core::Ecn;
-use lopsided_core::packet::Flags;
+use lopsided_core::packet::{AccurateEcn, CounterOrder, Flags};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spec {
@@ -24,6 +28,7 @@ pub struct Spec {
     pub wscale: Option<u8>,
     pub sackok: bool,
     pub ts: Option<(i64, i64)>,
+    pub counters: Option<AccurateEcn>,
     pub ecn: Ecn,
 }
 
@@ -51,6 +56,14 @@ impl Spec {
                 }
                 "ce" => spec.ecn = Ecn::Experienced,
                 "ect0" => spec.ecn = Ecn::Capable0,
+                "ect1" => spec.ecn = Ecn::Capable1,
+                "ace" => spec.flags = spec.flags.with(flags_of(number() as u8)),
+                "octets0" | "octets1" => {
+                    let order = if word == "octets0" { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+                    let counters = words.next().unwrap_or_default().split(',');
+                    let counters: Vec<u32> = counters.map(|word| self::number(word, text) as u32).collect();
+                    spec.counters = Some(AccurateEcn::new(order, &counters));
+                }
                 _ if word.contains(':') => spec.range = Some(range(word, text)),
                 _ => spec.flags = word.chars().fold(spec.flags, |flags, letter| flags.with(flag(letter, text))),
             }
@@ -85,6 +98,7 @@ fn flag(letter: char, text: &str) -> Flags {
         '.' => Flags::ACK,
         'E' => Flags::ECE,
         'W' => Flags::CWR,
+        'A' => Flags::AE,
         _ => panic!("{letter:?} in {text:?} is no flag"),
     }
 }

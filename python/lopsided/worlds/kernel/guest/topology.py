@@ -24,7 +24,8 @@ from .namespace import Namespace
 NUD_PERMANENT = 0x80
 SCOPE_LINK = 253
 ONLINK = 4
-TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
+TCA_KIND, TCA_STATS2 = 1, 7
+TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -69,6 +70,9 @@ class QueueCount:
     sent_bytes: int
     sent_packets: int
     dropped: int
+    dropped_early: int
+    """Of these, by the choice of the discipline rather than for want of room."""
+    marked: int
     backlog_bytes: int
     backlog_packets: int
 
@@ -193,10 +197,17 @@ class Network:
         reply = channel.recv(8192)
         if struct.unpack_from("=H", reply, 4)[0] != RTM_NEWQDISC:
             raise KeyError(f"{node}/{interface}: no queue discipline {handle:#x}")
-        groups = _attributes(_attributes(reply[36:])[TCA_STATS2])
+        attributes = _attributes(reply[36:])
+        groups = _attributes(attributes[TCA_STATS2])
         sent_bytes, sent_packets = struct.unpack_from("=QI", groups[TCA_STATS_BASIC])
         backlog_packets, backlog_bytes, dropped = struct.unpack_from("=III", groups[TCA_STATS_QUEUE])
-        return QueueCount(sent_bytes, sent_packets, dropped, backlog_bytes, backlog_packets)
+        kind, own = attributes[TCA_KIND].rstrip(b"\0").decode(), groups.get(TCA_STATS_APP, b"")
+        early = marked = 0
+        if kind == "red":  # tc_red_xstats: early, pdrop, other, marked
+            early, marked = struct.unpack_from("=I8xI", own)
+        elif kind == "codel":  # tc_codel_xstats: the ninth word counts the marks of ce_threshold
+            (marked,) = struct.unpack_from("=I", own, 32)
+        return QueueCount(sent_bytes, sent_packets, dropped, early, marked, backlog_bytes, backlog_packets)
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:

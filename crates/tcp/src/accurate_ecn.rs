@@ -1,0 +1,253 @@
+//! Accurate ECN feedback (RFC 9768): the counters at both ends, the field of three bits and the option that carry them.
+//!
+//! The receiver counts packets that arrived marked, and octets of data by codepoint. Each segment carries the packet count's last three
+//! bits; an option with the octets goes with every segment that has room for it, if they changed since the last one, in the order that puts
+//! the codepoint in use first and with the counters that are in use. An ACK goes out at once when data of another codepoint arrives than
+//! before, and for the second marked packet (section 3.2.2.5.1).
+//!
+//! The sender takes the octets from the option. Without one it takes the packets for full segments, and if so many were acknowledged at once
+//! that the three bits may have gone round and no option ever came, the most that there can have been (section 3.2.2.5.2). Where option and
+//! field disagree the field decides whether there were marks (section 3.2.3.2.4).
+//!
+//! SACK has the first claim to the header's room. Left out: the check whether options pass the path (section 3.2.3.2), as a segment without
+//! one is understood anyway.
+
+use crate::ecn::{ace_of, flags_of, handshake_ace};
+use lopsided_core::Ecn;
+use lopsided_core::packet::{AccurateEcn, CounterOrder, Flags, TcpHeader};
+
+/// Where both ends' packet counts begin (section 3.2.1): not at zero, which a middlebox may make of anything.
+const FIRST_COUNT: u8 = 5;
+/// So do the counts of ECT(0) and ECT(1).
+const FIRST_OCTETS: u32 = 1;
+const OCTETS_MASK: u32 = (1 << AccurateEcn::COUNTER_BITS) - 1;
+/// Marked packets that an ACK may stand for: with data that waits for it, and without, when it would itself be acknowledged.
+const MARKS_WITH_DATA: u32 = 2;
+const MARKS_WITHOUT_DATA: u32 = 3;
+
+/// What arrived, as its receiver counts it.
+#[derive(Debug)]
+pub(crate) struct Received {
+    /// The codepoint of the peer's SYN.
+    pub syn_arrived_as: Ecn,
+    packets: u8,
+    octets: Octets,
+    /// Of the last data that was capable.
+    last: Ecn,
+    marks_since_ack: u32,
+    /// What the next segment says of the SYN/ACK in place of the count.
+    handshake: Option<u8>,
+    /// The counters of the last option sent.
+    told: Option<Octets>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Octets {
+    ect0: u32,
+    ect1: u32,
+    ce: u32,
+}
+
+impl Received {
+    /// `arrived` is the codepoint of the peer's SYN or SYN/ACK, which counts as a packet.
+    pub fn new(arrived: Ecn) -> Received {
+        Received {
+            syn_arrived_as: arrived,
+            packets: FIRST_COUNT + u8::from(arrived == Ecn::Experienced),
+            octets: Octets { ect0: FIRST_OCTETS, ect1: FIRST_OCTETS, ce: 0 },
+            last: Ecn::NotCapable,
+            marks_since_ack: 0,
+            handshake: None,
+            told: None,
+        }
+    }
+
+    /// The next segment tells how the SYN/ACK arrived.
+    pub fn answer_handshake(&mut self, arrived: Ecn) {
+        self.handshake = Some(handshake_ace(arrived));
+    }
+
+    /// A segment of the connection arrived, with `len` octets of data. True if it should be acknowledged at once.
+    pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
+        if ecn == Ecn::Experienced {
+            self.packets = (self.packets + 1) & 7;
+            self.marks_since_ack += 1;
+        }
+        if len == 0 {
+            return self.marks_since_ack >= MARKS_WITHOUT_DATA;
+        }
+        match ecn {
+            Ecn::NotCapable => return false,
+            Ecn::Capable0 => self.octets.ect0 += len,
+            Ecn::Capable1 => self.octets.ect1 += len,
+            Ecn::Experienced => self.octets.ce += len,
+        }
+        let Octets { ect0, ect1, ce } = self.octets;
+        self.octets = Octets { ect0: ect0 & OCTETS_MASK, ect1: ect1 & OCTETS_MASK, ce: ce & OCTETS_MASK };
+        let changed = std::mem::replace(&mut self.last, ecn) != ecn;
+        changed || self.marks_since_ack >= MARKS_WITH_DATA
+    }
+
+    /// The bits of a segment that goes out.
+    pub fn flags(&mut self) -> Flags {
+        self.marks_since_ack = 0;
+        flags_of(self.handshake.take().unwrap_or(self.packets))
+    }
+
+    /// The option for a segment with so much room, if there is news.
+    pub fn option(&mut self, room: u32) -> Option<Box<AccurateEcn>> {
+        let Octets { ect0, ect1, ce } = self.octets;
+        if self.told == Some(self.octets) {
+            return None;
+        }
+        let low_latency = ect1 != FIRST_OCTETS;
+        let (order, first, last) =
+            if low_latency { (CounterOrder::Ect1First, ect1, ect0) } else { (CounterOrder::Ect0First, ect0, ect1) };
+        let all = [first, ce, last];
+        let used = if last == FIRST_OCTETS { 2 } else { 3 };
+        if AccurateEcn::padded_len_of(used) > room {
+            return None;
+        }
+        self.told = Some(self.octets);
+        Some(Box::new(AccurateEcn::new(order, &all[..used as usize])))
+    }
+}
+
+/// What a segment carried of the peer's counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts<'a> {
+    packets: u8,
+    option: Option<&'a AccurateEcn>,
+}
+
+impl<'a> Counts<'a> {
+    pub fn of(header: &'a TcpHeader) -> Counts<'a> {
+        Counts { packets: ace_of(header.flags), option: header.options.accurate_ecn.as_deref() }
+    }
+
+    /// The count is zero although no packet can have been marked (section 3.2.2.4).
+    pub fn is_zeroed(&self) -> bool {
+        self.packets == 0 && self.option.and_then(AccurateEcn::ce).unwrap_or(0) == 0
+    }
+}
+
+/// What the peer reported of the marks on this end's packets.
+#[derive(Debug)]
+pub(crate) struct Reported {
+    packets: u8,
+    octets: u32,
+    option_seen: bool,
+}
+
+impl Default for Reported {
+    fn default() -> Reported {
+        Reported { packets: FIRST_COUNT, octets: 0, option_seen: false }
+    }
+}
+
+impl Reported {
+    /// The octets that an ACK newly reports as marked. `delivered` are those it newly reports as arrived, in segments of `mss`.
+    pub fn newly_marked(&mut self, counts: Counts<'_>, delivered: u64, mss: u64) -> u64 {
+        let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
+        self.packets = counts.packets;
+        let reported = counts.option.and_then(AccurateEcn::ce);
+        self.option_seen |= reported.is_some();
+        match reported {
+            Some(octets) => {
+                let news = octets.wrapping_sub(self.octets) & OCTETS_MASK;
+                self.octets = octets;
+                // A guess made without an option may have been above the count: that is no news.
+                let news = if news > OCTETS_MASK / 2 { 0 } else { u64::from(news) };
+                if field == 0 && news < mss { 0 } else { news.min(delivered.max(news.min(mss))) }
+            }
+            None => {
+                let segments = delivered.div_ceil(mss);
+                let rounds = if self.option_seen { 0 } else { segments.saturating_sub(field) / 8 };
+                let guess = ((field + 8 * rounds) * mss).min(delivered.max(field.min(1) * mss));
+                self.octets = (self.octets + guess as u32) & OCTETS_MASK;
+                guess
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn counts(packets: u8, option: Option<&AccurateEcn>) -> Counts<'_> {
+        Counts { packets, option }
+    }
+
+    #[test]
+    fn the_field_alone_tells_segments_and_the_safest_case_where_it_may_have_gone_round() {
+        let mut reported = Reported::default();
+        assert_eq!(reported.newly_marked(counts(5, None), 2 * MSS, MSS), 0);
+        assert_eq!(reported.newly_marked(counts(7, None), 2 * MSS, MSS), 2 * MSS);
+        assert_eq!(reported.newly_marked(counts(0, None), 2 * MSS, MSS), MSS);
+        // Twenty segments at once, and the count went from 0 to 2: it may have been 2, 10 or 18.
+        assert_eq!(reported.newly_marked(counts(2, None), 20 * MSS, MSS), 18 * MSS);
+    }
+
+    #[test]
+    fn an_option_settles_how_often_the_field_went_round() {
+        let mut reported = Reported::default();
+        let option = AccurateEcn::new(CounterOrder::Ect0First, &[10_001, 10_000]);
+        assert_eq!(reported.newly_marked(counts(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
+        // One that is missing afterwards is no reason for the worst.
+        assert_eq!(reported.newly_marked(counts(1, None), 20 * MSS, MSS), 2 * MSS);
+        // And what was guessed is not told again.
+        let option = AccurateEcn::new(CounterOrder::Ect0First, &[10_001, 12_500]);
+        assert_eq!(reported.newly_marked(counts(2, Some(&option)), MSS, MSS), 500);
+    }
+
+    #[test]
+    fn counters_wrap() {
+        let mut reported = Reported { octets: OCTETS_MASK - 200, ..Reported::default() };
+        let option = AccurateEcn::new(CounterOrder::Ect1First, &[7, 799]);
+        assert_eq!(reported.newly_marked(counts(6, Some(&option)), MSS, MSS), MSS);
+        let mut received = Received::new(Ecn::NotCapable);
+        for _ in 0..20_000 {
+            received.take(Ecn::Experienced, 1448);
+        }
+        let option = received.option(40).unwrap();
+        assert_eq!(option.ce(), Some(20_000 * 1448 % (1 << 24)));
+        assert_eq!(ace_of(received.flags()), ((5 + 20_000) % 8) as u8);
+    }
+
+    #[test]
+    fn the_option_has_the_counters_in_use_and_goes_out_when_they_changed() {
+        let mut received = Received::new(Ecn::NotCapable);
+        let first = received.option(40).unwrap();
+        assert_eq!((first.order, first.counters()), (CounterOrder::Ect0First, &[1, 0][..]));
+        assert_eq!(received.option(40), None);
+        received.take(Ecn::Capable1, 100);
+        assert_eq!(received.option(7), None, "no room");
+        let low_latency = received.option(8).unwrap();
+        assert_eq!((low_latency.order, low_latency.counters()), (CounterOrder::Ect1First, &[101, 0][..]));
+        received.take(Ecn::Capable0, 10);
+        let both = received.option(12).unwrap();
+        assert_eq!((both.ect1(), both.ce(), both.ect0()), (Some(101), Some(0), Some(11)));
+        received.take(Ecn::NotCapable, 10);
+        received.take(Ecn::Experienced, 0);
+        assert_eq!(received.option(40), None, "octets of data are counted");
+    }
+
+    #[test]
+    fn a_change_and_every_second_mark_are_acknowledged_at_once() {
+        let mut received = Received::new(Ecn::NotCapable);
+        received.take(Ecn::Capable0, 1000);
+        assert!(!received.take(Ecn::Capable0, 1000));
+        assert!(received.take(Ecn::Experienced, 1000), "the first mark");
+        received.flags();
+        assert!(!received.take(Ecn::Experienced, 1000));
+        assert!(received.take(Ecn::Experienced, 1000), "the second since an ACK");
+        received.flags();
+        assert!(received.take(Ecn::Capable0, 1000), "the end of the marks");
+        assert!(!received.take(Ecn::NotCapable, 1000), "a retransmission");
+        let bare = (0..3).map(|_| received.take(Ecn::Experienced, 0)).collect::<Vec<_>>();
+        assert_eq!(bare, [false, false, true], "ACKs are not answered as readily");
+    }
+}

@@ -1,0 +1,325 @@
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet, for queues that mark early and often
+//! (L4S, RFC 9330).
+//!
+//! - **alpha** is the smoothed share of octets reported as marked, with a gain of 1/16 once a virtual round trip: the smoothed RTT, but at
+//!   least 25 ms. It begins at 1 with the first mark.
+//! - **A mark** takes alpha / 2 of the window, at most once a virtual round trip; growth goes on meanwhile. **A loss** takes a half, less what
+//!   a mark took in the same virtual round trip.
+//! - **Growth** is a segment a round trip, of which octets that were marked bring nothing. From the 500th round trip on, a flow with an RTT
+//!   below the virtual one grows (RTT / virtual RTT)^2 of that, so that its rate rises as if it had the virtual RTT.
+//! - **Pacing** at window / RTT, twice that in slow start, which the first mark ends.
+//! - **ECT(1)** and accurate feedback (RFC 9768) are asked for whatever the profile says. Where the peer does not give that, the flow sends
+//!   ECT(0) and behaves as Reno (RFC 9331 section 4.1 lets nobody else send ECT(1)).
+//!
+//! Deviations: whether a mark falls within the virtual round trip is decided when a real one ends, as the connection reports marks once for
+//! each. Left out: windows below two segments, detection of a classic queue that marks ECT(1) (section 2.4.6 has it as an option), ECT(1) on
+//! ACKs and retransmissions, tolerance of reordering (RACK is the connection's), the CUBIC of some implementations after a loss, bursts of
+//! less than 250 us of segmentation offload.
+
+use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
+use crate::{Feedback, Phase};
+use lopsided_core::{BitRate, Bytes, Span, Time};
+
+const GAIN: f64 = 1.0 / 16.0;
+const LEAST_VIRTUAL_RTT: Span = Span::from_millis(25);
+/// Round trips before RTT matters less: short flows keep their speed.
+const INDEPENDENT_AFTER: u32 = 500;
+/// Until a round trip was measured.
+const UNKNOWN_RTT: Span = Span::from_millis(1);
+const LEAST_SEGMENTS: f64 = 2.0;
+const LARGEST: f64 = (1 << 30) as f64;
+
+#[derive(Debug)]
+pub struct Prague {
+    /// In octets, with the fraction that small steps need.
+    cwnd: f64,
+    ssthresh: Option<f64>,
+    mss: f64,
+    srtt: Span,
+    /// Marks are counted, and data is sent as ECT(1).
+    accurate: bool,
+    alpha: Option<f64>,
+    /// Octets since alpha was updated: delivered, and of these marked.
+    acked: u64,
+    marked: u64,
+    updated: Time,
+    round_end: u64,
+    rounds: u32,
+    /// When a mark last took something, and the window before.
+    reduced: Option<(Time, f64)>,
+    /// The window and threshold before the last signal.
+    before: Option<(f64, Option<f64>)>,
+}
+
+impl Prague {
+    pub fn new(setup: &Setup) -> Prague {
+        Prague {
+            cwnd: setup.initial_window.get() as f64,
+            ssthresh: None,
+            mss: 1.0,
+            srtt: UNKNOWN_RTT,
+            accurate: false,
+            alpha: None,
+            acked: 0,
+            marked: 0,
+            updated: Time::ZERO,
+            round_end: 0,
+            rounds: 0,
+            reduced: None,
+            before: None,
+        }
+    }
+
+    fn see(&mut self, path: &PathState) {
+        self.mss = path.mss.get().max(1) as f64;
+        self.srtt = path.srtt.unwrap_or(self.srtt).max(Span::from_nanos(1));
+    }
+
+    fn virtual_rtt(&self) -> Span {
+        self.srtt.max(LEAST_VIRTUAL_RTT)
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    fn set_window(&mut self, octets: f64) {
+        self.cwnd = octets.clamp(self.mss, LARGEST);
+    }
+
+    /// Comes down to `octets`, where congestion avoidance begins.
+    fn reduce_to(&mut self, octets: f64) {
+        self.before = Some((self.cwnd, self.ssthresh));
+        let window = octets.max(LEAST_SEGMENTS * self.mss);
+        self.set_window(window);
+        self.ssthresh = Some(self.cwnd);
+    }
+
+    fn measure(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        self.acked += ack.delivered.get();
+        self.marked += ack.marked.get();
+        if path.una < self.round_end {
+            return;
+        }
+        self.round_end = path.nxt;
+        self.rounds = self.rounds.saturating_add(1);
+        if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
+            let share = (self.marked as f64 / self.acked as f64).min(1.0);
+            self.alpha = self.alpha.map(|alpha| alpha + GAIN * (share - alpha));
+            (self.acked, self.marked) = (0, 0);
+            self.updated = now;
+        }
+    }
+
+    fn grow(&mut self, ack: &Acked) {
+        let unmarked = ack.delivered.get().saturating_sub(ack.marked.get()) as f64;
+        if self.in_slow_start() {
+            let room = self.ssthresh.map_or(f64::INFINITY, |ssthresh| ssthresh - self.cwnd);
+            self.set_window(self.cwnd + unmarked.min(room));
+        } else {
+            self.set_window(self.cwnd + unmarked * self.mss / self.cwnd * self.pace_of_growth());
+        }
+    }
+
+    /// In segments a round trip.
+    fn pace_of_growth(&self) -> f64 {
+        if !self.accurate || self.rounds < INDEPENDENT_AFTER {
+            return 1.0;
+        }
+        let ratio = self.srtt.as_nanos() as f64 / self.virtual_rtt().as_nanos() as f64;
+        ratio * ratio
+    }
+
+    fn on_mark(&mut self, now: Time) {
+        if !self.accurate {
+            return self.reduce_to(self.cwnd / 2.0);
+        }
+        let alpha = *self.alpha.get_or_insert(1.0);
+        let virtual_rtt = self.virtual_rtt();
+        if self.reduced.is_some_and(|(at, _)| now.saturating_since(at) < virtual_rtt) {
+            return;
+        }
+        self.reduced = Some((now, self.cwnd));
+        self.reduce_to(self.cwnd * (1.0 - alpha / 2.0));
+    }
+
+    fn on_loss(&mut self, now: Time) {
+        let virtual_rtt = self.virtual_rtt();
+        let since_mark = self.reduced.take().filter(|(at, _)| now.saturating_since(*at) < virtual_rtt);
+        let from = since_mark.map_or(self.cwnd, |(_, before)| before.max(self.cwnd));
+        self.reduce_to((from / 2.0).min(self.cwnd));
+    }
+}
+
+impl Controller for Prague {
+    fn name(&self) -> &'static str {
+        "prague"
+    }
+
+    fn on_feedback_agreed(&mut self, feedback: Feedback) {
+        self.accurate = feedback == Feedback::Accurate;
+    }
+
+    fn on_established(&mut self, now: Time, path: &PathState) {
+        self.see(path);
+        self.updated = now;
+        self.round_end = path.nxt;
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        self.see(path);
+        self.measure(now, ack, path);
+        let repairing = ack.in_recovery && ack.phase != Phase::Cwr;
+        if !repairing && ack.cwnd_limited && ack.cumulative > Bytes::ZERO {
+            self.grow(ack);
+        }
+    }
+
+    fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
+        self.see(path);
+        match signal {
+            Signal::EcnEcho => self.on_mark(now),
+            Signal::Loss => self.on_loss(now),
+            Signal::Timeout { consecutive } => {
+                if consecutive == 1 {
+                    self.reduce_to(self.cwnd / 2.0);
+                }
+                self.set_window(path.in_flight.get() as f64 + self.mss);
+            }
+        }
+    }
+
+    fn on_undo(&mut self, _now: Time) {
+        if let Some((cwnd, ssthresh)) = self.before.take() {
+            self.set_window(self.cwnd.max(cwnd));
+            self.ssthresh = ssthresh;
+        }
+    }
+
+    fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
+        self.set_window(self.cwnd.min(restart_window.get() as f64));
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.cwnd as u64)
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.ssthresh.map(|ssthresh| Bytes::new(ssthresh as u64))
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        let gain = if self.in_slow_start() { 2.0 } else { 1.0 };
+        let bits = gain * self.cwnd * 8.0 / self.srtt.as_secs_f64();
+        Some(BitRate::from_bps((bits as u64).max(1)))
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::Accurate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
+    use super::*;
+
+    /// One with accurate feedback and a window of so many segments, in congestion avoidance.
+    fn prague(segments: u64) -> Prague {
+        let mut prague = Prague::new(&setup());
+        prague.on_feedback_agreed(Feedback::Accurate);
+        prague.on_established(Time::ZERO, &path_state());
+        prague.reduce_to((segments * MSS) as f64);
+        prague.cwnd = (segments * MSS) as f64;
+        prague.ssthresh = Some(prague.cwnd);
+        prague
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn path_of(rtt: Span, una: u64) -> PathState {
+        PathState { srtt: Some(rtt), una: una * MSS, nxt: (una + 10) * MSS, ..path_state() }
+    }
+
+    /// A round trip in which `marked` of ten segments were.
+    fn round(prague: &mut Prague, now: Time, rtt: Span, una: u64, marked: u64) {
+        let ack = Acked { marked: Bytes::new(marked * MSS), ..acked(10, rtt) };
+        prague.on_ack(
+            now,
+            &Acked { cumulative: Bytes::new(10 * MSS), delivered: Bytes::new(10 * MSS), ..ack },
+            &path_of(rtt, una),
+        );
+    }
+
+    #[test]
+    fn alpha_begins_with_the_first_mark_and_moves_once_a_virtual_round_trip() {
+        let rtt = Span::from_millis(10);
+        let mut prague = prague(100);
+        round(&mut prague, at(30), rtt, 10, 0);
+        assert_eq!(prague.alpha, None);
+        prague.on_congestion(at(40), Signal::EcnEcho, &path_of(rtt, 20));
+        assert_eq!(prague.alpha, Some(1.0));
+        // 10 ms rounds: alpha may move 25 ms after it did.
+        round(&mut prague, at(45), rtt, 20, 5);
+        assert_eq!(prague.alpha, Some(1.0));
+        round(&mut prague, at(55), rtt, 30, 0);
+        assert_eq!(prague.alpha, Some(1.0 + (0.25 - 1.0) / 16.0));
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha_once_a_virtual_round_trip_and_a_loss_the_rest_of_a_half() {
+        let rtt = Span::from_millis(10);
+        let path = path_of(rtt, 0);
+        let mut prague = prague(100);
+        prague.alpha = Some(0.2);
+        prague.on_congestion(at(100), Signal::EcnEcho, &path);
+        assert_eq!(prague.cwnd().get(), 90 * MSS);
+        prague.on_congestion(at(110), Signal::EcnEcho, &path);
+        assert_eq!(prague.cwnd().get(), 90 * MSS);
+        prague.on_congestion(at(120), Signal::Loss, &path);
+        assert_eq!(prague.cwnd().get(), 50 * MSS);
+        prague.on_congestion(at(200), Signal::Loss, &path);
+        assert_eq!(prague.cwnd().get(), 25 * MSS);
+    }
+
+    #[test]
+    fn an_old_flow_of_short_rtt_grows_by_the_square_of_its_share() {
+        let rtt = Span::from_millis(5);
+        let mut prague = prague(10);
+        round(&mut prague, at(1), rtt, 10, 0);
+        assert_eq!(prague.cwnd().get(), 11 * MSS);
+        prague.rounds = INDEPENDENT_AFTER;
+        prague.cwnd = (10 * MSS) as f64;
+        round(&mut prague, at(2), rtt, 20, 0);
+        assert_eq!(prague.cwnd, (10 * MSS) as f64 + MSS as f64 / 25.0);
+        // What was marked brings nothing; an RTT above the virtual one changes nothing.
+        prague.cwnd = (10 * MSS) as f64;
+        round(&mut prague, at(3), Span::from_millis(100), 30, 10);
+        assert_eq!(prague.cwnd().get(), 10 * MSS);
+        round(&mut prague, at(4), Span::from_millis(100), 40, 0);
+        assert_eq!(prague.cwnd().get(), 11 * MSS);
+    }
+
+    #[test]
+    fn without_accurate_feedback_it_is_reno() {
+        let mut prague = prague(100);
+        prague.on_feedback_agreed(Feedback::Classic);
+        prague.alpha = Some(0.1);
+        prague.on_congestion(at(10), Signal::EcnEcho, &path_of(Span::from_millis(10), 0));
+        assert_eq!(prague.cwnd().get(), 50 * MSS);
+    }
+
+    #[test]
+    fn a_short_marking_threshold_keeps_the_line_full() {
+        let mut prague = controller("prague");
+        prague.on_feedback_agreed(Feedback::Accurate);
+        let mut path = Path::new(prague, 100.0, Span::from_millis(20), 1000);
+        path.mark_from = Some(20);
+        path.run(Span::from_secs(10));
+        let share = path.run(Span::from_secs(10));
+        assert!(share > 0.98, "{share}");
+        assert_eq!(path.losses, 0);
+    }
+}

@@ -1,0 +1,191 @@
+//! Accurate ECN feedback (RFC 9768).
+
+use super::script::{PEER, Script, linux};
+use crate::{EcnRule, Phase, Profile};
+
+/// The peer's segments are written out here, with all their bits.
+fn accurate() -> Profile {
+    Profile { ecn: EcnRule::Accurate, ..linux() }
+}
+
+/// An active open to a peer whose SYN/ACK and first segment have these bits.
+fn opened(answer: u8, first: u8) -> Script {
+    let mut t = Script::connect(accurate(), PEER);
+    t.expect(0, "SAWE 0:0");
+    let syn_ack = format!("{} ace {answer}", t.peer_syn("S. ack 1"));
+    t.inject(100, &syn_ack);
+    t.expect(100, "ack 1 ace 2");
+    t.inject(100, &format!("ack 1 ace {first}"));
+    t
+}
+
+/// Ten capable segments out since 100 ms. Each carries the count of nothing: five.
+fn ten_out() -> Script {
+    let mut t = opened(2, 5);
+    t.write(100, 60_000);
+    for n in 0..10 {
+        t.expect(100, &format!("{}:{} . ace 5 ect0", n * 1000 + 1, n * 1000 + 1001));
+    }
+    t
+}
+
+#[test]
+fn both_ends_know_it() {
+    // Section 3.1.1: all three bits ask; the answer and its acknowledgement tell how a SYN arrived, here not capable: 0b010.
+    let mut t = Script::listen(accurate(), PEER);
+    t.inject(0, &format!("{} AWE", t.peer_syn("S")));
+    t.expect(0, "S. 0:0 ack 1 ace 2 octets0 1,0");
+    t.inject(100, "ack 1 ace 2");
+    t.write(100, 1000);
+    t.expect(100, "1:1001 . ace 5 ect0");
+    t = opened(2, 5);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 . ace 5 ect0");
+}
+
+#[test]
+fn the_answer_tells_how_the_syn_arrived() {
+    // Table 2. A marked SYN counts: six.
+    for (arrived, answer, count) in [("ect0", 4, 5), ("ect1", 3, 5), ("ce", 6, 6)] {
+        let mut t = Script::listen(accurate(), PEER);
+        t.inject(0, &format!("{} AWE {arrived}", t.peer_syn("S")));
+        t.expect(0, &format!("S. 0:0 ack 1 ace {answer}"));
+        t.inject(100, "ack 1 ace 2");
+        t.write(100, 1000);
+        t.expect(100, &format!("1:1001 . ace {count} ect0"));
+    }
+}
+
+#[test]
+fn older_peers_get_what_they_know() {
+    // Section 3.1.2: to a classic server and from a classic client.
+    let mut t = Script::connect(accurate(), PEER);
+    t.expect(0, "SAWE 0:0");
+    t.inject(100, &format!("{} E", t.peer_syn("S. ack 1")));
+    t.expect(100, "ack 1");
+    t.write(100, 60_000);
+    for n in 0..10 {
+        t.expect(100, &format!("{}:{} . ect0", n * 1000 + 1, n * 1000 + 1001));
+    }
+    t.inject(200, "ack 1001 E");
+    t.expect(200, "10001:11001 .W ect0");
+
+    let mut t = Script::listen(accurate(), PEER);
+    t.inject(0, &format!("{} WE", t.peer_syn("S")));
+    t.expect(0, "S.E 0:0 ack 1");
+
+    // A classic server of this make, asked for more.
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &format!("{} AWE", t.peer_syn("S")));
+    t.expect(0, "S.E 0:0 ack 1");
+
+    // No ECN, and a server that sends back what it gets.
+    for answer in ["", "AWE"] {
+        let mut t = Script::connect(accurate(), PEER);
+        t.expect(0, "SAWE 0:0");
+        t.inject(100, &format!("{} {answer}", t.peer_syn("S. ack 1")));
+        t.expect(100, "ack 1");
+        t.write(100, 1000);
+        t.expect(100, "1:1001 .");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_taken_for_its_successor() {
+    // Section 3.1.3: any combination of bits but the old ones asks for it, and 0b101 answers so.
+    for asked in [1, 2, 4, 5, 6] {
+        let mut t = Script::listen(accurate(), PEER);
+        t.inject(0, &format!("{} ace {asked}", t.peer_syn("S")));
+        t.expect(0, "S. 0:0 ack 1 ace 2");
+    }
+    let mut t = opened(5, 5);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 . ace 5 ect0");
+}
+
+#[test]
+fn a_syn_asks_twice_and_then_does_without() {
+    // Section 3.1.4.1.
+    let mut t = Script::connect(accurate(), PEER);
+    t.expect(0, "SAWE 0:0");
+    t.expect(1000, "SAWE 0:0");
+    t.expect(3000, "S 0:0");
+}
+
+#[test]
+fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
+    // Section 3.2.2.3: the SYN was not capable, so no answer can say that it arrived so. Feedback goes on.
+    for answer in [3, 4, 6] {
+        let mut t = opened(answer, 5);
+        t.write(100, 1000);
+        t.expect(100, "1:1001 . ace 5");
+        t.inject(101, "1:1001 ce");
+        t.expect(101, "ack 1001 ace 6");
+    }
+    // Section 3.2.2.4.
+    let mut t = opened(2, 0);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 . ace 5");
+    // Table 4: the server's side of both.
+    for last in [0, 3, 4, 6] {
+        let mut t = Script::listen(accurate(), PEER);
+        t.inject(0, &format!("{} AWE", t.peer_syn("S")));
+        t.expect(0, "S. 0:0 ack 1 ace 2");
+        t.inject(100, &format!("ack 1 ace {last}"));
+        t.write(100, 1000);
+        t.expect(100, "1:1001 . ace 5");
+    }
+}
+
+#[test]
+fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
+    let mut t = opened(2, 5);
+    t.inject(101, "1:1001 ect0");
+    t.expect(101, "ack 1001 ace 5 octets0 1001,0");
+    t.inject(102, "1001:2001 ce");
+    t.expect(102, "ack 2001 ace 6 octets0 1001,1000");
+    t.inject(103, "2001:2501 ce");
+    t.expect(103, "ack 2501 ace 7 octets0 1001,1500");
+    // RFC 9768 has no echo that goes on, and CWR means nothing; Linux's first ACKs go out one by one.
+    t.inject(104, "2501:3501 ect1");
+    t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001");
+    // Data of its own carries the count too.
+    t.write(105, 500);
+    t.expect(105, "1:501 . ace 7 ect0");
+}
+
+#[test]
+fn sack_goes_before_the_counters() {
+    let mut t = opened(2, 5);
+    t.inject(101, "1:1001 ect0");
+    t.expect(101, "ack 1001 ace 5 octets0 1001,0");
+    t.inject(102, "2001:3001 ce");
+    t.expect(102, "ack 1001 ace 6 sack 2001:3001 octets0 1001,1000");
+}
+
+#[test]
+fn a_count_that_rose_halves_the_window_once_a_round_trip() {
+    let mut t = ten_out();
+    t.inject(200, "ack 1001 ace 6 octets0 1,1000");
+    // No CWR: the bit belongs to the count.
+    t.expect(200, "10001:11001 . ace 5 ect0");
+    t.expect_phase(Phase::Cwr);
+    t.expect_ssthresh(5);
+    t.inject(201, "ack 2001 ace 7 octets0 1,2000");
+    t.inject(202, "ack 3001 ace 7 octets0 1001,2000");
+    t.expect(202, "11001:12001 . ace 5 ect0");
+    t.expect_ssthresh(5);
+    assert_eq!(t.info().counters.ecn_reductions, 1);
+}
+
+#[test]
+fn an_old_ack_is_no_count() {
+    let mut t = ten_out();
+    t.inject(200, "ack 2001 ace 6 octets0 1001,1000");
+    t.expect(200, "10001:11001 . ace 5 ect0");
+    // Sent before, arrived after: its count of five is not eight minus one.
+    t.inject(201, "ack 1001 ace 5 octets0 1001,0");
+    t.inject(202, "ack 3001 ace 6 octets0 2001,1000");
+    t.expect(202, "11001:12001 . ace 5 ect0");
+    assert_eq!(t.info().counters.ecn_reductions, 1);
+}
