@@ -116,6 +116,13 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"link.down.shaper": '{ burst = "600 B" }'}, "below one packet"),
         ({"link.down.loss": "{ packets = [3] }"}, "chosen packets"),
         ({"stack.prr": "false"}, "prr"),
+        ({"stack.ecn": "accurate"}, "no accurate ECN"),
+        ({"stack.abe": "true"}, "alternative back-off"),
+        ({"link.down.queue": '{ kind = "red", max = "20 packets" }'}, "counts octets"),
+        ({"link.down.queue": '{ kind = "red", limit = "90 kB", gentle = true }'}, "no gentle slope"),
+        ({"link.down.queue": '{ kind = "red", limit = "90 kB", weight = 0.002 }'}, "powers of two"),
+        ({"link.down.queue": '{ kind = "step", threshold = "20 packets" }'}, "a step in octets"),
+        ({"link.down.queue": '{ kind = "step", threshold = "1 ms", marks = "ect1" }'}, "mark ECT"),
     ],
 )
 def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said: str):
@@ -150,6 +157,35 @@ def test_options_are_whole_attributes():
     assert struct.unpack_from("=I", options, 12) == (300_000,)
     # The kernel adds the overhead to the burst as to a packet.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
+
+
+def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:
+    """The parameters, the table for idle times, the probability and the flags of a red."""
+    data = bytes.fromhex(options)
+    parameters = struct.unpack_from("=IIIBBBB", data, 4)
+    table, rest = data[24:280], data[280:]
+    probability, flags = struct.unpack_from("=I", rest, 4)[0] / 2**32, struct.unpack_from("=II", rest, 12)
+    assert flags[0] == flags[1]
+    return parameters, table, probability, flags[0]
+
+
+def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
+    keys = 'limit = "90 kB", min = "9 kB", max = "27 kB", burst = 30, probability = 0.1'
+    made = job(scenario(**{"link.down.queue": f'{{ kind = "red", {keys}, ecn = true }}'}))
+    (red,) = [one for one in made.qdiscs if one.kind == "red"]
+    (limit, low, high, shift, _, scell, _), table, probability, flags = red_options(red.options)
+    # Floyd and Jacobson's equation 2: with 2^-6 a burst of 30 leaves an average of 6.3 packets, with 2^-5 one of 11.
+    assert (limit, low, high, shift, flags) == (90_000, 9_000, 27_000, 6, qdisc.RED_ECN)
+    assert probability == pytest.approx(0.1)
+    # 1000 octets at 2.4 Mbit/s are 3.3 ms: after 44 of them, 147 ms, half of the average is left.
+    assert table[round(147e3 / 2**scell)] == 1
+    assert table[255] == 31 and list(table) == sorted(table)
+
+    made = job(scenario(**{"link.down.queue": '{ kind = "step", limit = "90 kB", threshold = "9 kB" }'}))
+    (step,) = [one for one in made.qdiscs if one.kind == "red"]
+    (limit, low, high, shift, *_), _, _, flags = red_options(step.options)
+    assert (limit, low, high, shift) == (90_000, 9_001, 9_001, 0)
+    assert flags == qdisc.RED_ECN | qdisc.RED_NODROP
 
 
 SERVER, CLIENT = bytes([10, 77, 0, 1]), bytes([10, 77, 0, 2])

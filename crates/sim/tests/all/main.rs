@@ -4,6 +4,7 @@ mod bad_input;
 mod conservation;
 mod controllers;
 mod determinism;
+mod ecn;
 mod interface;
 mod metamorphic;
 mod network;

@@ -1,0 +1,97 @@
+//! Queues that mark, and what senders make of it, from a scenario's text to its tables.
+
+use super::run;
+use lopsided_sim::RunResult;
+
+fn download(queue: &str, stack: &str) -> RunResult {
+    let result = run(&format!(
+        r#"
+        [scenario]
+        duration = "30 s"
+        [link]
+        rtt = "20 ms"
+        down = {{ rate = "10 Mbit/s", queue = {queue} }}
+        up = {{ rate = "10 Mbit/s", queue = "100 packets" }}
+        [stack]
+        {stack}
+        [[flow]]
+        name = "download"
+        direction = "down"
+        "#
+    ));
+    assert!(result.audit.holds(), "{}", result.audit);
+    result
+}
+
+/// Goodput as a share of the rate, mean wait in the queue in milliseconds.
+fn share_and_wait(result: &RunResult) -> (f64, f64) {
+    (result.flows.goodput_bps[0] / 10e6, result.links.sojourn_mean_ms[0])
+}
+
+const RED: &str = r#"{ kind = "red", limit = "200 kB", min = "15 kB", max = "45 kB", probability = 0.1, ecn = true }"#;
+
+#[test]
+fn red_marks_who_understands_and_drops_the_others() {
+    let marked = download(RED, "ecn = true");
+    assert!(marked.links.marked_packets[0] > 20, "{}", marked.links.marked_packets[0]);
+    assert_eq!((marked.links.dropped_packets[0], marked.flows.retransmits[0]), (0, 0));
+
+    let dropped = download(RED, "ecn = false");
+    assert_eq!(dropped.links.marked_packets[0], 0);
+    assert!(dropped.links.dropped_early[0] > 20 && dropped.flows.retransmits[0] >= dropped.links.dropped_early[0]);
+
+    // One end that does not take part is enough.
+    let half = download(RED, "").links.marked_packets[0];
+    assert_eq!(half, 0, "Linux does not ask for it");
+}
+
+#[test]
+fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
+    // RFC 8511: a queue shorter than the BDP is empty after a halving. 25 kB of BDP, 8 kB of queue.
+    let short = r#"{ kind = "step", limit = "200 kB", threshold = "8 kB" }"#;
+    let (halved, _) = share_and_wait(&download(short, "ecn = true"));
+    let (backed_off, _) = share_and_wait(&download(short, "ecn = true\nabe = true"));
+    assert!(halved < 0.92 && backed_off > halved + 0.01, "{halved} {backed_off}");
+}
+
+#[test]
+fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
+    // RFC 8257 section 5: K above (C x RTT) / 7, here 3.6 kB. 15 kB are 12 ms.
+    let result = download(r#"{ kind = "step", limit = "200 kB", threshold = "15 kB" }"#, r#"cc = "dctcp""#);
+    let (share, wait) = share_and_wait(&result);
+    assert!(share > 0.95 && (6.0..16.0).contains(&wait), "{share} {wait}");
+    assert_eq!(result.flows.retransmits[0], 0);
+}
+
+#[test]
+fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
+    let queue = r#"{ kind = "step", limit = "200 kB", threshold = "2 ms", marks = "ect1" }"#;
+    let result = download(queue, "cc = \"prague\"\necn = \"accurate\"");
+    let (share, wait) = share_and_wait(&result);
+    assert!(share > 0.88 && wait < 2.0, "{share} {wait}");
+    assert_eq!(result.flows.retransmits[0], 0);
+}
+
+#[test]
+fn prague_to_a_receiver_of_old_falls_back_to_reno_and_to_no_ect1() {
+    // The step spares ECT(0), so the flow fills the queue as Reno does.
+    let queue = r#"{ kind = "step", limit = "50 kB", threshold = "1 ms", marks = "ect1" }"#;
+    let (sender, receiver) = (r#"sender_stack = { cc = "prague" }"#, r#"receiver_stack = { ecn = "on" }"#);
+    let result = run(&format!(
+        r#"
+        [scenario]
+        duration = "30 s"
+        [link]
+        rtt = "20 ms"
+        down = {{ rate = "10 Mbit/s", queue = {queue} }}
+        up = {{ rate = "10 Mbit/s", queue = "100 packets" }}
+        [[flow]]
+        name = "download"
+        direction = "down"
+        {sender}
+        {receiver}
+        "#
+    ));
+    assert_eq!(result.links.marked_packets[0], 0);
+    assert!(result.links.dropped_queue_full[0] > 0 && result.flows.goodput_bps[0] > 9e6);
+}
