@@ -16,8 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lopsided._native import __version__
-    from lopsided.errors import FolderError, LopsidedError, RunError, ScenarioError, UsageError
+    from lopsided._native import Controller, Law, __version__
+    from lopsided.errors import ControllerError, FolderError, LopsidedError, RunError, ScenarioError, UsageError
     from lopsided.run import Run
     from lopsided.scenario import Scenario
     from lopsided.sizing import size
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from lopsided.traces import trace
 
 __all__ = [
+    "Controller",
+    "ControllerError",
     "FolderError",
+    "Law",
     "LopsidedError",
     "Run",
     "RunError",
@@ -42,6 +45,9 @@ __all__ = [
 
 _HOMES = {
     "__version__": "lopsided._native",
+    "Controller": "lopsided._native",
+    "Law": "lopsided._native",
+    "ControllerError": "lopsided.errors",
     "FolderError": "lopsided.errors",
     "LopsidedError": "lopsided.errors",
     "RunError": "lopsided.errors",

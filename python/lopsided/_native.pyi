@@ -1,6 +1,7 @@
 """The simulator, in Rust. Plain values only; `lopsided.Scenario` and `lopsided.Run` are what people use."""
 
-from typing import Any, final
+from collections.abc import Callable
+from typing import Any, Literal, final
 
 __version__: str
 PROFILES: list[str]
@@ -8,12 +9,15 @@ CONGESTION_CONTROLS: list[str]
 
 _Overrides = list[tuple[str, str]]
 _Axis = tuple[str, list[tuple[str, _Overrides]]]
+_Make = Callable[[Setup], Controller | Law]
+_Controllers = list[tuple[str, _Make | None]]
 
 @final
 class Scenario:
     @staticmethod
-    def parse(text: str, file: str, overrides: _Overrides = ...) -> Scenario: ...
-    def with_overrides(self, overrides: _Overrides) -> Scenario: ...
+    def parse(text: str, file: str, overrides: _Overrides = ..., controllers: _Controllers = ...) -> Scenario: ...
+    def with_changes(self, overrides: _Overrides, controllers: _Controllers = ...) -> Scenario: ...
+    def controllers(self) -> _Controllers: ...
     @property
     def name(self) -> str: ...
     @property
@@ -33,6 +37,256 @@ class Batch:
     ) -> None: ...
     def wait(self, seconds: float) -> tuple[int, dict[str, Any]] | None: ...
     def fraction(self) -> float: ...
+
+class Controller:
+    """A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.
+
+    An object is made for each connection. Its first window is the stack's initial window.
+    """
+
+    owns_recovery: bool = False
+    """It sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937)."""
+    echoes_each_mark: bool = False
+    """ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257)."""
+
+    def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began."""
+
+    cwnd_bytes: float
+    """The congestion window: at least a segment of it is used, and whole octets."""
+    ssthresh_bytes: float | None
+    """The slow start threshold; None before the first congestion signal."""
+    pacing_rate_bps: float | None
+    """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
+
+    def on_established(self, path: PathState) -> None:
+        """The handshake is over: the segment size and perhaps a round-trip time are known."""
+
+    def on_transmit_start(self, idle_s: float, path: PathState) -> None:
+        """Data goes into an empty network; the last new data was sent `idle_s` ago."""
+
+    def on_ack(self, ack: Acked, path: PathState) -> None:
+        """An ACK that delivered something."""
+
+    def on_congestion(self, signal: Signal, path: PathState) -> None:
+        """The window must come down. On a timeout `path.in_flight_bytes` is what may be in the network still."""
+
+    def on_recovered(self, path: PathState) -> None:
+        """A reduction is complete: what was out when it began is acknowledged."""
+
+    def on_undo(self) -> None:
+        """The last congestion signal was wrong: put back what it took."""
+
+    def on_idle(self, restart_window_bytes: int) -> None:
+        """The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC 5681)."""
+
+class Law:
+    """How a window grows, and what is left of it after congestion, in segments: derive from it, define `grow` and
+    `threshold`. Slow start is part of growing (`window.reno`); timeouts, undo and idle times are taken care of.
+    """
+
+    grows_unlimited: bool = False
+    """`grow` is wanted also while the application or the receiver limits the sender."""
+    echoes_each_mark: bool = False
+    """ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257)."""
+
+    def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began."""
+
+    def grow(self, ack: Acked, path: PathState, window: Window) -> None:
+        """An ACK that may raise the window."""
+
+    def threshold(self, signal: Signal, path: PathState, window: Window) -> float:
+        """The threshold in segments after a signal; at least two are used."""
+
+    def measure(self, ack: Acked, path: PathState, window: Window) -> None:
+        """Every ACK, in recovery too."""
+
+    def on_established(self, path: PathState, window: Window) -> None:
+        """The handshake is over: the segment size and perhaps a round-trip time are known."""
+
+    def on_transmit_start(self, idle_s: float, path: PathState) -> None:
+        """Data goes into an empty network; the last new data was sent `idle_s` ago."""
+
+    def on_timeout(self, path: PathState, window: Window) -> None:
+        """The retransmission timer expired; the window is already down."""
+
+    def on_recovered(self, path: PathState, window: Window) -> None:
+        """A reduction is complete: what was out when it began is acknowledged."""
+
+    def on_undo(self) -> None:
+        """The last signal was wrong; the window is already back."""
+
+@final
+class Window:
+    """The congestion window of a law. It can be changed only within the call that it was given to."""
+
+    octets: float
+    segments: float
+    """Rounded down when read."""
+
+    @property
+    def threshold(self) -> int | None:
+        """In segments, rounded down; None before the first congestion signal."""
+
+    @threshold.setter
+    def threshold(self, segments: float) -> None: ...
+    @property
+    def in_slow_start(self) -> bool: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    def end_slow_start(self) -> None:
+        """The threshold becomes the window."""
+
+    def counted(self, ack: Acked) -> int:
+        """The octets that an ACK counts for, by the stack's way of counting."""
+
+    def slow_start(self, octets: int) -> int:
+        """Grows by `octets` up to the threshold; gives what is left of them for congestion avoidance."""
+
+    def add_one_per(self, every: float, octets: int) -> None:
+        """Adds a segment for each `every` segments acknowledged."""
+
+    def reno(self, octets: int) -> None:
+        """Reno's growth: slow start, then a segment for each window acknowledged."""
+
+@final
+class Setup:
+    """What a controller is made from."""
+
+    @property
+    def initial_window_bytes(self) -> int: ...
+    @property
+    def byte_counting(self) -> Literal["acks", "delivered", "limited"]:
+        """What an ACK counts for: one segment, what it delivered, or that up to a limit in slow start (RFC 3465)."""
+
+    @property
+    def counted_segments(self) -> int | None:
+        """The limit, where there is one."""
+
+    @property
+    def tick_s(self) -> float:
+        """The grain of the stack's clock; 0 for an exact one."""
+
+    @property
+    def seed(self) -> int:
+        """For algorithms that draw at random: `random.Random(setup.seed)`."""
+
+@final
+class Acked:
+    """What one acknowledgement told the sender."""
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Newly acknowledged or newly reported by SACK."""
+
+    @property
+    def cumulative_bytes(self) -> int:
+        """By how much the cumulative acknowledgement advanced."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Of the oldest segment acknowledged, if it was sent once (Karn's rule)."""
+
+    @property
+    def newest_rtt_s(self) -> float | None:
+        """Of the newest segment acknowledged, which excludes the peer's ACK delay."""
+
+    @property
+    def forward_ms(self) -> int | None:
+        """The way to the peer by timestamps, an unknown constant added: only differences mean something."""
+
+    @property
+    def prior_in_flight_bytes(self) -> int:
+        """In flight before this ACK."""
+
+    @property
+    def cwnd_limited(self) -> bool:
+        """The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661)."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """The connection owns the window until the reduction under way ends."""
+
+    @property
+    def phase(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
+        """The sender's phase after this ACK."""
+
+    @property
+    def ecn_echo(self) -> bool:
+        """The ACK carried an ECN echo."""
+
+    @property
+    def rate(self) -> RateSample: ...
+
+@final
+class RateSample:
+    """The delivery rate between two ACKs (draft-cheng-iccrg-delivery-rate-estimation)."""
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Over `interval_s`; 0 if there is no sample."""
+
+    @property
+    def interval_s(self) -> float: ...
+    @property
+    def prior_delivered_bytes(self) -> int:
+        """`path.delivered_bytes` when the newest segment acknowledged was sent."""
+
+    @property
+    def lost_bytes(self) -> int:
+        """Marked lost by this ACK."""
+
+    @property
+    def app_limited(self) -> bool: ...
+
+@final
+class PathState:
+    """The connection as a controller may see it."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """The largest payload of a segment."""
+
+    @property
+    def in_flight_bytes(self) -> int: ...
+    @property
+    def srtt_s(self) -> float | None: ...
+    @property
+    def min_rtt_s(self) -> float | None: ...
+    @property
+    def delivered_bytes(self) -> int:
+        """All ever delivered."""
+
+    @property
+    def lost_bytes(self) -> int:
+        """All ever marked lost."""
+
+    @property
+    def una(self) -> int:
+        """Stream offset of the oldest octet not acknowledged."""
+
+    @property
+    def nxt(self) -> int:
+        """Stream offset of the next octet never sent: a round trip is over when `una` passes the `nxt` of its start."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Some of what is in flight was sent when the application had no more to send."""
+
+@final
+class Signal:
+    """Why the window must come down."""
+
+    @property
+    def kind(self) -> Literal["ecn", "loss", "timeout"]: ...
+    @property
+    def consecutive(self) -> int:
+        """How many timeouts in a row; from the second on the threshold must not fall further. 0 for other kinds."""
 
 def axis(text: str) -> _Axis: ...
 def schema() -> str: ...

@@ -48,6 +48,20 @@ class RunError(LopsidedError):
     """A run that could not be carried out, or was stopped."""
 
 
+class ControllerError(RunError):
+    """A user's own congestion control raised an exception: it is this error's `__cause__`.
+
+    `called` is what did so, such as `Gentle.on_ack`, and `time_s` when in the run; None where it could not even be
+    loaded.
+    """
+
+    def __init__(self, message: str, controller: str, called: str = "", time_s: float | None = None) -> None:
+        super().__init__(message)
+        self.controller = controller
+        self.called = called
+        self.time_s = time_s
+
+
 class FolderError(LopsidedError):
     """A run folder that cannot be read or must not be written to."""
 

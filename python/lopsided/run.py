@@ -142,8 +142,10 @@ class Run:
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in present}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
+        # A folder holds no code: controllers of one's own are known by their names.
+        controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
         run = cls(
-            scenario=Scenario.load(folder / "scenario.toml"),
+            scenario=Scenario.load(folder / "scenario.toml", controllers),
             seed=manifest["seed"],
             tables=tables,
             digest=manifest["digest"],

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided import _native
 from lopsided.errors import ScenarioError, UsageError
+from lopsided.own import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lopsided.own import Controllers, Make
     from lopsided.run import Run
     from lopsided.worlds import PcapPoint
 
@@ -30,22 +32,30 @@ class Scenario:
         self.native = native
 
     @classmethod
-    def load(cls, path: str | Path, **settings: Any) -> Scenario:
-        """Reads a scenario file, settings changed as in `with_`; a `ScenarioError` tells all that is wrong in it."""
+    def load(cls, path: str | Path, controllers: Controllers | None = None, /, **settings: Any) -> Scenario:
+        """Reads a scenario file, settings changed as in `with_`; a `ScenarioError` tells all that is wrong in it.
+
+        `controllers` are congestion controls of one's own: names for `cc`, and classes derived from `Controller` or
+        `Law`.
+        """
         path = Path(path)
-        return cls(_native.Scenario.parse(_read(path), str(path), _overrides(settings)))
+        return cls(_native.Scenario.parse(_read(path), str(path), _overrides(settings), checked(controllers)))
 
     @classmethod
-    def from_text(cls, text: str, name: str = "scenario") -> Scenario:
+    def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
         """Reads a scenario from TOML text; `name` stands for the file's name, in errors too."""
-        return cls(_native.Scenario.parse(text, name, []))
+        return cls(_native.Scenario.parse(text, name, [], checked(controllers)))
 
     def with_(self, **settings: Any) -> Scenario:
         """The scenario with settings changed: `with_(**{"link.up.queue.limit": "15 packets"})`.
 
         All is checked again.
         """
-        return Scenario(self.native.with_overrides(_overrides(settings))) if settings else self
+        return Scenario(self.native.with_changes(_overrides(settings))) if settings else self
+
+    def with_controllers(self, controllers: Controllers) -> Scenario:
+        """The scenario with these congestion controls of one's own beside, or in place of, those that it knows."""
+        return Scenario(self.native.with_changes([], checked(controllers)))
 
     def run(
         self,
@@ -90,6 +100,11 @@ class Scenario:
     def resolved(self) -> dict[str, Any]:
         """The whole scenario as plain values: numbers with their unit in the key (`rate_bps`, `delay_s`)."""
         return json.loads(self.native.to_json())
+
+    @property
+    def controllers(self) -> dict[str, Make | None]:
+        """The congestion controls of one's own that it may name; None for those of a run folder: it holds no code."""
+        return dict(self.native.controllers())
 
     @property
     def flow_names(self) -> list[str]:

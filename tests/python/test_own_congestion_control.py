@@ -1,14 +1,305 @@
-"""Congestion controls of the user's own: the crate and the classes that docs/own-congestion-control.md shows."""
+"""Congestion controls of the user's own: what docs/own-congestion-control.md shows works, what goes wrong is told."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided import _native, cli, sweeps
+from own_controllers import Reno, RenoLaw
 
 ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
+
+# Random and burst losses, timeouts in a row, spurious ones behind a long queue, idle times, new connections.
+HARD = """
+[scenario]
+duration = "30 s"
+[link]
+rtt = "30 ms"
+[link.down]
+rate = "8 Mbit/s"
+queue = "30 packets"
+loss = { random = "1 %", outages = [["5 s", "6.5 s"], ["20 s", "20.4 s"]] }
+[link.up]
+rate = "1 Mbit/s"
+queue = "200 packets"
+loss = { gilbert = { to_bad = 0.01, to_good = "30 %" } }
+[[flow]]
+name = "bulk"
+direction = "down"
+[[flow]]
+name = "pages"
+direction = "down"
+count = 2
+transfer = { size = "60 kB", repeat = "forever", pause = "100 ms" }
+[[flow]]
+name = "video"
+direction = "down"
+transfer = { on = "1 s", off = "1 s" }
+[[flow]]
+name = "back"
+direction = "up"
+"""
+
+
+def hard(controller, **settings) -> lop.Scenario:
+    return lop.Scenario.from_text(HARD, controllers={"mine": controller}).with_(**{"stack.cc": "mine", **settings})
+
+
+def adsl_with(adsl, controller) -> lop.Scenario:
+    return adsl.with_controllers({"mine": controller}).with_(**{"flow.download.cc": "mine"})
+
+
+class Hearing(Reno):
+    """Keeps what it was told, of all its connections."""
+
+    heard: set[str]
+
+    def on_congestion(self, signal, path):
+        self.heard.add(signal.kind if signal.consecutive < 2 else "timeout again")
+        super().on_congestion(signal, path)
+
+    def on_undo(self):
+        self.heard.add("undo")
+        super().on_undo()
+
+    def on_idle(self, restart_window_bytes):
+        self.heard.add("idle")
+        super().on_idle(restart_window_bytes)
+
+
+# Of each way of counting ACKs one.
+@pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
+def test_reno_in_python_is_reno(profile):
+    Hearing.heard = set()
+    own = hard(Hearing, **{"stack.profile": profile})
+    built_in = own.with_(**{"stack.cc": "reno"}).run()
+    assert own.run().digest == built_in.digest
+    assert Hearing.heard >= {"loss", "timeout", "timeout again", "idle"}
+    assert ("undo" in Hearing.heard) == (built_in.flows["spurious"].sum() > 0)
+
+
+def test_the_law_of_reno_in_python_is_reno():
+    own = hard(RenoLaw)
+    run = own.run()
+    assert run.digest == own.with_(**{"stack.cc": "reno"}).run().digest
+    assert run.flows["spurious"].sum() > 0
+
+
+def test_many_runs_on_threads_are_those_of_one_after_the_other(adsl):
+    own = adsl_with(adsl, Reno)
+    digests = [adsl.run(seed=seed).digest for seed in (1, 2, 3, 4)]
+    for workers in (1, 4):
+        assert [run.digest for run in sweeps.repeat(own, 4, workers=workers)] == digests
+    swept = lop.sweep(own, {"flow.download.cc": ["mine", "reno"]}, repeat=1)
+    assert len(set(swept["digest"])) == 1
+
+
+def test_a_function_may_make_the_controller(adsl):
+    class Scaled(RenoLaw):
+        def __init__(self, setup, share):
+            self.share = share
+
+        def threshold(self, signal, path, window):
+            return self.share * window.segments
+
+    # Half of an odd window is rounded down in both.
+    assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
+    assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
+
+
+def test_a_window_is_used_from_a_segment_on(adsl):
+    class Tiny(Reno):
+        def on_ack(self, ack, path):
+            self.cwnd_bytes = 0.3
+
+    flows = adsl_with(adsl, Tiny).run().flows.to_polars()
+    segment = 1448
+    assert flows.filter(name="download")["cwnd_mean_bytes"].item() < 1.1 * segment
+    assert flows.filter(name="download")["delivered_bytes"].item() > 50 * segment
+
+
+def test_a_rate_paces(adsl):
+    class Paced(Reno):
+        def on_established(self, path):
+            super().on_established(path)
+            self.pacing_rate_bps = 500_000
+
+    run = adsl_with(adsl, Paced).run()
+    [download, _] = run.flows["goodput_bps"]
+    # The first ten segments are not paced.
+    assert 0.95 * 500_000 < download < 1.02 * 500_000
+
+
+def failing(method, body):
+    """Reno with a method that does something else once ten seconds have passed."""
+
+    def instead(self, *arguments):
+        return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)
+
+    Failing = type("Failing", (Reno,), {method: instead})
+    return Failing
+
+
+def assign(name, value):
+    return lambda self: setattr(self, name, value)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "cause", "words"),
+    [
+        ("on_ack", lambda self: 1 // 0, ZeroDivisionError, "division"),
+        ("on_ack", assign("cwnd_bytes", -1), ValueError, "cwnd_bytes must be a number from 0 up, not -1"),
+        ("on_ack", assign("cwnd_bytes", float("nan")), ValueError, "cwnd_bytes .* not nan"),
+        ("on_ack", assign("cwnd_bytes", float("inf")), ValueError, "cwnd_bytes .* not inf"),
+        ("on_ack", assign("cwnd_bytes", None), TypeError, "cwnd_bytes .* not None"),
+        ("on_ack", assign("ssthresh_bytes", "much"), TypeError, "ssthresh_bytes .* not 'much'"),
+        ("on_ack", assign("pacing_rate_bps", 1e6), ValueError, "in on_established at the latest"),
+        ("on_ack", lambda self: exit(3), SystemExit, "3"),
+        ("on_congestion", lambda self: self.cwd, AttributeError, "cwd"),
+    ],
+)
+def test_what_a_controller_raises_ends_the_run_and_is_told(adsl, method, body, cause, words):
+    with pytest.raises(lop.ControllerError, match=words) as caught:
+        adsl_with(adsl, failing(method, body)).run()
+    error = caught.value
+    assert (error.controller, error.called) == ("mine", f"Failing.{method}")
+    assert 10 < error.time_s < 20
+    assert isinstance(error.__cause__, cause)
+    assert f"Failing.{method}, {error.time_s:.6f} s into the run" in str(error)
+    assert error.__cause__.__traceback__.tb_frame.f_code.co_name == "instead"
+
+
+def test_an_answer_where_none_is_wanted_is_told(adsl):
+    with pytest.raises(lop.ControllerError, match=r"Failing\.on_ack.* it returned 14480, and nothing is made of what"):
+        adsl_with(adsl, failing("on_ack", lambda self: 14_480)).run()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda setup: None, "it gave a NoneType: a lopsided.Controller or lopsided.Law is wanted"),
+        (lambda: None, "takes 0 positional arguments but 1 was given"),
+        (type("Half", (RenoLaw,), {"threshold": lambda *_: None}), "a threshold must be a number from 0 up, not None"),
+    ],
+)
+def test_what_cannot_be_used_is_told_as_the_run_begins(adsl, make, words):
+    with pytest.raises(lop.ControllerError, match=words):
+        adsl_with(adsl, make).run()
+
+
+def test_a_process_ends_well_though_runs_were_under_way_when_one_failed(adsl_file):
+    code = f"""
+import lopsided as lop
+from lopsided import sweeps
+from own_controllers import Reno
+
+class Failing(Reno):
+    def on_undo(self):
+        raise RuntimeError("undone")
+    def on_congestion(self, signal, path):
+        self.on_undo()
+
+scenario = lop.Scenario.load({str(adsl_file)!r}, {{"mine": Failing}}, **{{"stack.cc": "mine"}})
+sweeps.repeat(scenario, 8, workers=4)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.rstrip().splitlines()[-1]
+    assert "'mine'" in last.replace('"', "'") and last.endswith("RuntimeError: undone"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("controllers", "words"),
+    [
+        ({"cubic": Reno}, "built-in congestion control 'cubic'"),
+        ({"my own": Reno}, "'my own' is no name"),
+        ({"mine": object}, "object is not derived from lopsided.Controller or lopsided.Law"),
+        ({"mine": lop.Law}, "Law does not define grow and threshold"),
+        ({"mine": type("Half", (Reno,), {"on_undo": lop.Controller.on_undo})}, "Half does not define on_undo"),
+        ({"mine": "reno"}, "cannot be 'reno': give a class"),
+    ],
+)
+def test_what_is_no_controller_is_refused_at_once(adsl, controllers, words):
+    with pytest.raises(lop.UsageError, match=words):
+        adsl.with_controllers(controllers)
+
+
+def test_a_name_that_is_not_given_is_a_mistake_in_the_scenario(adsl):
+    with pytest.raises(lop.ScenarioError, match="unknown congestion control `mine`"):
+        adsl.with_(**{"flow.download.cc": "mine"})
+    own = adsl_with(adsl, Reno)
+    with pytest.raises(lop.ScenarioError, match="did you mean `mine`"):
+        own.with_(**{"flow.upload.cc": "mien"})
+
+
+def test_a_run_folder_knows_the_name_but_not_the_code(adsl, tmp_path):
+    run = adsl_with(adsl, Reno).run()
+    assert run.facts["controllers"] == {"mine": "own_controllers.py:Reno"}
+    loaded = lop.Run.load(run.save(tmp_path / "run"))
+    assert "own_controllers.py:Reno" in (tmp_path / "run" / "report.html").read_text()
+    with pytest.raises(lop.RunError, match='"mine", which is not built in and was not given'):
+        loaded.scenario.run()
+    assert loaded.scenario.with_controllers({"mine": Reno}).run().digest == run.digest
+
+
+def test_the_kernel_world_refuses_it(adsl):
+    with pytest.raises(lop.LopsidedError, match="'mine' is one of your own"):
+        adsl_with(adsl, Reno).run(world="kernel")
+
+
+def test_the_command_line_takes_classes_from_files(adsl_file, adsl_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(Path(__file__).parent / "own_controllers.py", "mine.py")
+    run = ["run", str(adsl_file), "--no-report", "--set", "stack.cc=RenoLaw", "--controller"]
+    assert cli.invoke([*run, "mine.py:RenoLaw"]) == 0
+    assert adsl_run.digest in capsys.readouterr().out
+    assert cli.invoke(["check", str(adsl_file), "--controller", "a=mine.py:Reno", "--set", "stack.cc=a"]) == 0
+    for wrong, words in {
+        "mine.py": "write FILE.py:CLASS",
+        "mine.py:Rino": "mine.py has no Rino; there is Reno, RenoLaw",
+        "none.py:Reno": "none.py does not exist",
+    }.items():
+        assert cli.invoke([*run, wrong]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_the_command_line_shows_where_the_users_code_failed(adsl_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "import lopsided as lop\n\n\nclass Mine(lop.Law):\n"
+        "    def grow(self, ack, path, window):\n        window.segments += ack.rtt\n\n"
+        "    def threshold(self, signal, path, window):\n        return 2\n"
+    )
+    run = ["run", str(adsl_file), "--set", "stack.cc=Mine", "--controller", "mine.py:Mine"]
+    assert cli.invoke(run) == 1
+    said = capsys.readouterr().err
+    assert 'mine.py", line 6, in grow' in said
+    assert "window.segments += ack.rtt" in said
+    assert 'the congestion control "Mine" failed in Mine.grow' in said
+    Path("mine.py").write_text("import nothing_of_this_name\n")
+    assert cli.invoke(run) == 1
+    said = capsys.readouterr().err
+    assert "cannot load mine.py: ModuleNotFoundError" in said
+    assert 'mine.py", line 1' in said
+    assert not list((tmp_path / "runs").glob("*")), "a run that came to nothing leaves no folder"
+
+
+@pytest.mark.parametrize("name", ["Controller", "Law", "Window", "Setup", "Acked", "RateSample", "PathState", "Signal"])
+def test_the_stubs_name_what_there_is(name):
+    """What editors show of these classes is written by hand."""
+    stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
+    [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
+    described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))
+    there = {member for member in vars(getattr(_native, name)) if not member.startswith("__")}
+    assert {member for member in described if not member.startswith("__")} == there
 
 
 def cargo(*arguments: str) -> str:
@@ -26,7 +317,20 @@ def test_the_crate_of_the_guide_does_what_the_guide_says():
     # Without a lock file of its own cargo would ask the registry for the newest versions.
     shutil.copy(ROOT / "Cargo.lock", CRATE / "Cargo.lock")
     cargo("test")
-    assert cargo("run") in GUIDE
+    table = cargo("run")
+    assert table in GUIDE
     source = "\n".join(path.read_text() for path in sorted((CRATE / "src").glob("*.rs")))
     shown = "\n".join(re.findall(r"```rust\n(.*?)```", GUIDE, re.DOTALL))
     assert [line for line in shown.splitlines() if line.strip() not in source] == []
+
+
+def test_the_classes_of_the_guide_do_what_its_crate_does():
+    classes = {"lop": lop}
+    exec("\n".join(re.findall(r"^class \w+\(lop.*?(?=^\S)", GUIDE, re.DOTALL | re.MULTILINE)), classes)
+    [line] = re.findall(r'LINE: &str = r#"(.*?)"#', (CRATE / "src" / "main.rs").read_text(), re.DOTALL)
+    own = {"gentle": classes["Gentle"], "shallow": classes["Shallow"]}
+    for name in own:
+        run = lop.Scenario.from_text(line, controllers=own).with_(**{"stack.cc": name}).run()
+        [row] = run.flows.rows()
+        printed = f"{name:<10} {row['goodput_bps'] / 1e6:>8.2f} {row['rtt_mean_ms']:>9.1f} {row['retransmits']:>8}"
+        assert printed in GUIDE

@@ -1,6 +1,7 @@
 //! Runs on threads of their own, which Python waits for a moment at a time.
 
 use crate::captures::{Captures, Points};
+use crate::controller::{self, Fate, Own};
 use crate::error::Failure;
 use crate::scenario::Scenario;
 use crate::tables;
@@ -20,19 +21,24 @@ pub(crate) struct Batch {
     work: Arc<Work>,
     /// Bounded, so that finished runs do not pile up before Python takes them.
     done: Mutex<Receiver<(usize, Outcome)>>,
+    asks_python: bool,
 }
 
 struct Work {
     jobs: Vec<Job>,
     next: AtomicUsize,
-    monitors: Vec<Monitor>,
+    monitors: Vec<Arc<Monitor>>,
 }
 
 struct Job {
     scenario: Arc<lopsided_scenario::Scenario>,
     seed: u64,
+    own: Arc<Vec<Own>>,
     capture: Option<Points>,
 }
+
+/// How long a call into a user's code may go on after everything else has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
@@ -48,18 +54,27 @@ impl Batch {
             .map(|(scenario, seed)| Job {
                 scenario: Arc::clone(&scenario.get().resolved),
                 seed,
+                own: Arc::clone(&scenario.get().own),
                 capture: capture.clone(),
             })
             .collect();
         let workers = workers.clamp(1, jobs.len().max(1));
-        let monitors = jobs.iter().map(|_| Monitor::default()).collect();
+        let monitors = jobs.iter().map(|_| Arc::default()).collect();
+        let asks_python = jobs.iter().any(|job| !job.own.is_empty());
         let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors });
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
             let (work, sender) = (Arc::clone(&work), sender.clone());
-            std::thread::spawn(move || work.carry_out(&sender));
+            std::thread::spawn(move || {
+                if asks_python {
+                    // A thread that is known to Python calls into it at a fraction of the cost.
+                    Python::attach(|py| py.detach(|| work.carry_out(&sender)));
+                } else {
+                    work.carry_out(&sender);
+                }
+            });
         }
-        Batch { work, done: Mutex::new(receiver) }
+        Batch { work, done: Mutex::new(receiver), asks_python }
     }
 
     /// The next finished run as `(number of the job, its results)`, or `None` if there is none after so many seconds.
@@ -81,14 +96,26 @@ impl Batch {
     /// The share of all work that is done, from 0 to 1.
     fn fraction(&self) -> f64 {
         let jobs = self.work.jobs.len().max(1) as f64;
-        self.work.monitors.iter().map(Monitor::fraction).sum::<f64>() / jobs
+        self.work.monitors.iter().map(|monitor| monitor.fraction()).sum::<f64>() / jobs
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
         self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
-        self.work.monitors.iter().for_each(Monitor::cancel);
+        self.work.monitors.iter().for_each(|monitor| monitor.cancel());
+        if self.asks_python {
+            // A thread that would go on into an interpreter on its way out brings down the process.
+            Python::try_attach(|py| py.detach(|| self.drain()));
+        }
+    }
+}
+
+impl Batch {
+    /// Waits until the threads have ended, unless a user's code keeps one of them.
+    fn drain(&self) {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while done.recv_timeout(PATIENCE).is_ok() {}
     }
 }
 
@@ -106,13 +133,19 @@ impl Work {
     }
 }
 
-fn run(job: &Job, monitor: &Monitor) -> Outcome {
+fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
     let observed = Observed::of(&job.scenario);
     let mut sinks = captures.as_ref().map(Captures::sinks).unwrap_or_default();
     sinks.extend(observed.as_ref().map(Observed::sink));
-    let options = RunOptions { sinks, ..RunOptions::default() };
-    let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor).map_err(Failure::Run)?;
+    let fate = Arc::new(Fate::new(Arc::clone(monitor)));
+    let controllers = controller::controllers(&job.own, &fate).map_err(|taken| Failure::Usage(taken.to_string()))?;
+    let options = RunOptions { sinks, controllers, ..RunOptions::default() };
+    let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor);
+    if let Some(raised) = fate.take() {
+        return Err(Failure::Controller(raised));
+    }
+    let result = result.map_err(Failure::Run)?;
     captures.as_ref().map_or(Ok(()), Captures::finish)?;
     Ok((result, observed.map(|observed| observed.seen(&job.scenario)).unwrap_or_default()))
 }

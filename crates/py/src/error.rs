@@ -1,5 +1,6 @@
 //! The one place where Rust's errors become Python's. The exceptions are classes of `lopsided.errors`.
 
+use crate::controller::Raised;
 use lopsided_scenario::Errors;
 use lopsided_sim::RunError;
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ pub(crate) enum Failure {
     /// A text that is not what was asked for.
     Usage(String),
     Run(RunError),
+    /// An exception in a user's congestion control.
+    Controller(Raised),
     Capture {
         file: String,
         error: io::Error,
@@ -61,6 +64,15 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Usage(message) => ("UsageError", message),
         Failure::Run(error) => ("RunError", error.to_string()),
+        Failure::Controller(Raised { name, called, at, error }) => {
+            let time_s = at.as_secs_f64();
+            let message =
+                format!("the congestion control {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
+            let class = module.getattr("ControllerError")?;
+            let exception = PyErr::from_value(class.call1((message, name, called, time_s))?);
+            exception.set_cause(py, Some(error));
+            return Ok(exception);
+        }
         Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
         Failure::Trace { file, what } => ("FolderError", format!("cannot read {file}: {what}")),
         Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),

@@ -6,6 +6,7 @@
 
 mod batch;
 mod captures;
+mod controller;
 mod error;
 mod scenario;
 mod tables;
@@ -19,6 +20,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::controller::{Acked, Controller, Law, PathState, RateSample, Setup, Signal, Window};
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
     #[pymodule_export]

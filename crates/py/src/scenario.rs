@@ -1,30 +1,53 @@
 //! Scenarios: parsed, changed, written back.
 
+use crate::controller::Own;
 use crate::error::Failure;
 use lopsided_scenario::Axes;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A resolved scenario and the text it came from, so that settings can be changed before everything is checked again.
+/// A resolved scenario and the text it came from, so that settings can be changed before everything is checked again; and the user's
+/// own congestion controls that it may name.
 #[pyclass(frozen, module = "lopsided._native")]
-#[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) resolved: Arc<lopsided_scenario::Scenario>,
     text: Arc<str>,
     file: String,
     overrides: Vec<(String, String)>,
+    pub(crate) own: Arc<Vec<Own>>,
 }
+
+/// Names of congestion controls, and what makes them; see [`Own`].
+type Controllers = Vec<(String, Option<Py<PyAny>>)>;
 
 #[pymethods]
 impl Scenario {
     #[staticmethod]
-    #[pyo3(signature = (text, file, overrides = Vec::new()))]
-    fn parse(text: &str, file: String, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        read(Arc::from(text), file, overrides)
+    #[pyo3(signature = (text, file, overrides = Vec::new(), controllers = Vec::new()))]
+    fn parse(
+        text: &str,
+        file: String,
+        overrides: Vec<(String, String)>,
+        controllers: Controllers,
+    ) -> PyResult<Scenario> {
+        read(Arc::from(text), file, overrides, owned(controllers).collect())
     }
 
-    fn with_overrides(&self, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        read(Arc::clone(&self.text), self.file.clone(), self.overrides.iter().cloned().chain(overrides).collect())
+    /// A controller given again takes the place of the one of its name.
+    #[pyo3(signature = (overrides, controllers = Vec::new()))]
+    fn with_changes(&self, overrides: Vec<(String, String)>, controllers: Controllers) -> PyResult<Scenario> {
+        let mut own: Vec<Own> = owned(controllers).collect();
+        let kept: Vec<Own> =
+            self.own.iter().filter(|old| own.iter().all(|new| new.name != old.name)).cloned().collect();
+        own.extend(kept);
+        let overrides = self.overrides.iter().cloned().chain(overrides).collect();
+        read(Arc::clone(&self.text), self.file.clone(), overrides, own)
+    }
+
+    /// The names of the user's own congestion controls, each with what makes it.
+    fn controllers<'py>(&self, py: Python<'py>) -> Vec<(String, Option<Bound<'py, PyAny>>)> {
+        let each = self.own.iter();
+        each.map(|own| (own.name.clone(), own.make.as_ref().map(|make| make.bind(py).clone()))).collect()
     }
 
     #[getter]
@@ -66,9 +89,14 @@ impl Scenario {
     }
 }
 
-fn read(text: Arc<str>, file: String, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-    match lopsided_scenario::Scenario::parse(&text, &file, &overrides) {
-        Ok(resolved) => Ok(Scenario { resolved: Arc::new(resolved), text, file, overrides }),
+fn owned(controllers: Controllers) -> impl Iterator<Item = Own> {
+    controllers.into_iter().map(|(name, make)| Own { name, make: make.map(Arc::new) })
+}
+
+fn read(text: Arc<str>, file: String, overrides: Vec<(String, String)>, own: Vec<Own>) -> PyResult<Scenario> {
+    let names: Vec<&str> = own.iter().map(|own| own.name.as_str()).collect();
+    match lopsided_scenario::Scenario::parse_with(&text, &file, &overrides, &names) {
+        Ok(resolved) => Ok(Scenario { resolved: Arc::new(resolved), text, file, overrides, own: Arc::new(own) }),
         Err(errors) => Err(Failure::Scenario { file, errors }.into()),
     }
 }

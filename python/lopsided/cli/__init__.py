@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Sequence
 
 import cyclopts
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def invoke(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
-    from lopsided.errors import LopsidedError, ScenarioError, UsageError
+    from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
 
     try:
         result = build(arguments)(
@@ -77,6 +78,11 @@ def invoke(arguments: Sequence[str]) -> int:
     except UsageError as error:
         say_error(str(error))
         return 2
+    except ControllerError as error:
+        # The code is the user's: where it went wrong is for them to see.
+        say_error("".join(traceback.format_exception(error.__cause__)).rstrip(), prefix=False)
+        say_error(str(error))
+        return 1
     except LopsidedError as error:
         say_error(str(error))
         return 1

@@ -23,6 +23,16 @@ Settings = Annotated[
         help="Change a setting, as `key=value`; may be given several times.",
     ),
 ]
+Controllers = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--controller",
+        negative=(),
+        show_default=False,
+        help="A congestion control of your own in Python, for `cc` to name: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; "
+        "may be given several times.",
+    ),
+]
 Seed = Annotated[
     int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
 ]
@@ -40,11 +50,12 @@ Json = Annotated[
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
-def load(file: Path, settings: Sequence[str] = ()) -> Scenario:
+def load(file: Path, settings: Sequence[str] = (), controllers: Sequence[str] = ()) -> Scenario:
     """The scenario in `file` with settings changed."""
+    from lopsided import own
     from lopsided.scenario import Scenario
 
-    return Scenario.load(file, **dict(split(setting) for setting in settings))
+    return Scenario.load(file, own.load(controllers), **dict(split(setting) for setting in settings))
 
 
 def split(setting: str) -> tuple[str, str]:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Kernel, Quiet, Seed, Settings, Workers, World, choose_kernel, load
+from lopsided.cli.options import (
+    Controllers,
+    Json,
+    Kernel,
+    Quiet,
+    Seed,
+    Settings,
+    Workers,
+    World,
+    choose_kernel,
+    load,
+)
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import UsageError
 
@@ -37,6 +48,7 @@ def run(
     seed: Seed = None,
     repeat: Annotated[int, Parameter(help="Run with this many seeds and show median and spread.")] = 1,
     settings: Settings = (),
+    controllers: Controllers = (),
     out_folder: Annotated[
         Path | None, Parameter(name="--out", show_default=False, help="The run folder to write.")
     ] = None,
@@ -62,6 +74,7 @@ def run(
         lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --out runs/fifteen
         lopsided run scenario.toml --repeat 10
         lopsided run scenario.toml --pcap hosts
+        lopsided run scenario.toml --controller gentle.py:Gentle --set stack.cc=Gentle
 
     Parameters
     ----------
@@ -73,7 +86,7 @@ def run(
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
     choose_kernel(kernel)
-    scenario = load(file, settings)
+    scenario = load(file, settings, controllers)
     # The folder is made before the work, so that an impossible one costs nothing.
     folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)
     capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Quiet, Workers, World, load, split
+from lopsided.cli.options import Controllers, Json, Quiet, Workers, World, load, split
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import FolderError, UsageError
 
@@ -18,6 +18,7 @@ def sweep(
     /,
     *,
     axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    controllers: Controllers = (),
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
@@ -52,7 +53,7 @@ def sweep(
     """
     from lopsided import sweeps
 
-    scenario = load(file)
+    scenario = load(file, controllers=controllers)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
     scenario = scenario.with_(
         **{key: value for arms in given.values() if len(arms) == 1 for key, value in arms[0].settings.items()}

@@ -80,9 +80,15 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("lopsided", __version__),
     ]
     return facts + [
-        (key.replace("_", " "), units.count(value) if isinstance(value, int) else str(value))
+        (key.replace("_", " "), units.count(value) if isinstance(value, int) else _text(value))
         for key, value in run.facts.items()
     ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {inner}" for key, inner in value.items())
+    return str(value)
 
 
 def _chosen(

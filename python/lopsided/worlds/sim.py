@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lopsided import _native, traces
+from lopsided import _native, own, traces
 from lopsided.run import Run
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
     tables["events"] = events.select("time_s", "node", "direction", pl.exclude("time_s", "node", "direction"))
     tables["traces"] = traces.of_run(raw["traces"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
+    if scenario.controllers:
+        facts["controllers"] = {name: own.label(make) for name, make in scenario.controllers.items() if make}
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)
 
 

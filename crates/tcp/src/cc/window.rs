@@ -14,7 +14,7 @@ const LARGEST: u64 = 1 << 30;
 const LEAST_THRESHOLD: u64 = 2;
 
 /// A congestion window and its threshold.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Window {
     cwnd: u64,
     ssthresh: Option<u64>,

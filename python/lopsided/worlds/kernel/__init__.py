@@ -54,6 +54,7 @@ LATE_MS = 10.0
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the best kernel at hand or the one that the options or `LOPSIDED_KERNEL` name."""
+    _require_known(scenario)
     chosen = machine.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
     for slip_ns in chosen.slips_ns:
         try:
@@ -77,6 +78,13 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: machine.Mac
         if options.pcap is not None:
             _keep_captures(folder, job, options)
     return _to_run(scenario, seed, measured, chosen, [*translate.notes(resolved), *_slip_note(slip_ns)])
+
+
+def _require_known(scenario: Scenario) -> None:
+    """Linux has its own congestion controls only."""
+    named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]}
+    for name in sorted(named & scenario.controllers.keys()):
+        raise Unsupported(f"the kernel world runs Linux's congestion controls, and {name!r} is one of your own")
 
 
 def stream(

@@ -1,0 +1,120 @@
+//! A controller that asks an object of a class derived from `lopsided.Controller`.
+
+use super::base::{Controller, Targets};
+use super::object::{Object, defines, nothing};
+use super::seen::{Acked, PathState, Signal};
+use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_tcp::{EcnUse, cc};
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+
+#[derive(Debug)]
+pub(super) struct AskedController {
+    object: Object,
+    /// As the object last set them.
+    targets: Targets,
+    mss: u64,
+    owns_recovery: bool,
+    ecn_use: EcnUse,
+    hears_transmit_start: bool,
+    hears_recovered: bool,
+}
+
+impl AskedController {
+    pub fn new(object: Object, made: &Bound<'_, Controller>) -> PyResult<AskedController> {
+        let targets = made.borrow().targets();
+        let made = made.as_any();
+        Ok(AskedController {
+            object,
+            targets,
+            mss: 1,
+            owns_recovery: made.getattr("owns_recovery")?.extract()?,
+            ecn_use: ecn_use(made)?,
+            hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
+            hears_recovered: defines::<Controller>(made, "on_recovered")?,
+        })
+    }
+
+    /// Calls a method and takes over the targets that it left.
+    fn tell<A: for<'py> PyCallArgs<'py>>(&mut self, method: &'static str, now: Time, arguments: A) {
+        let told = self.object.ask(method, now, |object| {
+            let controller = object.cast::<Controller>()?;
+            controller.borrow_mut().now = now;
+            nothing(&object.call_method1(method, arguments)?)?;
+            Ok(controller.borrow().targets())
+        });
+        self.targets = told.unwrap_or(self.targets);
+    }
+}
+
+/// What an object's class says that it needs of ECN.
+pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
+    let each_mark: bool = made.getattr("echoes_each_mark")?.extract()?;
+    Ok(if each_mark { EcnUse::EachMark } else { EcnUse::Classic })
+}
+
+impl cc::Controller for AskedController {
+    fn name(&self) -> &str {
+        &self.object.name
+    }
+
+    fn on_established(&mut self, now: Time, path: &cc::PathState) {
+        self.mss = path.mss.get();
+        self.tell("on_established", now, (PathState(*path),));
+        self.object.ask("on_established", now, |object| {
+            object.cast::<Controller>()?.borrow_mut().settle_pacing();
+            Ok(())
+        });
+    }
+
+    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &cc::PathState) {
+        if self.hears_transmit_start {
+            self.tell("on_transmit_start", now, (idle.as_secs_f64(), PathState(*path)));
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState) {
+        self.mss = path.mss.get();
+        self.tell("on_ack", now, (Acked(*ack), PathState(*path)));
+    }
+
+    fn on_congestion(&mut self, now: Time, signal: cc::Signal, path: &cc::PathState) {
+        self.mss = path.mss.get();
+        self.tell("on_congestion", now, (Signal(signal), PathState(*path)));
+    }
+
+    fn on_recovered(&mut self, now: Time, path: &cc::PathState) {
+        if self.hears_recovered {
+            self.tell("on_recovered", now, (PathState(*path),));
+        }
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.tell("on_undo", now, ());
+    }
+
+    fn on_idle(&mut self, now: Time, restart_window: Bytes) {
+        self.tell("on_idle", now, (restart_window.get(),));
+    }
+
+    /// Less than a segment would stop the connection for good.
+    fn cwnd(&self) -> Bytes {
+        Bytes::new(self.targets.cwnd.max(self.mss))
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.targets.ssthresh.map(Bytes::new)
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        self.targets.pacing_rate.map(BitRate::from_bps)
+    }
+
+    fn owns_recovery(&self) -> bool {
+        self.owns_recovery
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        self.ecn_use
+    }
+}

@@ -1,0 +1,177 @@
+//! `lopsided.Controller`: the class that a congestion control in Python is made from. It holds the targets; what is assigned to them is
+//! checked there and then, so that an error points at the line that assigned it.
+
+use super::seen::{Acked, PathState, Setup, Signal};
+use lopsided_core::Time;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// No TCP window is larger (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u64 = 1 << 30;
+
+#[pyclass(subclass, module = "lopsided._native")]
+#[derive(Debug)]
+pub(crate) struct Controller {
+    pub(super) now: Time,
+    cwnd: Number,
+    ssthresh: Option<Number>,
+    pacing_rate: Option<Number>,
+    /// Whether it paces, once the connection is established.
+    pub(super) paces: Option<bool>,
+}
+
+/// A number that is not negative, as it was given: an algorithm that adds parts of an octet finds them again.
+#[derive(Clone, Copy, Debug, IntoPyObject)]
+pub(super) enum Number {
+    Whole(u64),
+    Real(f64),
+}
+
+/// What a controller aims at, for the connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Targets {
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    pub pacing_rate: Option<u64>,
+}
+
+impl Controller {
+    pub(super) fn targets(&self) -> Targets {
+        let window = |number: Number| number.whole().min(LARGEST_WINDOW);
+        Targets {
+            cwnd: window(self.cwnd),
+            ssthresh: self.ssthresh.map(window),
+            pacing_rate: self.pacing_rate.map(Number::whole),
+        }
+    }
+
+    pub(super) fn settle_pacing(&mut self) {
+        self.paces = Some(self.pacing_rate.is_some());
+    }
+}
+
+#[pymethods]
+impl Controller {
+    /// Whatever else a class takes is its own affair.
+    #[new]
+    #[pyo3(signature = (setup, *_own, **_named))]
+    fn new(setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Controller {
+        let cwnd = Number::Whole(setup.get().0.initial_window.get());
+        Controller { now: Time::ZERO, cwnd, ssthresh: None, pacing_rate: None, paces: None }
+    }
+
+    #[classattr]
+    const fn owns_recovery() -> bool {
+        false
+    }
+
+    #[classattr]
+    const fn echoes_each_mark() -> bool {
+        false
+    }
+
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.now.as_secs_f64()
+    }
+
+    #[getter]
+    fn cwnd_bytes(&self) -> Number {
+        self.cwnd
+    }
+
+    #[setter]
+    fn set_cwnd_bytes(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.cwnd = Number::read("cwnd_bytes", value)?;
+        Ok(())
+    }
+
+    #[getter]
+    fn ssthresh_bytes(&self) -> Option<Number> {
+        self.ssthresh
+    }
+
+    #[setter]
+    fn set_ssthresh_bytes(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.ssthresh = Number::read_or_none("ssthresh_bytes", value)?;
+        Ok(())
+    }
+
+    #[getter]
+    fn pacing_rate_bps(&self) -> Option<Number> {
+        self.pacing_rate
+    }
+
+    #[setter]
+    fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rate = Number::read_or_none("pacing_rate_bps", value)?;
+        if rate.is_some() && self.paces == Some(false) {
+            return Err(PyValueError::new_err(
+                "a controller that paces sets pacing_rate_bps in on_established at the latest",
+            ));
+        }
+        self.pacing_rate = rate;
+        Ok(())
+    }
+
+    fn on_established(&self, _path: &Bound<'_, PathState>) {}
+
+    fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
+
+    fn on_ack(this: &Bound<'_, Self>, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>) -> PyResult<()> {
+        Err(missing(this, "on_ack(self, ack, path)"))
+    }
+
+    fn on_congestion(
+        this: &Bound<'_, Self>,
+        _signal: &Bound<'_, Signal>,
+        _path: &Bound<'_, PathState>,
+    ) -> PyResult<()> {
+        Err(missing(this, "on_congestion(self, signal, path)"))
+    }
+
+    fn on_recovered(&self, _path: &Bound<'_, PathState>) {}
+
+    fn on_undo(this: &Bound<'_, Self>) -> PyResult<()> {
+        Err(missing(this, "on_undo(self)"))
+    }
+
+    fn on_idle(&self, _restart_window_bytes: u64) {}
+}
+
+pub(super) fn missing<T>(this: &Bound<'_, T>, method: &str) -> PyErr {
+    let class = this.as_any().get_type();
+    let class = class.name().map_or_else(|_| "the class".to_owned(), |name| name.to_string());
+    PyNotImplementedError::new_err(format!("{class} does not define {method}"))
+}
+
+impl Number {
+    /// `what` names it in the error.
+    pub(super) fn read(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
+        let refused = || {
+            let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
+            format!("{what} must be a number from 0 up, not {shown}")
+        };
+        if let Ok(whole) = value.extract::<u64>() {
+            return Ok(Number::Whole(whole));
+        }
+        match value.extract::<f64>() {
+            Ok(real) if real >= 0.0 && real.is_finite() => Ok(Number::Real(real)),
+            Ok(_) => Err(PyValueError::new_err(refused())),
+            Err(_) => Err(PyTypeError::new_err(refused())),
+        }
+    }
+
+    fn read_or_none(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+        if value.is_none() { Ok(None) } else { Number::read(what, value).map(Some) }
+    }
+
+    /// Rounded down, as octets and segments are.
+    pub(super) fn whole(self) -> u64 {
+        match self {
+            Number::Whole(whole) => whole,
+            Number::Real(real) => real as u64,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `lopsided.Law`: a class that only says how the window grows and how far it falls, and the law that asks an object of it.
+
+use super::asked::ecn_use;
+use super::base::{Number, missing};
+use super::object::{Object, defines, nothing};
+use super::seen::{Acked, PathState, Setup, Signal};
+use lopsided_core::{Span, Time};
+use lopsided_tcp::{EcnUse, cc};
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+#[pyclass(subclass, module = "lopsided._native")]
+#[derive(Debug)]
+pub(crate) struct Law {
+    now: Time,
+}
+
+#[pymethods]
+impl Law {
+    /// Whatever else a class takes is its own affair.
+    #[new]
+    #[pyo3(signature = (_setup, *_own, **_named))]
+    fn new(_setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Law {
+        Law { now: Time::ZERO }
+    }
+
+    #[classattr]
+    const fn grows_unlimited() -> bool {
+        false
+    }
+
+    #[classattr]
+    const fn echoes_each_mark() -> bool {
+        false
+    }
+
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.now.as_secs_f64()
+    }
+
+    fn on_established(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
+
+    fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
+
+    fn measure(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
+
+    fn grow(
+        this: &Bound<'_, Self>,
+        _ack: &Bound<'_, Acked>,
+        _path: &Bound<'_, PathState>,
+        _window: &Bound<'_, Window>,
+    ) -> PyResult<()> {
+        Err(missing(this, "grow(self, ack, path, window)"))
+    }
+
+    fn threshold(
+        this: &Bound<'_, Self>,
+        _signal: &Bound<'_, Signal>,
+        _path: &Bound<'_, PathState>,
+        _window: &Bound<'_, Window>,
+    ) -> PyResult<u64> {
+        Err(missing(this, "threshold(self, signal, path, window)"))
+    }
+
+    fn on_timeout(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
+
+    fn on_recovered(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
+
+    fn on_undo(&self) {}
+}
+
+/// The window of a law, lent to it for the time of a call.
+#[pyclass(module = "lopsided._native")]
+#[derive(Debug)]
+pub(crate) struct Window(cc::Window);
+
+#[pymethods]
+impl Window {
+    #[getter]
+    fn octets(&self) -> u64 {
+        self.0.octets()
+    }
+
+    #[setter]
+    fn set_octets(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.set_octets(Number::read("octets", value)?.whole());
+        Ok(())
+    }
+
+    #[getter]
+    fn segments(&self) -> u64 {
+        self.0.segments()
+    }
+
+    #[setter]
+    fn set_segments(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.set_segments(Number::read("segments", value)?.whole());
+        Ok(())
+    }
+
+    #[getter]
+    fn threshold(&self) -> Option<u64> {
+        self.0.threshold()
+    }
+
+    #[setter]
+    fn set_threshold(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.set_threshold(Number::read("threshold", value)?.whole());
+        Ok(())
+    }
+
+    #[getter]
+    fn in_slow_start(&self) -> bool {
+        self.0.in_slow_start()
+    }
+
+    #[getter]
+    fn mss_bytes(&self) -> u64 {
+        self.0.mss()
+    }
+
+    fn end_slow_start(&mut self) {
+        self.0.end_slow_start();
+    }
+
+    fn counted(&self, ack: &Bound<'_, Acked>) -> u64 {
+        self.0.counted(&ack.get().0)
+    }
+
+    fn slow_start(&mut self, octets: u64) -> u64 {
+        self.0.slow_start(octets)
+    }
+
+    fn add_one_per(&mut self, every: &Bound<'_, PyAny>, octets: u64) -> PyResult<()> {
+        self.0.add_one_per(Number::read("every", every)?.whole(), octets);
+        Ok(())
+    }
+
+    fn reno(&mut self, octets: u64) {
+        self.0.reno(octets);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct AskedLaw {
+    object: Object,
+    lent: Py<Window>,
+    grows_unlimited: bool,
+    ecn_use: EcnUse,
+    measures: bool,
+    hears_transmit_start: bool,
+}
+
+impl AskedLaw {
+    pub fn new(object: Object, made: &Bound<'_, PyAny>, setup: &cc::Setup) -> PyResult<AskedLaw> {
+        Ok(AskedLaw {
+            object,
+            lent: Py::new(made.py(), Window(cc::Window::new(setup.initial_window, setup.counting)))?,
+            grows_unlimited: made.getattr("grows_unlimited")?.extract()?,
+            ecn_use: ecn_use(made)?,
+            measures: defines::<Law>(made, "measure")?,
+            hears_transmit_start: defines::<Law>(made, "on_transmit_start")?,
+        })
+    }
+
+    /// Calls a method that may change the window, which is the last of its arguments.
+    fn tell<A>(&self, method: &'static str, now: Time, window: &mut cc::Window, arguments: impl FnOnce(Py<Window>) -> A)
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        self.object.ask(method, now, |object| {
+            object.cast::<Law>()?.borrow_mut().now = now;
+            let lent = self.lent.bind(object.py());
+            lent.borrow_mut().0 = *window;
+            nothing(&object.call_method1(method, arguments(lent.clone().unbind()))?)?;
+            *window = lent.borrow().0;
+            Ok(())
+        });
+    }
+}
+
+impl cc::Law for AskedLaw {
+    fn name(&self) -> &str {
+        &self.object.name
+    }
+
+    fn on_established(&mut self, now: Time, path: &cc::PathState, window: &mut cc::Window) {
+        self.tell("on_established", now, window, |window| (PathState(*path), window));
+    }
+
+    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &cc::PathState) {
+        if self.hears_transmit_start {
+            self.object.ask("on_transmit_start", now, |object| {
+                object.cast::<Law>()?.borrow_mut().now = now;
+                nothing(&object.call_method1("on_transmit_start", (idle.as_secs_f64(), PathState(*path)))?)
+            });
+        }
+    }
+
+    fn measure(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
+        if self.measures {
+            self.tell("measure", now, window, |window| (Acked(*ack), PathState(*path), window));
+        }
+    }
+
+    fn grow(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
+        self.tell("grow", now, window, |window| (Acked(*ack), PathState(*path), window));
+    }
+
+    fn threshold(&mut self, now: Time, signal: cc::Signal, path: &cc::PathState, window: &cc::Window) -> u64 {
+        let asked = self.object.ask("threshold", now, |object| {
+            object.cast::<Law>()?.borrow_mut().now = now;
+            let shown = Bound::new(object.py(), Window(*window))?;
+            let answer = object.call_method1("threshold", (Signal(signal), PathState(*path), shown))?;
+            Number::read("a threshold", &answer)
+        });
+        asked.map_or_else(|| window.reno_threshold(), Number::whole)
+    }
+
+    fn on_timeout(&mut self, now: Time, path: &cc::PathState, window: &mut cc::Window) {
+        self.tell("on_timeout", now, window, |window| (PathState(*path), window));
+    }
+
+    fn on_recovered(&mut self, now: Time, path: &cc::PathState, window: &mut cc::Window) {
+        self.tell("on_recovered", now, window, |window| (PathState(*path), window));
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.object.ask("on_undo", now, |object| {
+            object.cast::<Law>()?.borrow_mut().now = now;
+            nothing(&object.call_method0("on_undo")?)
+        });
+    }
+
+    fn grows_unlimited(&self) -> bool {
+        self.grows_unlimited
+    }
+
+    fn ecn_use(&self) -> EcnUse {
+        self.ecn_use
+    }
+}

@@ -1,0 +1,77 @@
+//! An object of the user's class, and how it is asked.
+
+use super::{Fate, Raised};
+use lopsided_core::Time;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::type_object::PyTypeInfo;
+use std::fmt;
+use std::sync::Arc;
+
+pub(super) struct Object {
+    /// The name in the scenario.
+    pub name: String,
+    class: String,
+    object: Py<PyAny>,
+    fate: Arc<Fate>,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.class)
+    }
+}
+
+impl Object {
+    pub fn new(name: &str, object: &Bound<'_, PyAny>, fate: &Arc<Fate>) -> Object {
+        Object {
+            name: name.to_owned(),
+            class: shown_name(&object.get_type()),
+            object: object.clone().unbind(),
+            fate: Arc::clone(fate),
+        }
+    }
+
+    /// Asks the object what `question` does; nothing more once the run is over.
+    pub fn ask<T>(
+        &self,
+        method: &str,
+        now: Time,
+        question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Option<T> {
+        if self.fate.is_over() {
+            return None;
+        }
+        Python::attach(|py| {
+            let answer = question(self.object.bind(py));
+            answer
+                .map_err(|error| {
+                    let called = format!("{}.{method}", self.class);
+                    self.fate.end(Raised { name: self.name.clone(), called, at: now, error });
+                })
+                .ok()
+        })
+    }
+}
+
+/// Whether the object's class defines a method itself, and the base `B` is not only asked for nothing.
+pub(super) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) -> PyResult<bool> {
+    let inherited = B::type_object(object.py()).getattr(method)?;
+    Ok(!object.get_type().getattr(method)?.is(&inherited))
+}
+
+/// The answer of a method that has none to give.
+pub(super) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
+    if answer.is_none() {
+        return Ok(());
+    }
+    let text =
+        format!("it returned {}, and nothing is made of what it returns: assign to self or the window", answer.repr()?);
+    Err(PyTypeError::new_err(text))
+}
+
+/// What a class or another callable is called.
+pub(super) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
+    let name = callable.getattr("__qualname__").and_then(|name| name.extract::<String>());
+    name.or_else(|_| callable.repr().map(|text| text.to_string())).unwrap_or_else(|_| "a controller".to_owned())
+}

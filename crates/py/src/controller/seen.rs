@@ -1,0 +1,120 @@
+//! What a controller in Python is told, as classes of plain values with the unit in each name. A new field is a line here and one in
+//! `_native.pyi`.
+
+use lopsided_core::Span;
+use lopsided_tcp::{ByteCounting, Phase, cc};
+use pyo3::prelude::*;
+
+/// Declares a class of values read from one of Rust's: each its name, its type in Python and where it comes from.
+macro_rules! seen {
+    ($(#[$doc:meta])* $class:ident($source:ident: $from:ty) { $($(#[$field_doc:meta])* $name:ident: $type:ty = $value:expr,)+ }) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "lopsided._native")]
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $class(pub(crate) $from);
+
+        #[pymethods]
+        impl $class {
+            $(
+                $(#[$field_doc])*
+                #[getter]
+                fn $name(&self) -> $type {
+                    let $source = &self.0;
+                    $value
+                }
+            )+
+
+            fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+                let shown = [$(stringify!($name)),+].map(|name| {
+                    Ok::<String, PyErr>(format!("{name}={}", this.getattr(name)?.repr()?))
+                });
+                Ok(format!("{}({})", stringify!($class), shown.into_iter().collect::<PyResult<Vec<_>>>()?.join(", ")))
+            }
+        }
+    };
+}
+
+seen! {
+    /// What a controller is made from.
+    Setup(setup: cc::Setup) {
+        initial_window_bytes: u64 = setup.initial_window.get(),
+        /// What an ACK counts for: `acks`, `delivered` or `limited`.
+        byte_counting: &'static str = match setup.counting {
+            ByteCounting::Acks => "acks",
+            ByteCounting::Delivered => "delivered",
+            ByteCounting::Limited { .. } => "limited",
+        },
+        /// The most segments that an ACK counts for in slow start, where that is `limited`.
+        counted_segments: Option<u32> = match setup.counting {
+            ByteCounting::Limited { segments } => Some(segments),
+            ByteCounting::Acks | ByteCounting::Delivered => None,
+        },
+        tick_s: f64 = setup.tick.as_secs_f64(),
+        seed: u64 = setup.seed,
+    }
+}
+
+seen! {
+    /// What one acknowledgement told the sender.
+    Acked(ack: cc::Acked) {
+        delivered_bytes: u64 = ack.delivered.get(),
+        cumulative_bytes: u64 = ack.cumulative.get(),
+        rtt_s: Option<f64> = ack.rtt.map(Span::as_secs_f64),
+        newest_rtt_s: Option<f64> = ack.newest_rtt.map(Span::as_secs_f64),
+        forward_ms: Option<u32> = ack.forward_ms,
+        prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
+        cwnd_limited: bool = ack.cwnd_limited,
+        in_recovery: bool = ack.in_recovery,
+        phase: &'static str = match ack.phase {
+            Phase::Open => "open",
+            Phase::Disorder => "disorder",
+            Phase::Cwr => "cwr",
+            Phase::Recovery => "recovery",
+            Phase::Loss => "loss",
+        },
+        ecn_echo: bool = ack.ecn_echo,
+        rate: RateSample = RateSample(ack.rate),
+    }
+}
+
+seen! {
+    /// The delivery rate between two ACKs.
+    RateSample(rate: cc::RateSample) {
+        delivered_bytes: u64 = rate.delivered.get(),
+        interval_s: f64 = rate.interval.as_secs_f64(),
+        prior_delivered_bytes: u64 = rate.prior_delivered.get(),
+        lost_bytes: u64 = rate.lost.get(),
+        app_limited: bool = rate.app_limited,
+    }
+}
+
+seen! {
+    /// The connection as a controller may see it.
+    PathState(path: cc::PathState) {
+        mss_bytes: u64 = path.mss.get(),
+        in_flight_bytes: u64 = path.in_flight.get(),
+        srtt_s: Option<f64> = path.srtt.map(Span::as_secs_f64),
+        min_rtt_s: Option<f64> = path.min_rtt.map(Span::as_secs_f64),
+        delivered_bytes: u64 = path.delivered.get(),
+        lost_bytes: u64 = path.lost.get(),
+        una: u64 = path.una,
+        nxt: u64 = path.nxt,
+        app_limited: bool = path.app_limited,
+    }
+}
+
+seen! {
+    /// Why the window must come down.
+    Signal(signal: cc::Signal) {
+        kind: &'static str = match signal {
+            cc::Signal::EcnEcho => "ecn",
+            cc::Signal::Loss => "loss",
+            cc::Signal::Timeout { .. } => "timeout",
+        },
+        /// How many timeouts in a row this is; 0 where it is none.
+        consecutive: u32 = match signal {
+            cc::Signal::Timeout { consecutive } => *consecutive,
+            cc::Signal::EcnEcho | cc::Signal::Loss => 0,
+        },
+    }
+}

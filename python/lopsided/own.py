@@ -1,0 +1,112 @@
+"""Congestion controls of one's own: which classes are taken, and how the command line names them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lopsided import _native
+from lopsided.errors import ControllerError, UsageError
+
+Make = Callable[[_native.Setup], _native.Controller | _native.Law]
+"""Makes a controller for each connection: a class derived from `Controller` or `Law`, or a function that gives one."""
+Controllers = Mapping[str, Make | None]
+"""By the names that scenarios call them; None for one of which only the name is known: it cannot be run."""
+
+_BASES: dict[type, tuple[str, ...]] = {
+    _native.Controller: ("on_ack", "on_congestion", "on_undo"),
+    _native.Law: ("grow", "threshold"),
+}
+"""What a class is derived from, and the methods that it must define."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+
+
+def checked(controllers: Controllers | None) -> list[tuple[str, Make | None]]:
+    """The controllers as the simulator takes them, refused where they cannot work."""
+    found: list[tuple[str, Make | None]] = []
+    for name, make in (controllers or {}).items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name for a congestion control: use letters, digits, `-`, `_`, `.`, `+`")
+        if name in _native.CONGESTION_CONTROLS:
+            raise UsageError(f"there is a built-in congestion control {name!r}: choose another name")
+        if make is not None:
+            _check(name, make)
+        found.append((name, make))
+    return found
+
+
+def _check(name: str, make: Any) -> None:
+    if not callable(make):
+        hint = "give the class itself, not an object of it" if isinstance(make, tuple(_BASES)) else "give a class"
+        raise UsageError(f"the congestion control {name!r} cannot be {make!r}: {hint}")
+    if not isinstance(make, type):
+        return
+    base = next((base for base in _BASES if issubclass(make, base)), None)
+    if base is None:
+        raise UsageError(f"{make.__name__} is not derived from lopsided.Controller or lopsided.Law")
+    missing = [method for method in _BASES[base] if getattr(make, method) is getattr(base, method)]
+    if missing:
+        raise UsageError(f"{make.__name__} does not define {' and '.join(missing)}")
+
+
+def label(make: Make) -> str:
+    """Where a controller comes from, for a run's manifest."""
+    module = sys.modules.get(getattr(make, "__module__", ""))
+    file = getattr(module, "__file__", None)
+    name = getattr(make, "__qualname__", type(make).__qualname__)
+    return f"{Path(file).name}:{name}" if file else name
+
+
+def load(given: Iterable[str]) -> dict[str, Make]:
+    """The controllers that `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
+    found: dict[str, Make] = {}
+    modules: dict[str, Any] = {}
+    for text in given:
+        name, equals, place = text.rpartition("=")
+        home, _, attribute = place.rpartition(":")
+        if not home or not attribute or (equals and not name):
+            raise UsageError(f"--controller {text!r}: write FILE.py:CLASS or NAME=FILE.py:CLASS")
+        if home not in modules:
+            modules[home] = _module(home)
+        make = getattr(modules[home], attribute, None)
+        if make is None:
+            classes = [key for key, value in vars(modules[home]).items() if _is_own(value)]
+            known = f"; there is {', '.join(classes)}" if classes else ""
+            raise UsageError(f"--controller {text}: {home} has no {attribute}{known}")
+        found[name or attribute] = make
+    return found
+
+
+def _is_own(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, tuple(_BASES)) and value not in _BASES
+
+
+def _module(home: str) -> ModuleType:
+    """The module in a file, or of that name."""
+    try:
+        if not home.endswith(".py"):
+            return importlib.import_module(home)
+        path = Path(home)
+        if not path.is_file():
+            raise UsageError(f"{home} does not exist")
+        # As where Python runs a file: what lies beside it can be imported.
+        sys.path.insert(0, str(path.parent.resolve()))
+        name = f"_own_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        # Dataclasses look up the module of their class.
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    except UsageError:
+        raise
+    except Exception as error:
+        hint = "" if home.endswith(".py") else "; a file is named with its ending, as in gentle.py:Gentle"
+        raise ControllerError(f"cannot load {home}: {type(error).__name__}: {error}{hint}", home) from error
