@@ -73,6 +73,9 @@ class Controller:
     def on_congestion(self, signal: Signal, path: PathState) -> None:
         """The window must come down. On a timeout `path.in_flight_bytes` is what may be in the network still."""
 
+    def on_lost(self, lost: Lost, path: PathState) -> None:
+        """A segment was marked lost: before the congestion signal and the ACK that belong to it."""
+
     def on_recovered(self, path: PathState) -> None:
         """A reduction is complete: what was out when it began is acknowledged."""
 
@@ -209,6 +212,10 @@ class Acked:
         """The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661)."""
 
     @property
+    def cwnd_full(self) -> bool:
+        """The window was used up at some time in the last round trip."""
+
+    @property
     def in_recovery(self) -> bool:
         """The connection owns the window until the reduction under way ends."""
 
@@ -240,6 +247,14 @@ class RateSample:
     @property
     def lost_bytes(self) -> int:
         """Marked lost by this ACK."""
+
+    @property
+    def tx_in_flight_bytes(self) -> int:
+        """In flight as the newest segment acknowledged was sent, its own octets included."""
+
+    @property
+    def lost_since_sent_bytes(self) -> int:
+        """Marked lost since then."""
 
     @property
     def app_limited(self) -> bool: ...
@@ -277,6 +292,33 @@ class PathState:
     @property
     def app_limited(self) -> bool:
         """Some of what is in flight was sent when the application had no more to send."""
+
+    @property
+    def sack(self) -> bool:
+        """The peer sends selective acknowledgements, so that more than one loss a round trip can be seen."""
+
+@final
+class Lost:
+    """A segment that was marked lost."""
+
+    @property
+    def start(self) -> int:
+        """Stream offset of its first octet."""
+
+    @property
+    def end(self) -> int:
+        """Stream offset of the octet behind its last."""
+
+    @property
+    def tx_in_flight_bytes(self) -> int:
+        """In flight as it was last sent, its own octets included."""
+
+    @property
+    def lost_since_sent_bytes(self) -> int:
+        """Marked lost since then, its own octets included."""
+
+    @property
+    def app_limited(self) -> bool: ...
 
 @final
 class Signal:

@@ -2,7 +2,7 @@
 
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
-use super::seen::{Acked, PathState, Signal};
+use super::seen::{Acked, Lost, PathState, Signal};
 use lopsided_core::{BitRate, Bytes, Span, Time};
 use lopsided_tcp::{EcnUse, cc};
 use pyo3::call::PyCallArgs;
@@ -18,6 +18,7 @@ pub(super) struct AskedController {
     ecn_use: EcnUse,
     hears_transmit_start: bool,
     hears_recovered: bool,
+    watches_losses: bool,
 }
 
 impl AskedController {
@@ -32,6 +33,7 @@ impl AskedController {
             ecn_use: ecn_use(made)?,
             hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
             hears_recovered: defines::<Controller>(made, "on_recovered")?,
+            watches_losses: defines::<Controller>(made, "on_lost")?,
         })
     }
 
@@ -81,6 +83,14 @@ impl cc::Controller for AskedController {
     fn on_congestion(&mut self, now: Time, signal: cc::Signal, path: &cc::PathState) {
         self.mss = path.mss.get();
         self.tell("on_congestion", now, (Signal(signal), PathState(*path)));
+    }
+
+    fn on_lost(&mut self, now: Time, lost: &cc::Lost, path: &cc::PathState) {
+        self.tell("on_lost", now, (Lost(*lost), PathState(*path)));
+    }
+
+    fn watches_losses(&self) -> bool {
+        self.watches_losses
     }
 
     fn on_recovered(&mut self, now: Time, path: &cc::PathState) {

@@ -1,7 +1,7 @@
 //! `lopsided.Controller`: the class that a congestion control in Python is made from. It holds the targets; what is assigned to them is
 //! checked there and then, so that an error points at the line that assigned it.
 
-use super::seen::{Acked, PathState, Setup, Signal};
+use super::seen::{Acked, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -130,6 +130,8 @@ impl Controller {
     ) -> PyResult<()> {
         Err(missing(this, "on_congestion(self, signal, path)"))
     }
+
+    fn on_lost(&self, _lost: &Bound<'_, Lost>, _path: &Bound<'_, PathState>) {}
 
     fn on_recovered(&self, _path: &Bound<'_, PathState>) {}
 

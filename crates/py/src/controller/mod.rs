@@ -11,7 +11,7 @@ mod seen;
 
 pub(crate) use base::Controller;
 pub(crate) use law::{Law, Window};
-pub(crate) use seen::{Acked, PathState, RateSample, Setup, Signal};
+pub(crate) use seen::{Acked, Lost, PathState, RateSample, Setup, Signal};
 
 use asked::AskedController;
 use law::AskedLaw;

@@ -64,6 +64,7 @@ seen! {
         forward_ms: Option<u32> = ack.forward_ms,
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
         cwnd_limited: bool = ack.cwnd_limited,
+        cwnd_full: bool = ack.cwnd_full,
         in_recovery: bool = ack.in_recovery,
         phase: &'static str = match ack.phase {
             Phase::Open => "open",
@@ -84,6 +85,8 @@ seen! {
         interval_s: f64 = rate.interval.as_secs_f64(),
         prior_delivered_bytes: u64 = rate.prior_delivered.get(),
         lost_bytes: u64 = rate.lost.get(),
+        tx_in_flight_bytes: u64 = rate.tx_in_flight.get(),
+        lost_since_sent_bytes: u64 = rate.lost_since_sent.get(),
         app_limited: bool = rate.app_limited,
     }
 }
@@ -100,6 +103,18 @@ seen! {
         una: u64 = path.una,
         nxt: u64 = path.nxt,
         app_limited: bool = path.app_limited,
+        sack: bool = path.sack,
+    }
+}
+
+seen! {
+    /// A segment that was marked lost.
+    Lost(lost: cc::Lost) {
+        start: u64 = lost.start,
+        end: u64 = lost.end,
+        tx_in_flight_bytes: u64 = lost.tx_in_flight.get(),
+        lost_since_sent_bytes: u64 = lost.lost_since_sent.get(),
+        app_limited: bool = lost.app_limited,
     }
 }
 
