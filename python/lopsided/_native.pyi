@@ -46,8 +46,9 @@ class Controller:
 
     owns_recovery: bool = False
     """It sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937)."""
-    echoes_each_mark: bool = False
-    """ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257)."""
+    ecn: Literal["classic", "each mark", "accurate"] = "classic"
+    """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
+    feedback and data of ECT(1) (RFC 9331)."""
 
     def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
     @property
@@ -60,6 +61,9 @@ class Controller:
     """The slow start threshold; None before the first congestion signal."""
     pacing_rate_bps: float | None
     """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
+
+    def on_feedback_agreed(self, feedback: Literal["none", "classic", "each mark", "accurate"]) -> None:
+        """The handshake has settled how marks are fed back; comes before `on_established`, without a time."""
 
     def on_established(self, path: PathState) -> None:
         """The handshake is over: the segment size and perhaps a round-trip time are known."""
@@ -92,8 +96,9 @@ class Law:
 
     grows_unlimited: bool = False
     """`grow` is wanted also while the application or the receiver limits the sender."""
-    echoes_each_mark: bool = False
-    """ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257)."""
+    ecn: Literal["classic", "each mark", "accurate"] = "classic"
+    """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
+    feedback and data of ECT(1) (RFC 9331)."""
 
     def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
     @property
@@ -172,6 +177,10 @@ class Setup:
         """The limit, where there is one."""
 
     @property
+    def abe(self) -> bool:
+        """Less is given up for a mark than for a loss (RFC 8511), by those that can."""
+
+    @property
     def tick_s(self) -> float:
         """The grain of the stack's clock; 0 for an exact one."""
 
@@ -225,7 +234,11 @@ class Acked:
 
     @property
     def ecn_echo(self) -> bool:
-        """The ACK carried an ECN echo."""
+        """The ACK carried an ECN echo, or a higher count of marks."""
+
+    @property
+    def marked_bytes(self) -> int:
+        """What it newly reports as marked: with an echo all that it delivered, else what was counted."""
 
     @property
     def rate(self) -> RateSample: ...

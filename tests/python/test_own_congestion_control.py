@@ -139,6 +139,28 @@ def test_a_rate_paces(adsl):
     assert 0.95 * 500_000 < download < 1.02 * 500_000
 
 
+@pytest.mark.parametrize("feedback", ["classic", "each mark", "accurate"])
+def test_marks_are_fed_back_as_a_class_asks(feedback):
+    class Marked(Hearing):
+        ecn = feedback
+        marked_bytes = 0
+
+        def on_feedback_agreed(self, feedback):
+            self.heard.add(feedback)
+
+        def on_ack(self, ack, path):
+            type(self).marked_bytes += ack.marked_bytes
+            super().on_ack(ack, path)
+
+    Marked.heard = set()
+    scenario = lop.Scenario.load(ROOT / "scenarios" / "ecn.toml", {"mine": Marked}, **{"scenario.duration": "10 s"})
+    own = scenario.with_(**{"stack.cc": "mine"}).run()
+    assert Marked.heard == {feedback, "ecn", "idle"}
+    assert Marked.marked_bytes >= 1448
+    if feedback == "classic":
+        assert own.digest == scenario.run().digest
+
+
 def test_losses_are_told_one_by_one(adsl):
     class Counting(Reno):
         lost: ClassVar = {}
@@ -203,6 +225,7 @@ def test_an_answer_where_none_is_wanted_is_told(adsl):
     [
         (lambda setup: None, "it gave a NoneType: a lopsided.Controller or lopsided.Law is wanted"),
         (lambda: None, "takes 0 positional arguments but 1 was given"),
+        (type("Odd", (RenoLaw,), {"ecn": "some"}), 'ecn is "classic", "each mark" or "accurate", not "some"'),
         (type("Half", (RenoLaw,), {"threshold": lambda *_: None}), "a threshold must be a number from 0 up, not None"),
     ],
 )

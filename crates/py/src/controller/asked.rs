@@ -2,9 +2,9 @@
 
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
-use super::seen::{Acked, Lost, PathState, Signal};
+use super::seen::{Acked, Lost, PathState, Signal, ecn_use, feedback_word};
 use lopsided_core::{BitRate, Bytes, Span, Time};
-use lopsided_tcp::{EcnUse, cc};
+use lopsided_tcp::{EcnUse, Feedback, cc};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -49,15 +49,14 @@ impl AskedController {
     }
 }
 
-/// What an object's class says that it needs of ECN.
-pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
-    let each_mark: bool = made.getattr("echoes_each_mark")?.extract()?;
-    Ok(if each_mark { EcnUse::EachMark } else { EcnUse::Classic })
-}
-
 impl cc::Controller for AskedController {
     fn name(&self) -> &str {
         &self.object.name
+    }
+
+    fn on_feedback_agreed(&mut self, feedback: Feedback) {
+        // Without a time of its own: it comes with the handshake's end.
+        self.tell("on_feedback_agreed", Time::ZERO, (feedback_word(feedback),));
     }
 
     fn on_established(&mut self, now: Time, path: &cc::PathState) {

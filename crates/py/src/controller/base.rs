@@ -67,8 +67,8 @@ impl Controller {
     }
 
     #[classattr]
-    const fn echoes_each_mark() -> bool {
-        false
+    const fn ecn() -> &'static str {
+        "classic"
     }
 
     #[getter]
@@ -114,6 +114,8 @@ impl Controller {
         self.pacing_rate = rate;
         Ok(())
     }
+
+    fn on_feedback_agreed(&self, _feedback: &str) {}
 
     fn on_established(&self, _path: &Bound<'_, PathState>) {}
 

@@ -1,9 +1,8 @@
 //! `lopsided.Law`: a class that only says how the window grows and how far it falls, and the law that asks an object of it.
 
-use super::asked::ecn_use;
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};
-use super::seen::{Acked, PathState, Setup, Signal};
+use super::seen::{Acked, PathState, Setup, Signal, ecn_use};
 use lopsided_core::{Span, Time};
 use lopsided_tcp::{EcnUse, cc};
 use pyo3::call::PyCallArgs;
@@ -31,8 +30,8 @@ impl Law {
     }
 
     #[classattr]
-    const fn echoes_each_mark() -> bool {
-        false
+    const fn ecn() -> &'static str {
+        "classic"
     }
 
     #[getter]

@@ -2,7 +2,8 @@
 //! `_native.pyi`.
 
 use lopsided_core::Span;
-use lopsided_tcp::{ByteCounting, Phase, cc};
+use lopsided_tcp::{ByteCounting, EcnUse, Feedback, Phase, cc};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Declares a class of values read from one of Rust's: each its name, its type in Python and where it comes from.
@@ -49,6 +50,7 @@ seen! {
             ByteCounting::Limited { segments } => Some(segments),
             ByteCounting::Acks | ByteCounting::Delivered => None,
         },
+        abe: bool = setup.abe,
         tick_s: f64 = setup.tick.as_secs_f64(),
         seed: u64 = setup.seed,
     }
@@ -74,6 +76,7 @@ seen! {
             Phase::Loss => "loss",
         },
         ecn_echo: bool = ack.ecn_echo,
+        marked_bytes: u64 = ack.marked.get(),
         rate: RateSample = RateSample(ack.rate),
     }
 }
@@ -131,5 +134,28 @@ seen! {
             cc::Signal::Timeout { consecutive } => *consecutive,
             cc::Signal::EcnEcho | cc::Signal::Loss => 0,
         },
+    }
+}
+
+/// How marks are fed back, as it was agreed.
+pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
+    match feedback {
+        Feedback::None => "none",
+        Feedback::Classic => "classic",
+        Feedback::EachMark => "each mark",
+        Feedback::Accurate => "accurate",
+    }
+}
+
+/// What an object's class says, in `ecn`, that it needs.
+pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
+    match made.getattr("ecn")?.extract::<String>()?.as_str() {
+        "classic" => Ok(EcnUse::Classic),
+        "each mark" => Ok(EcnUse::EachMark),
+        "accurate" => Ok(EcnUse::Accurate),
+        other => {
+            let text = format!("ecn is \"classic\", \"each mark\" or \"accurate\", not {other:?}");
+            Err(PyValueError::new_err(text))
+        }
     }
 }
