@@ -73,7 +73,7 @@ def errors() -> dict[tuple[str, str, str], float]:
     for cell in fidelity.CELLS:
         measured = records.get(cell, 1)
         assert measured is not None, f"{cell.name} is not measured as it is now: run `make fidelity`"
-        simulated = compare.measure(cell.scenario().run(seed=1), cell.window)
+        simulated = compare.measure(cell.scenario(1).run(seed=1), cell.window)
         for what, quantity in simulated:
             if quantity in compare.TOLERANCES:
                 found[cell.name, what, quantity] = simulated[what, quantity] / measured.values[what, quantity] - 1

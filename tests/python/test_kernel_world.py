@@ -142,6 +142,16 @@ def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scen
         short.with_(**{"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}).run(world="kernel")
 
 
+def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
+    """Little's law: packets sent times their mean wait, against the mean backlog times the duration; what still waits at
+    the end is in the latter alone."""
+    for row in linux.links.to_polars().iter_rows(named=True):
+        assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
+        waited_s = row["sent_packets"] * row["sojourn_mean_ms"] / 1e3
+        assert waited_s == pytest.approx(row["mean_backlog_packets"] * 6, rel=0.2)
+        assert 0 < row["utilisation"] <= 1
+
+
 @pytest.fixture
 def endless(tmp_path: Path):
     """A process that carries out a run of ten minutes, with a temporary folder of its own."""

@@ -177,8 +177,9 @@ def _keep_captures(folder: Path, job: Job, options: RunOptions) -> None:
     assert options.pcap is not None
     options.pcap.mkdir(parents=True, exist_ok=True)
     origin = results.load(folder)["origin_realtime_ns"]
+    places = {"host": "hosts", "link": "links"}
     for tap in job.taps:
-        if ("hosts" if tap.file.startswith("host-") else "links") in options.pcap_at:
+        if places.get(tap.file.partition("-")[0]) in options.pcap_at:
             captures.write_pcapng(folder / f"{tap.file}.pcap", options.pcap / f"{tap.file}.pcapng", origin, tap.file)
 
 

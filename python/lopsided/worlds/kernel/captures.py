@@ -1,4 +1,5 @@
-"""Reads the agent's captures: per-packet round trips of each flow, and pcapng files for people."""
+"""Reads the agent's captures: per-packet round trips of each flow, waiting times in queues, and pcapng files for
+people."""
 
 from __future__ import annotations
 
@@ -89,6 +90,32 @@ class _Outstanding:
 def _ahead(one: int, other: int) -> int:
     """How far a sequence number is ahead of another, on the circle of 2^32."""
     return ((one - other + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+@dataclass(frozen=True)
+class Wait:
+    """When a packet left a queue (by the captures' clock), how long it was there, and the size of its IP packet."""
+
+    at_ns: int
+    wait_ns: int
+    octets: int
+
+
+def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
+    """The packets that passed a queue: the same one before it, addressed to the station `into`, and behind it, from
+    the station `out_of`."""
+    entered = {_identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
+    return [
+        Wait(time, time - since, length - ETHERNET_HEADER)
+        for time, length, packet in read(behind)
+        if packet[6:12] == out_of and (since := entered.pop(_identity(packet), None)) is not None
+    ]
+
+
+def _identity(packet: bytes) -> bytes:
+    """What tells a packet from all others and no router or queue changes: its number, protocol, addresses, and the
+    beginning of what it carries."""
+    return packet[18:20] + packet[23:24] + packet[26:50]
 
 
 def write_pcapng(source: Path, target: Path, origin_ns: int, name: str) -> None:

@@ -166,7 +166,11 @@ class _Planner:
             watched=self.watched,
             losses=self.losses,
             flows=flows,
-            taps=[*self._host_taps(flows, recording.tap_hosts), *(self._link_taps() if recording.tap_links else [])],
+            taps=[
+                *self._host_taps(flows, recording.tap_hosts),
+                *(self._link_taps() if recording.tap_links else []),
+                *self._queue_taps(),
+            ],
             checks=self._checks(flows),
         )
 
@@ -187,6 +191,14 @@ class _Planner:
             if (near := f"{line.name}.near") in self.hops
         ]
 
+    def _queue_taps(self) -> list[Tap]:
+        """Before and behind each queue, to see how long its packets waited."""
+        return [
+            Tap(queue.node, interface, queue.file(side))
+            for queue in self.watched
+            for side, interface in (("in", queue.way_in), ("out", queue.interface))
+        ]
+
     def _address(self, name: str) -> str:
         number = self.names.index(name) + 1
         return f"10.77.{number >> 8}.{number & 255}"
@@ -203,8 +215,8 @@ class _Planner:
         self._join(first, near)
         self._join(near, far)
         self._join(far, second)
-        self._shape(near, far, line.down, line.name, "down")
-        self._shape(far, near, line.up, line.name, "up")
+        self._shape(near, far, line.down, line.name, "down", self._interface(near, first))
+        self._shape(far, near, line.up, line.name, "up", self._interface(far, second))
         self._delay(far, second, line.down, line.name, "down")
         self._delay(near, first, line.up, line.name, "up")
 
@@ -220,7 +232,7 @@ class _Planner:
     def _interface(self, node: str, to: str) -> str:
         return next(hop.interface for hop in self.hops[node] if hop.to == to)
 
-    def _shape(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
+    def _shape(self, node: str, to: str, direction: Direction, link: str, name: str, way_in: str) -> None:
         if not direction.rate_bps:
             return
         interface = self._interface(node, to)
@@ -230,7 +242,7 @@ class _Planner:
         # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
         self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, qdisc.size_table(-ETHERNET_HEADER)))
         self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
-        self.watched.append(Watched(link, name, node, interface, CHILD))
+        self.watched.append(Watched(link, name, node, interface, CHILD, way_in))
 
     def _bucket(self, direction: Direction) -> int:
         """Octets. What comes in while a timer is late must find room beside the packet that waits for it."""

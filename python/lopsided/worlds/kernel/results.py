@@ -1,7 +1,7 @@
 """From what the agent left behind to the tables that every world writes: same columns, same units.
 
-What Linux does not tell is null: the waiting times in a queue are by Little's law, from the backlog sampled and the
-packets sent.
+What Linux does not tell is null. Waiting times in a queue are those of the single packets, captured before and behind
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 
 from . import captures
 from .guest import tcp_info
-from .guest.job import Flow, Job
+from .guest.job import Flow, Job, Watched
 
 UNDO_COUNTERS = ("TCPFullUndo", "TCPPartialUndo", "TCPLossUndo", "TCPDSACKUndo")
 RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
@@ -51,6 +51,7 @@ class _Reader:
         self.fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
         self.queue_fine = pl.read_csv(folder / "queues.csv", infer_schema_length=None)
         self.delays = self._delays()
+        self.waits = [self._waits(queue) for queue in job.watched]
 
     def measured(self) -> Measured:
         tables = {
@@ -78,6 +79,25 @@ class _Reader:
             if flow.datagram_rate:
                 frames.append(_delay_frame(number, self.result["flows"][number]["delays"]))
         return pl.concat(frames) if frames else _delay_frame(0, [])
+
+    def _waits(self, queue: Watched) -> pl.DataFrame:
+        """Of the packets that left a queue: at_ns, ms, octets."""
+        before, behind = (self.folder / f"{queue.file(side)}.pcap" for side in ("in", "out"))
+        origin = self.result["origin_realtime_ns"]
+        into, out_of = (self._station(queue.node, interface) for interface in (queue.way_in, queue.interface))
+        rows = [
+            (wait.at_ns - origin, wait.wait_ns / 1e6, wait.octets)
+            for wait in captures.waits(before, behind, into, out_of)
+            if wait.at_ns - origin <= self.job.duration_ns
+        ]
+        return pl.DataFrame(rows, schema={"at_ns": pl.Int64, "ms": pl.Float64, "octets": pl.Int64}, orient="row")
+
+    def _station(self, node: str, interface: str) -> bytes:
+        """The link layer's address of an interface."""
+        ends = (end for veth in self.job.veths for end in veth.ends)
+        return bytes.fromhex(
+            next(end.mac for end in ends if (end.node, end.name) == (node, interface)).replace(":", "")
+        )
 
     def _tcp_flows(self) -> list[tuple[int, Flow]]:
         return [(number, flow) for number, flow in enumerate(self.job.flows) if not flow.datagram_rate]
@@ -206,10 +226,7 @@ class _Reader:
     def _queues(self) -> pl.DataFrame:
         if not self.interval_ns:
             return pl.DataFrame()
-        number = (pl.col("time_ns") + self.interval_ns - 1) // self.interval_ns
-        mean = self.queue_fine.group_by(number.alias("number"), "queue").agg(
-            pl.col("backlog_packets").mean().alias("mean")
-        )
+        waits = pl.concat([self._interval_waits(number) for number in range(len(self.job.watched))] or [_NO_WAITS])
         places = pl.DataFrame(
             {
                 "queue": range(len(self.job.watched)),
@@ -218,10 +235,10 @@ class _Reader:
             },
             schema={"queue": pl.Int64, "link": pl.String, "direction": pl.String},
         )
-        at = self.queue_fine.filter(pl.col("time_ns") % self.interval_ns == 0).with_columns(number.alias("number"))
-        sent = pl.col("sent_packets").diff().over("queue").fill_null(pl.col("sent_packets"))
+        at = self.queue_fine.filter(pl.col("time_ns") % self.interval_ns == 0)
         return (
-            at.join(mean, on=["number", "queue"], how="left", maintain_order="left")
+            at.with_columns((pl.col("time_ns") // self.interval_ns).alias("number"))
+            .join(waits, on=["number", "queue"], how="left", maintain_order="left")
             .join(places, on="queue", how="left", maintain_order="left")
             .select(
                 (pl.col("time_ns") / 1e9).alias("time_s"),
@@ -234,9 +251,17 @@ class _Reader:
                 pl.col("marked").alias("marked_packets"),
                 "sent_packets",
                 "sent_bytes",
-                pl.when(sent > 0).then(pl.col("mean") * self.interval_ns / 1e6 / sent).alias("sojourn_mean_ms"),
-                pl.lit(None, dtype=pl.Float64).alias("sojourn_max_ms"),
+                "sojourn_mean_ms",
+                "sojourn_max_ms",
             )
+        )
+
+    def _interval_waits(self, queue: int) -> pl.DataFrame:
+        return (
+            self.waits[queue]
+            .group_by(((pl.col("at_ns") + self.interval_ns - 1) // self.interval_ns).alias("number"))
+            .agg(pl.col("ms").mean().alias("sojourn_mean_ms"), pl.col("ms").max().alias("sojourn_max_ms"))
+            .select("number", pl.lit(queue, dtype=pl.Int64).alias("queue"), "sojourn_mean_ms", "sojourn_max_ms")
         )
 
     def _links(self) -> pl.DataFrame:
@@ -259,14 +284,13 @@ class _Reader:
             return {**row, **dict.fromkeys(_LINK_COLUMNS), "lost_random": sum(lost)}
         final = self.result["queues"][number]
         series = self.queue_fine.filter(pl.col("queue") == number)
-        octets = final["sent_bytes"] + final["sent_packets"] * spec["framing"]["overhead_bytes"]
         seconds = self.job.duration_ns / 1e9
         head = spec["queue"].get("drop") == "front"
-        mean = series["backlog_packets"].mean()
+        waits = self.waits[number]["ms"]
         return {
             **row,
-            "utilisation": None if spec["framing"]["cells"] != "none" else octets * 8 / spec["rate_bps"] / seconds,
-            "mean_backlog_packets": mean,
+            "utilisation": _on_the_wire(self.waits[number]["octets"], spec["framing"]) * 8 / spec["rate_bps"] / seconds,
+            "mean_backlog_packets": series["backlog_packets"].mean(),
             "max_backlog_packets": series["backlog_packets"].max(),
             "mean_backlog_bytes": series["backlog_bytes"].mean(),
             "max_backlog_bytes": series["backlog_bytes"].max(),
@@ -281,10 +305,10 @@ class _Reader:
             "marked_packets": final["marked"],
             "lost_random": sum(lost),
             "lost_pattern": 0,
-            "sojourn_mean_ms": mean * seconds * 1e3 / final["sent_packets"] if mean and final["sent_packets"] else None,
-            "sojourn_p50_ms": None,
-            "sojourn_p95_ms": None,
-            "sojourn_max_ms": None,
+            "sojourn_mean_ms": waits.mean(),
+            "sojourn_p50_ms": waits.quantile(0.5),
+            "sojourn_p95_ms": waits.quantile(0.95),
+            "sojourn_max_ms": waits.max(),
         }
 
     def _transfers(self) -> pl.DataFrame:
@@ -297,6 +321,9 @@ class _Reader:
         return pl.DataFrame(rows, schema=columns, orient="row")
 
 
+_NO_WAITS = pl.DataFrame(
+    schema={"number": pl.Int64, "queue": pl.Int64, "sojourn_mean_ms": pl.Float64, "sojourn_max_ms": pl.Float64}
+)
 _TIMES = (("rtt", "srtt_ms"), ("rttvar", "rttvar_ms"), ("rto", "rto_ms"))
 _CONTINUED = (("bytes_sent", "sent_bytes"), ("bytes_acked", "acked_bytes"))
 _FLOW_COUNTS = dict.fromkeys(
@@ -325,6 +352,14 @@ def _delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:
     columns = {"at_ns": pl.Int64, "ns": pl.Int64}
     frame = pl.DataFrame([tuple(delay) for delay in delays], schema=columns, orient="row")
     return frame.select(pl.lit(flow, dtype=pl.Int64).alias("flow"), "at_ns", (pl.col("ns") / 1e6).alias("ms"))
+
+
+def _on_the_wire(packets: pl.Series, framing: dict[str, Any]) -> int:
+    """The octets that IP packets of these sizes take on a line."""
+    frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
+    if framing["cells"] == "atm":
+        frames = (frames + 47) // 48 * 53
+    return int(frames.sum())
 
 
 def _delay_summary(ms: pl.Series) -> dict[str, Any]:

@@ -70,6 +70,12 @@ class Watched:
     node: str
     interface: str
     handle: int
+    way_in: str = ""
+    """The interface over which its packets come to the node."""
+
+    def file(self, side: str) -> str:
+        """The name of the capture before ("in") or behind ("out") it."""
+        return f"queue-{self.link}-{self.direction}-{side}"
 
 
 @dataclass(frozen=True)
