@@ -143,8 +143,8 @@ def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scen
 
 
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
-    """Little's law: packets sent times their mean wait, against the mean backlog times the duration; what still waits at
-    the end is in the latter alone."""
+    """Little's law: packets sent times their mean wait, against the mean backlog times the duration. What still waits
+    at the end is in the latter alone."""
     for row in linux.links.to_polars().iter_rows(named=True):
         assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
         waited_s = row["sent_packets"] * row["sojourn_mean_ms"] / 1e3
@@ -255,7 +255,7 @@ def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str, monkeypatch
         pytest.skip(str(error))
     assert run.facts["kernel_kind"] == kind
     assert all(check["holds"] for check in run.facts["checks"])
-    assert run.flows["goodput_bps"][0] == pytest.approx(2.4e6 * 1448 / 1514, rel=0.1)
+    assert 1.2e6 < run.flows["goodput_bps"][0] < 2.4e6 * 1448 / 1514
 
 
 def test_linux_knows_the_fields_that_results_are_made_of():
