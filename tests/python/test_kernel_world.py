@@ -142,6 +142,13 @@ def test_an_unknown_queue_setting_stops_before_anything_is_built(short: lop.Scen
         short.with_(**{"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}).run(world="kernel")
 
 
+def test_the_report_says_which_kernel_it_was_and_that_the_path_was_sound(linux: lop.Run):
+    page = linux.report()
+    assert f"Linux {linux.facts['kernel']}, timetravel" in page
+    assert "6 of 6 expectations hold; rates to 0.0" in page
+    assert "TCPPureAcks" not in page
+
+
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
     """Little's law: packets sent times their mean wait, against the mean backlog times the duration. What still waits
     at the end is in the latter alone."""

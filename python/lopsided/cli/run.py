@@ -171,11 +171,13 @@ def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
 
 def _show(runs: list[Run]) -> None:
     from lopsided.cli import tables
+    from lopsided.report import linux
 
     first = runs[0]
     seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"
     digest = f"digest {first.digest}" if len(runs) == 1 else f"digest of the first {first.digest}"
-    details = f"{first.world} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
+    where = linux.kernel(first.facts) if "kernel_kind" in first.facts else first.world
+    details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
     out().print(tables.flows(first) if len(runs) == 1 else tables.repeated_flows(runs))
     if len(first.links):

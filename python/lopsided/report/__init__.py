@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided import highlights, table, units
 from lopsided.errors import UsageError
+from lopsided.report import linux
 
 if TYPE_CHECKING:
     import jinja2
@@ -79,6 +80,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("made", run.made.replace("T", " ").replace("+00:00", " UTC")),
         ("lopsided", __version__),
     ]
+    if "kernel_kind" in run.facts:
+        return facts + linux.told(run.facts)
     return facts + [
         (key.replace("_", " "), units.count(value) if isinstance(value, int) else _text(value))
         for key, value in run.facts.items()
