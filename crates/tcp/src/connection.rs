@@ -258,7 +258,7 @@ impl Connection {
     /// Queues as much of the payload as there is room for and returns how many octets that was.
     pub fn write(&mut self, payload: &Payload) -> u64 {
         let len = u64::from(payload.len()).min(self.writable());
-        self.send.buffer.push(payload, len as u32);
+        self.send.write(payload, len as u32);
         len
     }
 

@@ -136,7 +136,9 @@ impl Connection {
         let left = end.saturating_sub(send.nxt);
         let fin_left = send.closed && send.nxt <= end;
         if left == 0 && !fin_left {
-            send.note_window_use(false);
+            // With no room for another segment it is the window's end too.
+            let full_window = send.in_flight() + full > send.cwnd();
+            send.note_window_use(full_window);
             return None;
         }
         let window_left = (send.una + send.wnd).saturating_sub(send.nxt);

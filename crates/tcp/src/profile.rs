@@ -44,6 +44,7 @@ pub struct Profile {
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     pub send_buffer: BufferRule,
+    pub send_room: SendRoom,
     pub receive_buffer: BufferRule,
 }
 
@@ -209,6 +210,16 @@ pub enum BufferRule {
     },
 }
 
+/// What the size of the send buffer counts, and when a writer that found it full may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendRoom {
+    /// Octets of the stream; there is room as soon as something is acknowledged.
+    Stream,
+    /// Linux: memory, of which a segment takes `per_segment` octets beyond its payload (by captures of 6.1); a fixed size counts twice
+    /// (socket(7)). A writer that found the buffer full waits until a third of it is free, and so writes in bursts.
+    Memory { per_segment: u64 },
+}
+
 impl BufferRule {
     pub fn initial(self) -> Bytes {
         match self {
@@ -272,7 +283,8 @@ impl Profile {
             idle_restart: IdleRestart::Halving,
             nagle: Nagle::BehindShort,
             cwnd_validation: true,
-            send_buffer: BufferRule::Auto { initial: Bytes::new(87_040), max: Bytes::new(4 << 20) },
+            send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
+            send_room: SendRoom::Memory { per_segment: 768 },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
         }
     }
@@ -316,6 +328,7 @@ impl Profile {
                 step: Bytes::new(8_192),
                 max: Bytes::new(262_144),
             },
+            send_room: SendRoom::Stream,
             receive_buffer: BufferRule::Stepped {
                 initial: Bytes::new(65_536),
                 step: Bytes::new(16_384),
@@ -349,6 +362,7 @@ impl Profile {
             tlp: false,
             undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
             send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
+            send_room: SendRoom::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_535), max: Bytes::new(3 << 20) },
             ..Profile::linux_6_1()
         }
@@ -437,6 +451,7 @@ impl Profile {
             nagle: Nagle::BehindAny,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
+            send_room: SendRoom::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
         }
     }

@@ -7,10 +7,11 @@ use crate::recovery::{Phase, Rack, Reduction, UndoState};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{RateStamp, Scoreboard, Sent};
 use crate::send_buffer::SendBuffer;
+use crate::send_space::{Filling, SendSpace};
 use crate::timer::{Deadline, LossTimer};
-use crate::{Acked, BufferRule, Controller, Counters, Nagle, PathState, Profile, RateSample, RtoRule, RttStats};
+use crate::{Acked, Controller, Counters, Nagle, PathState, Profile, RateSample, RtoRule, RttStats};
 use lopsided_core::packet::SackBlock;
-use lopsided_core::{Bytes, Seq, Span, Time};
+use lopsided_core::{Bytes, Payload, Seq, Span, Time};
 
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -65,7 +66,7 @@ pub(crate) struct Sender {
     pub last_sent: Option<Time>,
     pub pacing: Pacing,
     pub counters: Counters,
-    send_capacity: u64,
+    space: SendSpace,
     /// What the peer reported of marks, with accurate feedback.
     pub accurate: Option<Box<Reported>>,
 }
@@ -187,7 +188,7 @@ impl Sender {
             last_sent: None,
             pacing: Pacing::default(),
             counters: Counters::default(),
-            send_capacity: profile.send_buffer.initial().get(),
+            space: SendSpace::new(profile.send_buffer, profile.send_room),
             accurate: None,
             profile,
             controller,
@@ -283,30 +284,29 @@ impl Sender {
 
     /// How many more octets the application may write.
     pub fn room(&self) -> u64 {
-        self.capacity().saturating_sub(self.buffer.len())
+        self.space.room(self.filling())
     }
 
-    fn capacity(&self) -> u64 {
-        match self.profile.send_buffer {
-            BufferRule::Fixed(size) => size.get(),
-            // Twice the window, so that the application is never what holds it back; three times where the window may grow in recovery
-            // (Linux's sndbuf_expand).
-            BufferRule::Auto { initial, max } => {
-                let windows = if self.controller.owns_recovery() { 3 } else { 2 };
-                (windows * self.controller.cwnd().get()).clamp(initial.get(), max.get().max(initial.get()))
-            }
-            BufferRule::Stepped { .. } => self.send_capacity,
+    /// Queues the first `len` octets of the payload.
+    pub fn write(&mut self, payload: &Payload, len: u32) {
+        self.buffer.push(payload, len);
+        self.space.note_written(self.filling());
+    }
+
+    fn filling(&self) -> Filling {
+        Filling {
+            len: self.buffer.len(),
+            joined: u64::from(self.board.sacked_segments()),
+            mss: u64::from(self.mss),
+            cwnd: self.controller.cwnd().get(),
+            // Three where the window may grow in recovery (Linux's sndbuf_expand).
+            windows: if self.controller.owns_recovery() { 3 } else { 2 },
         }
     }
 
-    /// FreeBSD: another step when the buffer is nearly full and the peer's window would take it.
     fn grow_send_buffer(&mut self) {
-        if let BufferRule::Stepped { step, max, .. } = self.profile.send_buffer
-            && self.buffer.len() >= self.send_capacity / 8 * 7
-            && self.wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding())
-        {
-            self.send_capacity = (self.send_capacity + step.get()).min(max.get());
-        }
+        let peer_would_take_it = self.wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding());
+        self.space.grow(self.filling(), peer_would_take_it);
     }
 
     /// For a segment of `len` octets that is about to go.
@@ -369,8 +369,8 @@ impl Sender {
             if !timer_set {
                 self.arm_after_ack(now);
             }
-            self.grow_send_buffer();
         }
+        self.grow_send_buffer();
     }
 
     /// An ACK that brings nothing new may be an old one: its counts are none.

@@ -4,7 +4,9 @@
 //! in order and to the nanosecond; what is left over at the next step, or at the end, fails the test with the whole exchange printed.
 
 use super::spec::Spec;
-use crate::{BufferRule, ConnConfig, ConnEvent, Connection, Endpoint, Phase, Profile, State, TcpInfo, TimerGrain};
+use crate::{
+    BufferRule, ConnConfig, ConnEvent, Connection, Endpoint, Phase, Profile, SendRoom, State, TcpInfo, TimerGrain,
+};
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Time};
 use std::collections::VecDeque;
@@ -34,9 +36,11 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel.
+/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel, and with room for what a script
+/// writes at once.
 pub fn linux() -> Profile {
-    Profile { grain: TimerGrain::Exact, ..Profile::linux_6_1() }
+    let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
+    Profile { grain: TimerGrain::Exact, send_buffer, send_room: SendRoom::Stream, ..Profile::linux_6_1() }
 }
 
 /// FreeBSD, likewise.

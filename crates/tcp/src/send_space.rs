@@ -1,0 +1,164 @@
+//! How much the application may write, and when one that found the buffer full hears of room again.
+
+use crate::{BufferRule, SendRoom};
+
+/// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the headers.
+const HEADERS: u64 = 512;
+const RECORD: u64 = 256;
+/// The smallest window that it provides for.
+const LEAST_SEGMENTS: u64 = 10;
+
+#[derive(Debug)]
+pub(crate) struct SendSpace {
+    rule: BufferRule,
+    room: SendRoom,
+    /// Of a buffer that grows: in octets of the stream or of memory, as `room` says.
+    capacity: u64,
+    /// The application filled the buffer and waits to be told.
+    waiting: bool,
+}
+
+/// What the sender knows when it is asked for room.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Filling {
+    /// Octets in the buffer.
+    pub len: u64,
+    /// Segments of them that SACK reported: Linux joins them into one, so that they take no more memory than their payload.
+    pub joined: u64,
+    pub mss: u64,
+    pub cwnd: u64,
+    /// Windows that an automatic buffer holds, so that the application is never what holds the sender back.
+    pub windows: u64,
+}
+
+impl SendSpace {
+    pub fn new(rule: BufferRule, room: SendRoom) -> SendSpace {
+        SendSpace { rule, room, capacity: rule.initial().get(), waiting: false }
+    }
+
+    /// How many more octets the application may write.
+    pub fn room(&self, filling: Filling) -> u64 {
+        match self.room {
+            SendRoom::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
+            SendRoom::Memory { per_segment } => {
+                let (used, free) = self.memory(filling, per_segment);
+                if self.waiting && free < used / 2 {
+                    return 0;
+                }
+                // A segment that finds any room is filled, and so is the last one there.
+                let unfilled = filling.len.next_multiple_of(filling.mss) - filling.len;
+                free.div_ceil(filling.mss + per_segment) * filling.mss + if free > 0 { unfilled } else { 0 }
+            }
+        }
+    }
+
+    /// The application wrote: whether it filled the buffer decides when it hears of room.
+    pub fn note_written(&mut self, filling: Filling) {
+        if let SendRoom::Memory { per_segment } = self.room {
+            self.waiting = self.memory(filling, per_segment).1 == 0;
+        }
+    }
+
+    /// An ACK arrived. FreeBSD: another step when the buffer is nearly full and the peer's window would take it. Linux: room for the
+    /// windows if the application waits.
+    pub fn grow(&mut self, filling: Filling, peer_would_take_it: bool) {
+        match (self.room, self.rule) {
+            (SendRoom::Stream, BufferRule::Stepped { step, max, .. }) => {
+                if filling.len >= self.capacity / 8 * 7 && peer_would_take_it {
+                    self.capacity = (self.capacity + step.get()).min(max.get());
+                }
+            }
+            (SendRoom::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
+                let segments = (filling.cwnd / filling.mss).max(LEAST_SEGMENTS);
+                let provision = (filling.mss + HEADERS).next_power_of_two() + RECORD;
+                self.capacity = self.capacity.max((filling.windows * segments * provision).min(max.get()));
+            }
+            _ => {}
+        }
+    }
+
+    fn stream_capacity(&self, filling: Filling) -> u64 {
+        match self.rule {
+            BufferRule::Fixed(size) => size.get(),
+            BufferRule::Auto { initial, max } => {
+                (filling.windows * filling.cwnd).clamp(initial.get(), max.get().max(initial.get()))
+            }
+            BufferRule::Stepped { .. } => self.capacity,
+        }
+    }
+
+    /// Octets of memory used and free.
+    fn memory(&self, filling: Filling, per_segment: u64) -> (u64, u64) {
+        let capacity = match self.rule {
+            BufferRule::Fixed(size) => 2 * size.get(),
+            BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
+        };
+        let segments = filling.len.div_ceil(filling.mss).saturating_sub(filling.joined);
+        let used = filling.len + per_segment * segments;
+        (used, capacity.saturating_sub(used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::Bytes;
+
+    const MSS: u64 = 1448;
+    const LINUX: SendRoom = SendRoom::Memory { per_segment: 768 };
+
+    fn filled(segments: u64, cwnd: u64) -> Filling {
+        Filling { len: segments * MSS, joined: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
+    }
+
+    fn auto() -> SendSpace {
+        SendSpace::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
+    }
+
+    /// Where a greedy application's writes ended on Linux 6.1, in segments, by the PSH flags of a capture: slow start on an idle path.
+    #[test]
+    fn the_writes_of_slow_start_end_where_they_do_on_linux() {
+        let mut space = auto();
+        let mut written = space.room(filled(0, 10)) / MSS;
+        space.note_written(filled(written, 10));
+        let mut ends = vec![written];
+        for acked in 1..500 {
+            let filling = filled(written - acked, 10 + acked);
+            space.grow(filling, true);
+            let room = space.room(filling) / MSS;
+            if room > 0 {
+                written += room;
+                space.note_written(filled(written - acked, 10 + acked));
+                ends.push(written);
+            }
+        }
+        assert_eq!(ends[..4], [21, 31, 46, 64]);
+        let captured = [163, 215, 283, 369, 480, 625, 813, 1053, 1364];
+        for (ours, linux) in ends.iter().skip_while(|end| **end < 150).zip(captured) {
+            assert!(ours.abs_diff(linux) <= linux / 25, "{ours}, not {linux}");
+        }
+    }
+
+    /// With 4 MiB of memory the capture's outstanding data ends at 1,893 segments.
+    #[test]
+    fn a_segment_takes_more_than_its_payload() {
+        let mut space = auto();
+        space.note_written(filled(21, 10));
+        space.grow(filled(15, 5000), true);
+        assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
+        space.note_written(filled(1000, 5000));
+        let joined = Filling { joined: 600, ..filled(1893, 5000) };
+        assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
+    }
+
+    #[test]
+    fn a_writer_that_found_it_full_hears_of_room_when_a_third_is_free() {
+        let mut space = SendSpace::new(BufferRule::Fixed(Bytes::new(1 << 17)), LINUX);
+        let full = space.room(filled(0, 10)) / MSS;
+        space.note_written(filled(full, 10));
+        let woken = (0..full).rev().find(|queued| space.room(filled(*queued, 10)) > 0).expect("room at last");
+        assert!(((full * 2 / 3 - 1)..=(full * 2 / 3)).contains(&woken), "{woken} of {full} still queued");
+        space.note_written(filled(woken + 1, 10));
+        assert!(space.room(filled(full - 1, 10)) > 0, "one that never found it full need not wait");
+    }
+}
