@@ -7,11 +7,12 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lopsided import _native
+from lopsided import _native, units
 from lopsided.errors import ControllerError, UsageError
 
 Make = Callable[[_native.Setup], _native.Controller | _native.Law]
@@ -54,6 +55,33 @@ def _check(name: str, make: Any) -> None:
     missing = [method for method in _BASES[base] if getattr(make, method) is getattr(base, method)]
     if missing:
         raise UsageError(f"{make.__name__} does not define {' and '.join(missing)}")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What became of a controller alone on a line."""
+
+    share: float
+    """Of what the line could carry, how much it delivered."""
+    losses: int
+    """Segments that the queue had no room for."""
+    signals_s: list[float]
+    """When the controller was told of congestion."""
+    windows: list[tuple[float, int]]
+    """Time in seconds and window in segments, after each ACK."""
+
+
+def alone(make: Make, *, rate: str, rtt: str, queue_packets: int, duration: str) -> Story:
+    """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/alone.rs`).
+
+    Segments have 1448 octets, each is acknowledged on its own, and no timer expires.
+    """
+    [(_, checked_make)] = checked({"alone": make})
+    assert checked_make is not None
+    spans = [round(units.parse_time(text) * 1e9) for text in (rtt, duration)]
+    if units.parse_rate(rate) < 12_000 or not 1 <= queue_packets < 2**32 or min(spans) <= 0:
+        raise UsageError("a line needs a rate of a packet a second, a round trip, room in its queue, and some time")
+    return Story(*_native.alone(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1]))
 
 
 def label(make: Make) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 import lopsided as lop
 from lopsided import _native, cli, sweeps
+from lopsided.own import alone
 from own_controllers import Reno, RenoLaw
 
 ROOT = Path(__file__).parents[2]
@@ -253,6 +254,23 @@ sweeps.repeat(scenario, 8, workers=4)
     assert done.returncode == 1, done.stderr
     last = done.stderr.rstrip().splitlines()[-1]
     assert "'mine'" in last.replace('"', "'") and last.endswith("RuntimeError: undone"), done.stderr
+
+
+def test_alone_on_a_line_a_law_halves_at_each_signal():
+    story = alone(RenoLaw, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
+    assert 0.9 < story.share <= 1
+    assert story.losses >= len(story.signals_s) > 2
+    for at in story.signals_s:
+        before = [window for time, window in story.windows if time < at][-1]
+        after = next(window for time, window in story.windows if time > at)
+        assert after == before // 2
+    with pytest.raises(lop.ControllerError, match=r"Bad\.threshold"):
+        alone(
+            type("Bad", (RenoLaw,), {"threshold": lambda *_: -1}),
+            rate="20M", rtt="50 ms", queue_packets=86, duration="60 s",
+        )  # fmt: skip
+    with pytest.raises(lop.UsageError, match="a line needs a rate"):
+        alone(RenoLaw, rate="20M", rtt="0 ms", queue_packets=86, duration="60 s")
 
 
 @pytest.mark.parametrize(

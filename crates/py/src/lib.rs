@@ -21,7 +21,7 @@ mod _native {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
-    use crate::controller::{Acked, Controller, Law, Lost, PathState, RateSample, Setup, Signal, Window};
+    use crate::controller::{Acked, Controller, Law, Lost, PathState, RateSample, Setup, Signal, Window, alone};
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
     #[pymodule_export]

@@ -7,10 +7,12 @@ mod asked;
 mod base;
 mod law;
 mod object;
+mod on_a_line;
 mod seen;
 
 pub(crate) use base::Controller;
 pub(crate) use law::{Law, Window};
+pub(crate) use on_a_line::alone;
 pub(crate) use seen::{Acked, Lost, PathState, RateSample, Setup, Signal};
 
 use asked::AskedController;

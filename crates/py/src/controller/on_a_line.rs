@@ -1,0 +1,31 @@
+//! A user's controller alone on a line, for its tests.
+
+use super::{Fate, Own, controllers};
+use crate::error::Failure;
+use lopsided_core::Span;
+use lopsided_sim::Monitor;
+use lopsided_tcp::cc::alone::{Path, setup};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What happened: the share of the line that was used, the segments lost, when congestion was told of (s), and the window (time in s,
+/// segments) after each ACK.
+type Story = (f64, u64, Vec<f64>, Vec<(f64, u64)>);
+
+/// Drives what `make` makes over a line of `mbits` Mbit/s with a round trip of `rtt_ns` and a queue of `room` segments, for `span_ns`.
+#[pyfunction]
+pub(crate) fn alone(make: Py<PyAny>, mbits: f64, rtt_ns: u64, room: u64, span_ns: u64) -> PyResult<Story> {
+    let name = "alone".to_owned();
+    let fate = Arc::new(Fate::new(Arc::new(Monitor::default())));
+    let own = [Own { name: name.clone(), make: Some(Arc::new(make)) }];
+    let known = controllers(&own, &fate).map_err(|taken| Failure::Usage(taken.to_string()))?;
+    let make = known.get(&name).ok_or_else(|| Failure::Bug("a controller that was added is not there".to_owned()))?;
+    let mut path = Path::new(make(&setup()), mbits, Span::from_nanos(rtt_ns), room);
+    let share = path.run(Span::from_nanos(span_ns));
+    if let Some(raised) = fate.take() {
+        return Err(Failure::Controller(raised).into());
+    }
+    let signals = path.signals.iter().map(|at| at.as_secs_f64()).collect();
+    let windows = path.trace.iter().map(|(at, segments)| (at.as_secs_f64(), *segments)).collect();
+    Ok((share, path.losses, signals, windows))
+}
