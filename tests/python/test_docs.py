@@ -1,5 +1,6 @@
 """The documents' Python runs, their tables are complete, and what they link to exists."""
 
+import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lopsided import folder as folders
+from lopsided._native import schema
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +30,12 @@ def test_every_column_is_described(adsl):
     columns = {column for table in folders.TABLES for column in getattr(run, table).columns}
     unexplained = {column for column in columns if not any(fnmatch(column, pattern) for pattern in described)}
     assert unexplained == set()
+
+
+def test_every_key_and_profile_of_a_stack_is_described():
+    described = set(re.findall(r"`([^`\s]+)`", (ROOT / "docs" / "stacks.md").read_text()))
+    stack = json.loads(schema())["$defs"]["stack"]["properties"]
+    assert {*stack, *stack["profile"]["enum"]} - described == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

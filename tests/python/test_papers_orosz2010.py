@@ -1,0 +1,200 @@
+"""orosz2010: the scenario says what the letter says, every printed result is compared, and what must hold does.
+
+One seed of the study's runs, which take seconds; chaos between seeds is the report's business.
+"""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from lopsided import Scenario, papers
+from lopsided.papers.drawing import column
+from lopsided.papers.lab import Lab, carry_out
+from lopsided.papers.model import Exhibit, Figure, Paper
+from lopsided.papers.orosz2010.exhibits import OTHERS, mean_over, of_flavour, value
+from lopsided.papers.orosz2010.measure import Phased, three_phases
+from lopsided.papers.orosz2010.testbed import ASSUMED_BUFFER, BUFFERS, FLAVOURS, UPLINKS, WINDOWS, flavour
+from lopsided.papers.published import PublishedValue
+from lopsided.sweeps import run_jobs
+
+# A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
+WIRE_SHARE = 1492 / (32 * 53)
+
+
+@pytest.fixture(scope="module")
+def paper() -> Paper:
+    return papers.load("orosz2010")
+
+
+@pytest.fixture(scope="module")
+def lab(paper: Paper) -> Lab:
+    return carry_out(paper, paper.experiments, 1, run_jobs)
+
+
+@pytest.fixture(scope="module")
+def exhibits(paper: Paper, lab: Lab) -> dict[str, tuple[Figure, Exhibit]]:
+    return {figure.name: (figure, figure.make(lab)) for figure in paper.figures}
+
+
+# --- What is run is what the letter describes
+
+
+def test_the_scenario_says_what_sections_iii_and_iv_say(paper: Paper) -> None:
+    published = paper.published
+
+    def printed(metric: str, **conditions: str) -> str:
+        row = published.find("Section III", metric, **conditions)
+        return f"{row.value} {row.unit}"
+
+    written = tomllib.loads((paper.folder / "scenarios" / "512_128.toml").read_text())
+    link = written["link"]
+    assert link["down"]["rate"] == printed("rate", item="ADSL downlink")
+    assert link["up"]["rate"] == printed("rate", item="ADSL uplink")
+    assert link["rtt"] == printed("latency_rtt", item="full path")
+    assert link["up"]["queue"]["limit"] == f"{ASSUMED_BUFFER} packets"
+    assert written["stack"]["profile"] == "linux-2.6" and written["stack"]["sack"] is True
+    starts = [(flow["direction"], flow["start"]) for flow in written["flow"]]
+    assert starts == [("down", "0 s"), ("up", "120 s"), ("up", "240 s")]
+    assert written["scenario"]["duration"] == "360 s"
+    assert [each.title for each in FLAVOURS] == ["CUBIC", "Vegas", "BIC", "HighSpeed", "H-TCP", "Reno"]
+
+
+def test_every_setting_and_every_variant_is_a_valid_scenario(paper: Paper) -> None:
+    variants = [{}, *(variant.overrides for each in paper.assumptions for variant in each.variants)]
+    for experiment in paper.experiments:
+        for case in experiment.cases[::6]:
+            scenario = Scenario.load(paper.folder / "scenarios" / case.scenario)
+            for overrides in variants if experiment.key in paper.varied else variants[:1]:
+                scenario.with_(**{**case.overrides, **overrides})
+
+
+def test_the_sweeps_are_complete(lab: Lab) -> None:
+    for experiment, label, values in (
+        ("buffers", "uplink_buffer_packets", BUFFERS),
+        ("windows", "upload_window_kib", WINDOWS),
+        ("ratios", "uplink_kbps", UPLINKS),
+    ):
+        for each in FLAVOURS:
+            assert of_flavour(lab, each, experiment)[label].to_list() == list(values)
+
+
+# --- What is measured
+
+
+def test_the_phases_add_up_to_the_run(lab: Lab) -> None:
+    run = lab.run("phases", variant="reno")
+    row = three_phases(run, lab.paper.experiment("phases").cases[0])
+    phased = Phased.of(run)
+    assert phased.bounds_s[0] == 0 and phased.bounds_s[3] == 360
+    assert 120 <= phased.bounds_s[1] <= 121 and 240 <= phased.bounds_s[2] <= 241
+    lengths = np.diff(phased.bounds_s)
+    delivered = sum(row[f"goodput_{phase}_bps"] * lengths[phase - 1] / 8 for phase in (1, 2, 3))
+    flows = {each["name"]: each for each in run.flows.rows()}
+    assert delivered == pytest.approx(flows["download"]["delivered_bytes"], rel=1e-3)
+    carried = sum(row[f"throughput_{phase}_bps"] * lengths[phase - 1] / 8 for phase in (1, 2, 3))
+    down = next(each for each in run.links.rows() if each["direction"] == "down")
+    assert carried == pytest.approx(down["sent_bytes"], rel=1e-3)
+    assert row["uploads_1_bps"] == 0 and row["share_1"] == 1
+
+
+def test_alone_every_variant_fills_the_line_as_its_cells_allow(lab: Lab) -> None:
+    for each in FLAVOURS:
+        throughput = value(lab, each, "throughput_1_bps")
+        assert throughput == pytest.approx(512e3 * WIRE_SHARE, rel=0.01), each.title
+        # 1440 octets of payload in a packet.
+        assert value(lab, each, "goodput_1_bps") <= 1440 / 1492 * throughput * 1.001
+
+
+def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(lab: Lab) -> None:
+    """Nothing is dropped, and one upload has at most its window waiting, two have twice as much."""
+    for each in OTHERS:
+        for window in WINDOWS:
+            segments = window * 1024 / 1440
+            one, two = (
+                value(lab, each, f"uplink_backlog_{phase}_packets", "windows", upload_window_kib=window)
+                for phase in (2, 3)
+            )
+            acks = 90  # of the download, whose window the 50 packets before its line bound
+            assert one <= segments + acks and two <= 2 * segments + acks
+            assert two > one, (each.title, window)
+            for phase in (2, 3):
+                assert value(lab, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window) == 0
+
+
+# --- What is published
+
+
+def test_every_printed_result_is_compared_or_judged(
+    paper: Paper, lab: Lab, exhibits: dict[str, tuple[Figure, Exhibit]]
+) -> None:
+    used = {_key(comparison.published) for _, exhibit in exhibits.values() for comparison in exhibit.comparisons}
+    for claim in paper.claims:
+        used |= {_key(measured.published) for measured in claim.check(lab).measured if measured.published}
+    results = [row for row in paper.published if row.kind in ("result", "computed")]
+    assert len(results) == 10
+    assert [row for row in results if _key(row) not in used] == []
+
+
+def _key(printed: PublishedValue) -> tuple[object, ...]:
+    return (printed.where, tuple(sorted(printed.conditions.items())), printed.metric)
+
+
+def test_the_products_agree_to_the_last_printed_digit(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
+    _, table = exhibits["Table E02"]
+    assert len(table.comparisons) == 4
+    for each in table.comparisons:
+        assert each.measured == pytest.approx(each.published.number, abs=1e-9)
+
+
+def test_the_letter_s_figures_are_all_there_and_drawn(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
+    drawn = {figure.number for figure, exhibit in exhibits.values() if exhibit.drawing is not None}
+    assert drawn == {"1", "2", "3", "4", "H", "R", "A", "B", "W", "Ratio"}
+    for name, (_, exhibit) in exhibits.items():
+        assert exhibit.data.height > 0
+        if exhibit.drawing is None:
+            continue
+        assert all(panel.get_ylabel() for panel in exhibit.drawing.axes), name
+        words = " ".join(text.get_text() for text in exhibit.drawing.texts)
+        assert "orosz2010" in words and "digest" in words, name
+
+
+def test_curves_stay_inside_their_panels(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
+    for name, (_, exhibit) in exhibits.items():
+        for panel in exhibit.drawing.axes if exhibit.drawing else ():
+            low, high = panel.get_ylim()
+            for curve in panel.get_lines():
+                y = np.asarray(curve.get_ydata(), dtype=float)
+                assert not np.any((y < low - 1e-9) | (y > high + 1e-9)), name
+
+
+def test_linux_itself_was_measured_for_every_variant(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
+    _, table = exhibits["Table L"]
+    assert table.data["variant"].to_list() == [each.title for each in FLAVOURS]
+    for heading in table.data.columns[1:]:
+        assert np.isfinite(column(table.data, heading)).all(), heading
+
+
+# --- What holds whatever the seed
+
+
+def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, lab: Lab) -> None:
+    verdicts = {claim.key: claim.check(lab) for claim in paper.claims}
+    for key in ("phase-1-similar", "phase-2-near-70", "vegas-holds-its-window", "acks-bunch", "ratio-decides"):
+        assert verdicts[key].holds, (key, verdicts[key].reason)
+    for key, verdict in verdicts.items():
+        assert verdict.measured, key
+        assert verdict.holds or len(verdict.reason) > 15, key
+
+
+def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(lab: Lab) -> None:
+    shares = {
+        packets: mean_over(lab, OTHERS, "share_2", "buffers", uplink_buffer_packets=packets)[0] for packets in BUFFERS
+    }
+    assert shares[5] > 0.95 and shares[20] > 0.9
+    assert shares[200] < shares[100] < shares[50] < shares[30]
+    # Vegas gives way to one upload before any buffer but the smallest.
+    for packets in BUFFERS[1:]:
+        assert value(lab, flavour("vegas"), "share_2", "buffers", uplink_buffer_packets=packets) < 0.3
