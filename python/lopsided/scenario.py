@@ -57,6 +57,15 @@ class Scenario:
         """The scenario with these congestion controls of one's own beside, or in place of, those that it knows."""
         return Scenario(self.native.with_changes([], checked(controllers)))
 
+    def only(self, flows: Iterable[str]) -> Scenario:
+        """The scenario with these flows alone. They start at the same instants and send the same as in company."""
+        wanted = list(flows)
+        if unknown := [name for name in wanted if name not in self.flow_names]:
+            raise UsageError(f"no flow called {unknown[0]!r}")
+        if not wanted:
+            raise UsageError("a scenario without flows shows nothing")
+        return Scenario(self.native.only(wanted))
+
     def run(
         self,
         *,
@@ -122,6 +131,11 @@ class Scenario:
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
         return min((rate for rate in rates if rate), default=None)
+
+    @cached_property
+    def paths(self) -> dict[str, list[tuple[str, str]]]:
+        """For each flow the links that its data crosses, each with the direction of the crossing."""
+        return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: str) -> int | None:
         """The limit of a link direction's queue where it is one of packets, else None."""

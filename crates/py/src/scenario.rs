@@ -78,6 +78,24 @@ impl Scenario {
         }
     }
 
+    /// The scenario with these flows only; their random numbers are those that they draw in company.
+    fn only(&self, flows: Vec<String>) -> PyResult<Scenario> {
+        let mut reduced = (*self.resolved).clone();
+        reduced.flows.retain(|flow| flows.contains(&flow.name));
+        read(Arc::from(reduced.to_toml()), self.file.clone(), Vec::new(), self.own.to_vec())
+    }
+
+    /// For each flow the links that its data crosses, by name, and the direction of each.
+    fn paths(&self) -> Vec<Vec<(&str, &'static str)>> {
+        let graph = &self.resolved.graph;
+        let routes = graph.routes();
+        let path_of = |flow: &lopsided_scenario::FlowSpec| {
+            let path = routes.path(flow.from, flow.to).expect("a resolved flow has a path");
+            path.iter().map(|hop| (graph.links[hop.link].name.as_str(), hop.dir.name())).collect()
+        };
+        self.resolved.flows.iter().map(path_of).collect()
+    }
+
     /// The scenario as TOML, every default written out.
     fn to_toml(&self) -> String {
         self.resolved.to_toml()

@@ -23,6 +23,8 @@ pub struct Scenario {
     /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place in this list.
     pub flows: Vec<FlowSpec>,
     pub record: RecordSpec,
+    /// The metrics of fairness, where they are asked for.
+    pub fairness: Option<FairnessSpec>,
 }
 
 /// A host's own interface: what it sends waits there before it reaches the link. A packet for which there is no room is refused, and
@@ -390,4 +392,23 @@ pub struct RecordSpec {
     pub events: bool,
     /// What a capture at each sending host would say of its connections.
     pub traces: bool,
+}
+
+/// How fairness is measured. Nothing here changes what happens in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FairnessSpec {
+    /// Left out of the means after the last flow has begun; `None`: a third of the time in which all are active.
+    pub warmup: Option<Span>,
+    /// How far from its fair share a flow may be, as a part of that share, and still count as having converged.
+    pub within: f64,
+    /// For how long it must stay there.
+    pub hold: Span,
+    /// Whether each group of flows is run alone too, which harm is measured against.
+    pub harm: bool,
+}
+
+impl Default for FairnessSpec {
+    fn default() -> FairnessSpec {
+        FairnessSpec { warmup: None, within: 0.2, hold: Span::from_secs(5), harm: true }
+    }
 }

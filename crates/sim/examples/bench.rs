@@ -99,6 +99,7 @@ impl Workload {
             interfaces: std::collections::BTreeMap::new(),
             flows,
             record: RecordSpec { interval: None, on_change: false, events: false, traces: false },
+            fairness: None,
         }
     }
 

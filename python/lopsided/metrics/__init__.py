@@ -1,4 +1,4 @@
-"""Measures of two-way TCP on asymmetric links, as plain functions on numpy arrays.
+"""Measures of TCP on asymmetric and shared links, as plain functions on numpy arrays.
 
 Nothing here knows where the numbers came from: a simulated run, a kernel run, a capture or a paper's table. Every
 function names its units and refuses input that would give a meaningless number.
@@ -30,6 +30,16 @@ from .buffers import (
     window_difference_for_bound_bytes,
 )
 from .compression import AckCompression, ack_compression
+from .fairness import (
+    convergence_time_s,
+    harm_to_cost,
+    harm_to_rate,
+    max_min_rates,
+    normalised_rates,
+    rtt_unfairness_exponent,
+    shares,
+    shares_over_time,
+)
 from .intervals import Moments, counter_rate_bps, largest, rate_series_bps, rtt_moments_ms, time_mean
 from .performance import (
     asymmetry_ratio,
@@ -61,6 +71,7 @@ __all__ = [
     "asymmetry_ratio",
     "autocorrelation",
     "bandwidth_delay_product_bytes",
+    "convergence_time_s",
     "counter_rate_bps",
     "cwnd_efficiency_ratio",
     "diagonal_crossing",
@@ -69,19 +80,26 @@ __all__ = [
     "drain_time_s",
     "estimated_buffer_packets",
     "fall_coincidence",
+    "harm_to_cost",
+    "harm_to_rate",
     "jain_index",
     "largest",
     "many_flow_buffer_packets",
+    "max_min_rates",
     "maximum_cwnd_bytes",
     "min_normalised_goodput",
     "normalised_net_goodput",
+    "normalised_rates",
     "one_bdp_buffer_packets",
     "performance_row",
     "periodicity",
     "rank_correlation",
     "rate_series_bps",
     "rtt_moments_ms",
+    "rtt_unfairness_exponent",
     "rtt_variability",
+    "shares",
+    "shares_over_time",
     "throughput_ratio",
     "time_mean",
     "two_way_performance_bound",

@@ -8,7 +8,7 @@ mod read;
 mod stack;
 
 use crate::error::{Place, Report, quote};
-use crate::model::{InterfaceSpec, QueueLimit, RecordSpec, Scenario, Transfer};
+use crate::model::{FairnessSpec, InterfaceSpec, QueueLimit, RecordSpec, Scenario, Transfer};
 use crate::tree::{Node, Table, Value};
 use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
@@ -46,6 +46,7 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     // A duration that is wrong was reported: what is compared with it is not reported too.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Span::MAX), report);
     let record = resolve_record(&layers.below("record"), report);
+    let fairness = resolve_fairness(&layers.below("fairness"), report);
     check_rows(&layers, &network, &flows, duration?, &record, report);
     check_limits(&network, &flows, report);
     Some(Scenario {
@@ -57,6 +58,7 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
         interfaces,
         flows: flows.specs,
         record,
+        fairness,
     })
 }
 
@@ -76,6 +78,19 @@ fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
         events: read(record, "events", value::flag, report).unwrap_or(false),
         traces: read(record, "traces", value::flag, report).unwrap_or(false),
     }
+}
+
+fn resolve_fairness(fairness: &Layers<'_>, report: &mut Report<'_>) -> Option<FairnessSpec> {
+    if fairness.is_empty() {
+        return None;
+    }
+    let usual = FairnessSpec::default();
+    Some(FairnessSpec {
+        warmup: read(fairness, "warmup", value::span, report),
+        within: read(fairness, "within", value::probability, report).unwrap_or(usual.within),
+        hold: read(fairness, "hold", value::span, report).unwrap_or(usual.hold),
+        harm: read(fairness, "harm", value::flag, report).unwrap_or(usual.harm),
+    })
 }
 
 /// [host.NAME] must name a host; stacks that no flow uses are read for their errors. Gives the hosts' interfaces.

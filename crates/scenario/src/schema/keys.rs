@@ -44,6 +44,12 @@ pub(crate) static FILE: TableShape = TableShape {
         other("host", Shape::Map(&HOST), "Settings of single hosts: [host.client.stack]."),
         other("flow", Shape::Tables(&FLOW), "The flows, in the order of the result tables."),
         table("record", &RECORD, "", "What is written down during the run."),
+        table(
+            "fairness",
+            &FAIRNESS,
+            "",
+            "Where it is there, even empty, the metrics of fairness are made of every run.",
+        ),
         other(
             "sweep",
             Shape::Sweep,
@@ -478,5 +484,27 @@ static RECORD: TableShape = TableShape {
             "false",
             "A table of what a capture at each sending host would say, as tcptrace does.",
         ),
+    ],
+};
+
+static FAIRNESS: TableShape = TableShape {
+    name: "fairness",
+    doc: "Who takes what from whom: Jain's index, shares, convergence time and harm. Needs samples ([record] interval).",
+    shorthand: None,
+    keys: &[
+        value(
+            "warmup",
+            Kind::Span,
+            "",
+            "Left out of the means after the last flow has begun. Default: a third of the time in which all are active.",
+        ),
+        value(
+            "within",
+            Kind::Probability,
+            "20 %",
+            "A flow has converged while its share is this near to its fair share, as a part of that.",
+        ),
+        value("hold", Kind::Span, "5 s", "It must stay there for so long."),
+        value("harm", Kind::Flag, "true", "Run each group of flows alone too, which harm is measured against."),
     ],
 };

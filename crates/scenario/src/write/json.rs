@@ -119,6 +119,17 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
                 ("traces", Json::Bool(scenario.record.traces)),
             ]),
         ),
+        (
+            "fairness",
+            optional(scenario.fairness, |fairness| {
+                Json::object([
+                    ("warmup_s", optional(fairness.warmup, span)),
+                    ("within", float(fairness.within)),
+                    ("hold_s", span(fairness.hold)),
+                    ("harm", Json::Bool(fairness.harm)),
+                ])
+            }),
+        ),
     ])
 }
 

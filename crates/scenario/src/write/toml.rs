@@ -45,6 +45,15 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
         .put("events", record.events)
         .put("traces", record.traces)
         .lines();
+    if let Some(fairness) = scenario.fairness {
+        out += "\n[fairness]\n";
+        out += &Inline::default()
+            .maybe("warmup", fairness.warmup.map(|warmup| quoted(&format_span(warmup))))
+            .put("within", fairness.within)
+            .span("hold", fairness.hold)
+            .put("harm", fairness.harm)
+            .lines();
+    }
     out
 }
 

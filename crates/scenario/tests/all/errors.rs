@@ -215,6 +215,8 @@ fn impossible_values_are_refused() {
         ("stack.sack", "yes", "true or false is wanted, and this is a text"),
         ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
         ("record.interval", "fast", "`fast` has no number to be a time"),
+        ("fairness", "true", "`fairness` must be a table, and this is true or false"),
+        ("fairness.within", "2", "2 is no probability: it lies between 0 and 1"),
         ("link", "5", "`link` must be a table, and this is a number"),
         (
             "flow",

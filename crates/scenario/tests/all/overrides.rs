@@ -2,7 +2,7 @@
 
 use super::{BASE, good, with};
 use lopsided_core::{BitRate, Bytes, Span};
-use lopsided_scenario::{DropEnd, QueueLimit, QueueSpec, Scenario, Transfer, Window};
+use lopsided_scenario::{DropEnd, FairnessSpec, QueueLimit, QueueSpec, Scenario, Transfer, Window};
 
 #[track_caller]
 fn changed(key: &str, value: &str) -> Scenario {
@@ -20,6 +20,9 @@ fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("scenario.title", "42").title.as_deref(), Some("42"));
     assert_eq!(changed("stack.sack", "false").flows[0].from_stack.sack, Some(false));
     assert_eq!(changed("record.interval", "false").record.interval, None);
+    assert_eq!(changed("record.events", "true").fairness, None);
+    assert_eq!(changed("fairness", "{}").fairness, Some(FairnessSpec::default()));
+    assert_eq!(changed("fairness.warmup", "8 s").fairness.and_then(|asked| asked.warmup), Some(Span::from_secs(8)));
     assert_eq!(changed("link.down.loss.random", "1 %").graph.links[0].down.loss.random, 0.01);
     assert_eq!(changed("link.down.loss.packets", "[3, 1, 3]").graph.links[0].down.loss.packets, [1, 3]);
 }

@@ -4,9 +4,9 @@ use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
 use lopsided_scenario::{
-    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, EcnSpec, FlowSpec, FramingSpec, Gilbert, Graph, InterfaceSpec,
-    LinkSpec, LossSpec, Marks, NodeRef, QueueDepth, QueueLimit, QueueSpec, RecordSpec, RedSpec, Scenario, ShaperSpec,
-    StackSpec, StepSpec, Transfer, Window,
+    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, EcnSpec, FairnessSpec, FlowSpec, FramingSpec, Gilbert, Graph,
+    InterfaceSpec, LinkSpec, LossSpec, Marks, NodeRef, QueueDepth, QueueLimit, QueueSpec, RecordSpec, RedSpec,
+    Scenario, ShaperSpec, StackSpec, StepSpec, Transfer, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -212,8 +212,10 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let interface =
         (span(), of(1u32..), of(1u32..)).prop_map(|(delay, limit, ring)| InterfaceSpec { delay, limit, ring });
     let interfaces = proptest::collection::btree_map(0usize..2, interface, 0..=2);
-    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), interfaces, record).prop_map(
-        |(title, seed, links, flows, interfaces, record)| Scenario {
+    let fairness = (of(span()), probability(), span(), any::<bool>());
+    let fairness = of(fairness.prop_map(|(warmup, within, hold, harm)| FairnessSpec { warmup, within, hold, harm }));
+    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), interfaces, record, fairness).prop_map(
+        |(title, seed, links, flows, interfaces, record, fairness)| Scenario {
             name: "any".to_owned(),
             title,
             duration: DURATION,
@@ -226,6 +228,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             interfaces,
             flows: vec![flows.0, flows.1],
             record,
+            fairness,
         },
     )
 }
