@@ -4,6 +4,9 @@
     manifest.json       format, version, world, seed, digest, when and where
     flows.parquet ...   one file per table
     report.html         for people; self-contained
+    fairness.parquet    where the scenario asks for it
+
+A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html.
 
 A folder is known by its manifest. A folder that holds anything else is never written into.
 """
@@ -24,6 +27,8 @@ FORMAT = 1
 
 TABLES = ("flows", "samples", "queues", "links", "transfers", "events", "traces")
 """The tables of a run, in the order in which people ask for them."""
+STUDY_TABLES = ("cells", "runs", "alone")
+"""The tables of a study of fairness."""
 MANIFEST = "manifest.json"
 
 
@@ -56,10 +61,12 @@ def abandon(folder: Path) -> None:
 
 
 def _remove_run(folder: Path) -> None:
-    ours = ["scenario.toml", MANIFEST, "report.html", "repeats.parquet", *(f"{table}.parquet" for table in TABLES)]
+    ours = ["scenario.toml", MANIFEST, "report.html", "cells.csv"]
+    ours += [f"{table}.parquet" for table in (*TABLES, *STUDY_TABLES, "repeats", "fairness")]
     for name in ours:
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "pcap", ignore_errors=True)
+    for name in ("pcap", "figures"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def free_name(parent: Path, name: str) -> Path:
@@ -96,4 +103,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder} was written by {age} lopsided (run format {found}; this one reads {FORMAT}): "
             "run its scenario.toml again"
         )
+    if manifest.get("kind", "run") != "run":
+        raise FolderError(f"{folder} holds a study of {manifest['kind']}, not a run: report.html shows it")
     return manifest

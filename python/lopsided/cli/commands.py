@@ -10,6 +10,7 @@ from __future__ import annotations
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("run", "lopsided.cli.run:run"),
     ("sweep", "lopsided.cli.sweep:sweep"),
+    ("fairness", "lopsided.cli.fairness:fairness"),
     ("size", "lopsided.cli.size:size"),
     ("reproduce", "lopsided.cli.reproduce:reproduce"),
     ("compare", "lopsided.cli.compare:compare"),

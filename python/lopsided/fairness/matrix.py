@@ -39,6 +39,15 @@ MEDIANS = (
 
 
 @dataclass(frozen=True)
+class Square:
+    """Sides against each other: a heading, the sides from the top down, and how they are called."""
+
+    heading: str
+    sides: tuple[Side, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Study:
     """What is to be run. `len(study)` is the number of runs."""
 
@@ -70,6 +79,11 @@ class Study:
     def __len__(self) -> int:
         return (len(self.together) + len(self.alone)) * self.repeat
 
+    def check(self) -> None:
+        """Refuses, before any is run, what scenarios could not be made of."""
+        for cc in self.ccs:
+            self.bottleneck.scenario(Side(cc, self.rtts_ms[0]))
+
     @property
     def ccs(self) -> list[str]:
         """The congestion controls, in the order given."""
@@ -79,6 +93,23 @@ class Study:
     def rtts_ms(self) -> list[float]:
         """The round-trip times, in order."""
         return sorted({side.rtt_ms for pair in self.pairs for side in pair})
+
+    def squares(self) -> list[list[Square]]:
+        """How the cells are laid out, kind by kind: control against control, then round trip against round trip."""
+        if self.kind == "full":
+            sides = tuple(Side(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
+            if len(self.ccs) == 1:
+                return [[Square(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]]
+            return [[Square("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]]
+        kinds = []
+        if self.kind != "intra":
+            at_rtts = [(rtt, tuple(Side(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
+            kinds.append([Square(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
+        if self.kind != "inter" and len(self.rtts_ms) > 1:
+            labels = tuple(f"{rtt:g} ms" for rtt in self.rtts_ms)
+            of_ccs = [(cc, tuple(Side(cc, rtt) for rtt in self.rtts_ms)) for cc in self.ccs]
+            kinds.append([Square(f"{cc} with itself", sides, labels) for cc, sides in of_ccs])
+        return kinds
 
     def run(
         self, *, world: str = "sim", workers: int | None = None, progress: Callable[[float], object] | None = None
@@ -134,15 +165,15 @@ class Matrix:
 
     def report(self) -> str:
         """The report as one self-contained HTML page."""
-        from lopsided.report import matrix
+        from lopsided.report import fairness
 
-        return matrix.render(self)
+        return fairness.render(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
         """Writes the tables, the heat maps and the report into a folder and returns its path."""
-        from lopsided.report import matrix
+        from lopsided.report import fairness
 
-        return matrix.save(self, folder, overwrite=overwrite, report=report)
+        return fairness.save(self, folder, overwrite=overwrite, report=report)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single runs as plain values."""

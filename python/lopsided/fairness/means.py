@@ -69,8 +69,8 @@ def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: f
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """Over how long shares are averaged: long enough for a slow start's bursts and a sawtooth's teeth to even out."""
-    return max(2.0, 10 * rtt_s, 2 * interval_s)
+    """Over how long shares are averaged: long enough for the teeth of a sawtooth, which all are some seconds long."""
+    return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 
 def _harm_to_cost(alone: float, in_company: float) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,22 @@ from lopsided.table import Table
 if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How fairness is to be measured; the keys of a scenario's `[fairness]`."""
+
+    warmup_s: float | None = None
+    within: float = 0.2
+    hold_s: float = 5.0
+    harm: bool = True
+
+
+def asked_of(scenario: Scenario, **changes: Any) -> Asked:
+    """What the scenario asks for, or the defaults, with what is not None changed."""
+    asked = Asked(**(scenario.resolved["fairness"] or {}))
+    return replace(asked, **{name: value for name, value in changes.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -66,14 +82,11 @@ def of_run(
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
     """Measures the fairness of a run; what is not given is as the scenario's `[fairness]` says, or its default."""
-    asked = run.scenario.resolved["fairness"] or {"warmup_s": None, "within": 0.2, "hold_s": 5.0, "harm": True}
-    warmup_s = asked["warmup_s"] if warmup_s is None else warmup_s
-    within = asked["within"] if within is None else within
-    hold_s = asked["hold_s"] if hold_s is None else hold_s
+    asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:
         raise UsageError("fairness is read from samples, and this run has none: set [record] interval")
     begin, stop = series.both_active(run)
-    start = begin + ((stop - begin) / 3 if warmup_s is None else warmup_s)
+    start = begin + ((stop - begin) / 3 if asked.warmup_s is None else asked.warmup_s)
     if start >= stop:
         raise UsageError(
             f"a warm-up of {start - begin:g} s leaves nothing of the {stop - begin:g} s in which all flows are active"
@@ -87,11 +100,11 @@ def of_run(
 
     def converged(target: Any) -> float | None:
         time, share = shares(run, [[name] for name in names], begin, window_s)
-        return metrics.convergence_time_s(time, share, target, begin, within=within, hold_s=hold_s)
+        return metrics.convergence_time_s(time, share, target, begin, within=asked.within, hold_s=asked.hold_s)
 
     carried = bool(goodput.sum() > 0)
     groups = _groups(run, goodput, fair, start, stop)
-    if asked["harm"] if harm is None else harm:
+    if asked.harm:
         _add_harm(run, groups, start, stop, workers, progress)
     import polars as pl
 
@@ -104,8 +117,8 @@ def of_run(
         start_s=start,
         stop_s=stop,
         window_s=window_s,
-        within=within,
-        hold_s=hold_s,
+        within=asked.within,
+        hold_s=asked.hold_s,
     )
 
 

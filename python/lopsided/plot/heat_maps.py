@@ -19,7 +19,6 @@ from matplotlib.patches import Rectangle
 
 from lopsided import units
 from lopsided.errors import UsageError
-from lopsided.fairness.pairs import Side
 from lopsided.plot import style
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from lopsided.fairness import Matrix
+    from lopsided.fairness import Matrix, Side
+    from lopsided.fairness.matrix import Square
 
 _DARK, _LIGHT, _EMPTY = "#1d242c", "#fdfdfd", "#c9cfd6"
 _SHARE = LinearSegmentedColormap.from_list("share", ["#b3520f", "#f0a35c", "#f7f4ef", "#7fb3d9", "#1d5fa8"])
@@ -110,15 +110,6 @@ _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN = 0.3, 0.30, 0.46, 8.4
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
-@dataclass(frozen=True)
-class _Panel:
-    """One square: its heading, its sides from the top down, and how they are called."""
-
-    heading: str
-    sides: tuple[Side, ...]
-    labels: tuple[str, ...]
-
-
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
     """All squares of one metric."""
     if metric not in MAPS:
@@ -130,7 +121,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     highest = shown.highest if shown.highest is not None else max(known, default=1.0)
     norm = Normalize(shown.lowest, max(highest, shown.lowest + 1e-9), clip=True)
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
-    rows = [_fit(panels) for panels in _panels(matrix)]
+    rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style._RC):
         height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
         figure = style.LabFigure(figsize=(_WIDTH_IN, height), dpi=110)
@@ -154,7 +145,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 class _Row:
     """Squares of one kind, laid out in lines of `across`."""
 
-    panels: tuple[_Panel, ...]
+    panels: list[Square]
     across: int
     cell_in: float
     label_in: float
@@ -177,55 +168,33 @@ class _Row:
         return self.cell_in * sides
 
 
-def _fit(panels: tuple[_Panel, ...]) -> _Row:
+def _fit(panels: list[Square]) -> _Row:
     """As many squares in a line as leave cells large enough for their numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
-    # Names of columns lie flat where they fit above a cell, else they stand.
     heading_in = _BOLD_CHARACTER_IN * max(len(panel.heading) for panel in panels) + 0.1
-    for across in range(min(len(panels), 6), 0, -1):
-        room = _WIDTH_IN - _LEFT_IN - _RIGHT_IN - label_in
-        cell = min(_LARGEST_CELL_IN, (room - _GAP_IN * (across - 1)) / across / largest)
-        pitch = max(cell * largest + _GAP_IN, heading_in)
-        if across == 1 or (cell >= _SMALLEST_CELL_IN and pitch * (across - 1) + cell * largest <= room + 1e-9):
-            break
+    room = _WIDTH_IN - _LEFT_IN - _RIGHT_IN - label_in
+
+    def cell_in(across: int) -> float:
+        return min(_LARGEST_CELL_IN, (room - _GAP_IN * (across - 1)) / across / largest)
+
+    def fits(across: int) -> bool:
+        side = cell_in(across) * largest
+        wide = max(side + _GAP_IN, heading_in) * (across - 1) + side
+        return cell_in(across) >= _SMALLEST_CELL_IN and wide <= room + 1e-9
+
+    across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
+    cell = cell_in(across)
+    # Names of columns lie flat where they fit above a cell, else they stand.
     standing = _CHARACTER_IN * longest > cell
     head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
     return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
 
 
-def _panels(matrix: Matrix) -> list[tuple[_Panel, ...]]:
-    """The squares by kind: control against control, then round trip against round trip; or all in one."""
-    study = matrix.study
-    if study.kind == "full":
-        sides = tuple(Side(cc, rtt) for cc in study.ccs for rtt in study.rtts_ms)
-        alike = {len(study.ccs) == 1: "rtt", len(study.rtts_ms) == 1: "cc"}.get(True)
-        labels = tuple(
-            {"cc": side.cc, "rtt": f"{side.rtt_ms:g} ms", None: f"{side.cc} {side.rtt_ms:g}"}[alike] for side in sides
-        )
-        return [(_Panel("control and RTT in ms" if alike is None else "", sides, labels),)]
-    kinds = []
-    if study.kind in ("usual", "inter"):
-        kinds.append(
-            tuple(
-                _Panel(f"both at {rtt:g} ms", tuple(Side(cc, rtt) for cc in study.ccs), tuple(study.ccs))
-                for rtt in study.rtts_ms
-            )
-        )
-    if study.kind in ("usual", "intra") and len(study.rtts_ms) > 1:
-        labels = tuple(f"{rtt:g} ms" for rtt in study.rtts_ms)
-        kinds.append(
-            tuple(
-                _Panel(f"{cc} with itself", tuple(Side(cc, rtt) for rtt in study.rtts_ms), labels) for cc in study.ccs
-            )
-        )
-    return kinds
-
-
 def _draw_panel(
     axes: Axes,
-    panel: _Panel,
+    panel: Square,
     row: _Row,
     values: dict[tuple[Side, Side], float | None],
     shown: Map,

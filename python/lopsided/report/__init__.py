@@ -51,7 +51,7 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 def render(run: Run) -> str:
     """The whole page."""
-    return _template("report.html.j2").render(
+    return template("report.html.j2").render(
         run=run,
         scenario_toml=run.scenario.to_toml(),
         facts=_facts(run),
@@ -64,7 +64,7 @@ def render(run: Run) -> str:
 
 def notebook(run: Run) -> str:
     """What a notebook shows of a run: its line of identity, the flows, the goodput."""
-    return _template("notebook.html.j2").render(
+    return template("notebook.html.j2").render(
         run=run, facts=_facts(run), flows=_chosen(run.flows, _FLOW_COLUMNS), plots=_plots(run, ("goodput",))
     )
 
@@ -123,7 +123,8 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
 
 
 @cache
-def _template(name: str) -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page of this folder."""
     import jinja2
 
     loader = jinja2.PackageLoader("lopsided.report", package_path=".")

@@ -216,7 +216,7 @@ fn impossible_values_are_refused() {
         ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
         ("record.interval", "fast", "`fast` has no number to be a time"),
         ("fairness", "true", "`fairness` must be a table, and this is true or false"),
-        ("fairness.within", "2", "2 is no probability: it lies between 0 and 1"),
+        ("fairness.within", "2", "a probability cannot exceed 1: `2`"),
         ("link", "5", "`link` must be a table, and this is a number"),
         (
             "flow",

@@ -1,0 +1,259 @@
+"""`lopsided fairness`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Kernel, Quiet, Workers, World, choose_kernel
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from lopsided.fairness import Matrix, Study
+    from lopsided.fairness.matrix import Square
+
+_MOST_PAIRS = 30
+_MOST_COLUMNS = 14
+
+
+def fairness(
+    *,
+    cc: str = "reno,cubic,bbr",
+    rtt: str = "20,100",
+    link: str = "100M",
+    up: Annotated[str | None, Parameter(show_default=False)] = None,
+    direction: Literal["down", "up"] = "down",
+    buffer: str = "1 BDP",
+    pairs: Literal["usual", "inter", "intra", "full"] = "usual",
+    flows: int = 1,
+    stack: str = "linux-6.1",
+    socket_buffer: Annotated[str | None, Parameter(show_default=False)] = None,
+    duration: str = "60s",
+    warmup: Annotated[str | None, Parameter(show_default=False)] = None,
+    lead: str = "10s",
+    within: str = "20%",
+    hold: str = "5s",
+    harm: Annotated[bool, Parameter(negative="--no-harm")] = True,
+    repeat: int = 2,
+    seed: int = 1,
+    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    report: Annotated[bool, Parameter(negative="--no-report")] = True,
+    world: World = "sim",
+    kernel: Kernel = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show who takes what from whom: congestion controls and round-trip times against each other.
+
+    Each pair meets at one bottleneck in both orders of arrival, and each side runs alone too, which harm is measured
+    against. The folder holds the tables, heat maps and report.html; by default it is made under `runs/`.
+
+    For example:
+
+        lopsided fairness
+        lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20,100,200,400 --link 100M
+        lopsided fairness --cc cubic,bbr --rtt 40 --link 20M --buffer "8 BDP" --repeat 5
+        lopsided fairness --cc reno,cubic --rtt 20,200 --link 50M --up 5M --direction up --pairs full
+
+    Parameters
+    ----------
+    cc
+        The congestion controls, with commas between them.
+    rtt
+        Base round-trip times in ms, with commas between them.
+    link
+        Rate of the bottleneck, such as 100M (bit/s); of the downlink where `--up` differs.
+    up
+        Rate of the uplink; default: that of the downlink.
+    direction
+        Where the data goes.
+    buffer
+        Of each direction: BDP at the mean RTT of a pair (such as "1 BDP"), or as 50p (packets) or 64kB.
+    pairs
+        `inter`: control against control at equal RTT; `intra`: each against itself at unequal RTT; `usual`: both;
+        `full`: everything against everything.
+    flows
+        Flows on each side.
+    stack
+        Stack profile of all hosts.
+    socket_buffer
+        Send and receive buffers, such as "4 MiB" or auto; default: so large that they never decide.
+    duration
+        How long both sides are active.
+    warmup
+        Of that, the time left out of the means; default: a third.
+    lead
+        How long the side that comes first is alone; with 0s both start together.
+    within
+        A time of convergence ends when shares are this near to what they should be ...
+    hold
+        ... and stay there for so long.
+    harm
+        Run each side alone too, and measure the harm of company.
+    repeat
+        Seeds for each order of arrival.
+    seed
+        The first seed.
+    out_folder
+        The folder to write.
+    overwrite
+        Replace an earlier study in --out.
+    report
+        Write report.html.
+    """
+    from lopsided import fairness as fair
+    from lopsided import folder as folders
+    from lopsided.report import fairness as page
+    from lopsided.units import parse_time
+
+    choose_kernel(kernel)
+    study = fair.plan(
+        _names(cc),
+        _milliseconds(rtt),
+        link,
+        up=up,
+        direction=direction,
+        buffer=buffer,
+        pairs=pairs,
+        flows=flows,
+        stack=stack,
+        socket_buffer=socket_buffer,
+        lead_s=parse_time(lead),
+        both_s=parse_time(duration),
+        warmup_s=None if warmup is None else parse_time(warmup),
+        within=_share(within),
+        hold_s=parse_time(hold),
+        harm=harm,
+        repeat=repeat,
+        seed=seed,
+    )
+    study.check()
+    default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
+    folder = folders.prepare(out_folder or default, overwrite=overwrite)
+    try:
+        with progress(f"fairness, {len(study)} runs", quiet=quiet or as_json) as show:
+            matrix = study.run(world=world, workers=workers, progress=show)
+        page.write(matrix, folder, report=report)
+    except BaseException:
+        folders.abandon(folder)
+        raise
+    if as_json:
+        say_json({**matrix.to_dict(), "folder": folder})
+    elif not quiet:
+        _show(matrix)
+        say_path("report" if report else "folder", folder / "report.html" if report else folder)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _milliseconds(text: str) -> list[float]:
+    """`20,100` in ms, or with units: `20ms,0.1s`."""
+    from lopsided.units import parse_time
+
+    found = []
+    for part in _names(text):
+        try:
+            found.append(float(part))
+        except ValueError:
+            found.append(parse_time(part) * 1e3)
+    return found
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        raise UsageError(f"--within {text!r}: write a part of the fair share, such as 20%") from None
+
+
+def _show(matrix: Matrix) -> None:
+    from lopsided.report.fairness import title
+
+    study = matrix.study
+    heading(title(matrix), f"{matrix.world} · {len(study)} runs · digest of all {matrix.digest}")
+    for squares in study.squares():
+        for square in squares:
+            if len(square.sides) <= _MOST_COLUMNS:
+                out().print(_square(matrix, square))
+    out().print(_pairs(matrix))
+    say(_caption(study), style="dim")
+
+
+def _square(matrix: Matrix, square: Square) -> RichTable:
+    """The shares of one square."""
+    from rich.text import Text
+
+    from lopsided import units
+    from lopsided.cli.tables import plain_table
+
+    values = matrix.values("share")
+    table = plain_table(f"{square.heading}: share", *(f"vs {label}" for label in square.labels), left=1)
+    for side, label in zip(square.sides, square.labels, strict=True):
+        shares = [values.get((side, other)) for other in square.sides]
+        cells = [Text(units.percent(share), style=_style(share)) for share in shares]
+        table.add_row(label, *cells)
+    return table
+
+
+def _style(share: float | None) -> str:
+    if share is None or 0.4 <= share <= 0.6:
+        return ""
+    return "yellow" if share < 0.4 else "blue"
+
+
+def _pairs(matrix: Matrix) -> RichTable:
+    """A row for each pair, the least fair ones where there are many."""
+    from lopsided import units
+    from lopsided.cli.tables import plain_table
+    from lopsided.fairness import Side
+    from lopsided.report.fairness import text
+
+    cells = {
+        (Side(row["cc"], row["rtt_ms"]), Side(row["against_cc"], row["against_rtt_ms"])): row
+        for row in matrix.cells.rows()
+    }
+    pairs = list(matrix.study.pairs)
+    least_fair = sorted(pairs, key=lambda pair: cells[pair]["jain"] or 0.0)[:_MOST_PAIRS]
+    table = plain_table(
+        *("one", "other", "goodput", "other's", "ratio", "share", "Jain", "fair after", "harm", "to other"), left=2
+    )
+    for one, other in [pair for pair in pairs if pair in least_fair]:
+        mine, theirs = cells[one, other], cells[other, one]
+        table.add_row(
+            *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
+            *(units.rate(cell["goodput_bps"]) for cell in (mine, theirs)),
+            text("ratio", mine["ratio"]),
+            f"{units.percent(mine['share_least'])} to {units.percent(mine['share_most'])}",
+            text("jain", mine["jain"]),
+            " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
+            *(text("harm_rate", cell["harm_rate"]) for cell in (mine, theirs)),
+        )
+    if len(pairs) > _MOST_PAIRS:
+        table.caption = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
+    return table
+
+
+def _whole(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds)
+
+
+def _once(mine: dict[str, object], theirs: dict[str, object]) -> list[dict[str, object]]:
+    return [mine] if mine is theirs else [mine, theirs]
+
+
+def _caption(study: Study) -> str:
+    seeds = f"{study.repeat} seed{'s' if study.repeat > 1 else ''}"
+    return (
+        f"medians of both orders of arrival and {seeds}; share: of one, least to most; fair after: when one joins the "
+        "other / when the other joins; harm: part of its goodput alone that one lost to the other"
+    )
