@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from lopsided.fairness import Fairness
     from lopsided.scenario import Scenario
 
 
@@ -45,6 +46,7 @@ class Run:
         self.facts = dict(facts or {})
         self.made = made or datetime.now(UTC).isoformat(timespec="seconds")
         self.folder: Path | None = None
+        self._fairness: Fairness | None = None
         self._tables = {name: Table(frame) for name, frame in tables.items()}
 
     @property
@@ -103,6 +105,28 @@ class Run:
 
         return plot.plot(self, kind, **options)
 
+    def fairness(
+        self,
+        *,
+        warmup_s: float | None = None,
+        within: float | None = None,
+        hold_s: float | None = None,
+        harm: bool | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Fairness:
+        """Who took what from whom: see `lopsided.fairness.of_run`. Harm runs each group of flows alone.
+
+        What is not given is as the scenario's `[fairness]` says, or its default.
+        """
+        from lopsided.fairness import of_run
+
+        changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
+        if any(value is not None for value in changes.values()):
+            return of_run(self, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm, progress=progress)
+        if self._fairness is None:
+            self._fairness = of_run(self, progress=progress)
+        return self._fairness
+
     def report(self) -> str:
         """The report as one self-contained HTML page."""
         from lopsided import report
@@ -119,6 +143,8 @@ class Run:
             (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
             for name in folders.TABLES:
                 self._table(name).to_polars().write_parquet(folder / f"{name}.parquet")
+            if self.scenario.asks_for_fairness:
+                self.fairness().groups.write(folder / "fairness.parquet")
             if report:
                 (folder / "report.html").write_text(self.report(), encoding="utf-8")
             folders.write_manifest(folder, self.manifest())
@@ -169,6 +195,7 @@ class Run:
             "made": self.made,
             "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "facts": self.facts,
+            **({"fairness": self.fairness().summary()} if self.scenario.asks_for_fairness else {}),
         }
 
     def __repr__(self) -> str:

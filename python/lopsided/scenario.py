@@ -125,6 +125,11 @@ class Scenario:
         """The sampling interval in seconds; None where nothing is sampled."""
         return self.resolved["record"]["interval_s"]
 
+    @property
+    def asks_for_fairness(self) -> bool:
+        """Whether it has a `[fairness]` table, so that the metrics of fairness are made of its runs."""
+        return self.resolved["fairness"] is not None
+
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
         """The rate of the slowest link in a direction, in bit/s; None where none has a rate."""
         if direction not in ("down", "up"):

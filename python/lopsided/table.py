@@ -145,7 +145,7 @@ def text(column: str, value: object) -> str:
         return units.millis(value)
     if column.endswith("_s"):
         return f"{value:.6g} s"
-    if column.startswith("utilisation"):
+    if column.startswith(("utilisation", "harm_")) or column in ("share", "of_fair", "resent"):
         return units.percent(value)
     if column == "seed":
         return str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -247,7 +247,7 @@ def _whole(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds)
 
 
-def _once(mine: dict[str, object], theirs: dict[str, object]) -> list[dict[str, object]]:
+def _once(mine: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
     return [mine] if mine is theirs else [mine, theirs]
 
 

@@ -56,6 +56,10 @@ def run(
         bool, Parameter(negative=(), show_default=False, help="Replace an earlier run in --out.")
     ] = False,
     pcap: Pcap = None,
+    fairness: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, help="Show who took what from whom; as [fairness] in the file."),
+    ] = False,
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
     kernel: Kernel = None,
@@ -75,6 +79,7 @@ def run(
         lopsided run scenario.toml --repeat 10
         lopsided run scenario.toml --pcap hosts
         lopsided run scenario.toml --controller gentle.py:Gentle --set stack.cc=Gentle
+        lopsided run scenario.toml --fairness
 
     Parameters
     ----------
@@ -87,12 +92,17 @@ def run(
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
     choose_kernel(kernel)
     scenario = load(file, settings, controllers)
+    if fairness and not scenario.asks_for_fairness:
+        scenario = scenario.with_(fairness={})
     # The folder is made before the work, so that an impossible one costs nothing.
     folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)
     capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}
     try:
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
             runs = _runs(scenario, seed, repeat, world, workers, capture, show)
+        if scenario.asks_for_fairness:
+            with progress("each group of flows alone", quiet=quiet or as_json) as show:
+                runs[0].fairness(progress=show)
     except BaseException:
         folders.abandon(folder)
         raise
@@ -162,6 +172,8 @@ def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
         "flows": list(runs[0].flows.rows()),
         "links": list(runs[0].links.rows()),
     }
+    if runs[0].scenario.asks_for_fairness:
+        first["fairness"] |= {"groups": list(runs[0].fairness().groups.rows())}
     if len(runs) == 1:
         return first
     from lopsided.sweeps import summary
@@ -182,3 +194,5 @@ def _show(runs: list[Run]) -> None:
     out().print(tables.flows(first) if len(runs) == 1 else tables.repeated_flows(runs))
     if len(first.links):
         out().print(tables.links(first))
+    if first.scenario.asks_for_fairness:
+        out().print(tables.fairness(runs))

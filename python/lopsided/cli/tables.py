@@ -112,6 +112,35 @@ def links(run: Run) -> RichTable:
     return table
 
 
+def fairness(runs: Sequence[Run]) -> RichTable:
+    """One row per group of flows of the first run: what it got, was entitled to, and lost by company."""
+    found = runs[0].fairness()
+    table = plain_table(
+        *("group", "control", "flows", "goodput", "share", "of fair", "Jain", "RTT", "resent"),
+        *("alone", "harm", "to delay", "by loss"),
+        left=2,
+    )
+    for row in list(found.groups.rows())[:_MOST_ROWS]:
+        table.add_row(
+            row["group"],
+            row["cc"],
+            units.count(row["flows"]),
+            units.rate(row["goodput_bps"]),
+            units.percent(row["share"]),
+            units.percent(row["of_fair"]),
+            "–" if row["jain"] is None else f"{row['jain']:.3f}",
+            units.millis(row["rtt_ms"]),
+            units.percent(row["resent"]),
+            units.rate(row.get("alone_goodput_bps")),
+            *(units.percent(row.get(f"harm_{kind}")) for kind in ("rate", "rtt", "resent")),
+        )
+    jains = [run.fairness(harm=False).jain for run in runs[1:]]
+    known = [jain for jain in (found.jain, *jains) if jain is not None]
+    spread = f"; Jain's index over the seeds {min(known):.3f} to {max(known):.3f}" if len(known) > 1 else ""
+    _say_left_out(table, len(found.groups), found.text + spread)
+    return table
+
+
 def _quiet(directions: int) -> str:
     if not directions:
         return ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopsided import metrics, series, sweeps
+from lopsided import metrics, series, sweeps, units
 from lopsided.errors import UsageError
 from lopsided.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.table import Table
@@ -62,13 +62,23 @@ class Fairness:
     within: float
     hold_s: float
 
+    @property
+    def text(self) -> str:
+        """The figures of the whole in a sentence."""
+        parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
+        if self.jain_max_min is not None:
+            parts.append(f"of max-min shares {self.jain_max_min:.3f}")
+        for name, value in (("fair", self.converged_s), ("settled", self.settled_s)):
+            parts.append(f"not {name}" if value is None else f"{name} after {value:.0f} s")
+        near = f"within {units.percent(self.within)} for {units.seconds(self.hold_s)}"
+        return f"{', '.join(parts)} ({near}); measured from {self.start_s:.0f} s to {self.stop_s:.0f} s"
+
     def summary(self) -> dict[str, Any]:
         """All but the table, as plain values."""
         return {name: value for name, value in vars(self).items() if name != "groups"}
 
     def _repr_html_(self) -> str:
-        jain = "–" if self.jain is None else f"{self.jain:.3f}"
-        return f"<p>Jain's index {jain}</p>{self.groups._repr_html_()}"
+        return f"<p>{self.text}</p>{self.groups._repr_html_()}"
 
 
 def of_run(

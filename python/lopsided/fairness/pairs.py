@@ -22,6 +22,7 @@ Direction = Literal["down", "up"]
 
 FULL_PACKET = int(metrics.FULL_PACKET_BYTES)
 _BDP = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*bdp\s*", re.IGNORECASE)
+_LEAST_PACKETS = 100
 JITTER_S = 1.0
 """Starts vary by up to so much with the seed."""
 
@@ -79,6 +80,14 @@ class Bottleneck:
         if self.both_s <= 0 or self.lead_s < 0 or not 0 <= self.warmup_s < self.both_s:
             raise UsageError(
                 f"a warm-up of {self.warmup_s:g} s leaves nothing of the {self.both_s:g} s in which both are active"
+            )
+
+        start, stop = self.window_s
+        packets = self.rate_bps * (stop - start) / 8 / FULL_PACKET
+        if packets < _LEAST_PACKETS:
+            raise UsageError(
+                f"{units.rate(self.rate_bps)} carry {packets:.0f} packets in the {stop - start:g} s that are measured: "
+                "nothing to share"
             )
 
     def scenario(self, *sides: Side, queue_rtt_ms: float | None = None) -> Scenario:

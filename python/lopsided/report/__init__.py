@@ -45,6 +45,21 @@ _LINK_COLUMNS = (
     ("lost_random", "lost at random", "packets lost at random on the medium"),
     ("lost_pattern", "lost by pattern", "packets lost by the scenario's pattern"),
 )
+_FAIRNESS_COLUMNS = (
+    ("group", "group", "flows that belong together"),
+    ("cc", "control", "congestion control"),
+    ("flows", "flows", "in the group"),
+    ("goodput_bps", "goodput", "of the group"),
+    ("share", "share", "of what all got"),
+    ("of_fair", "of fair share", "of what max-min fairness gives the group"),
+    ("jain", "Jain", "Jain's index within the group"),
+    ("rtt_ms", "RTT mean", "timed per packet"),
+    ("resent", "sent again", "part of the segments sent"),
+    ("alone_goodput_bps", "goodput alone", "without the other groups"),
+    ("harm_rate", "harm: goodput", "part of its goodput alone that is lost in company"),
+    ("harm_rtt", "harm: delay", "part of its round-trip time that company added"),
+    ("harm_resent", "harm: loss", "part of what it sent again that company caused"),
+)
 _MOST_ROWS = 60
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
@@ -59,6 +74,7 @@ def render(run: Run) -> str:
         links=_chosen(run.links, _LINK_COLUMNS, highlights.links(run)),
         quiet_links=len(run.links) - len(highlights.links(run)),
         plots=_plots(run),
+        fairness=_fairness(run),
     )
 
 
@@ -67,6 +83,14 @@ def notebook(run: Run) -> str:
     return template("notebook.html.j2").render(
         run=run, facts=_facts(run), flows=_chosen(run.flows, _FLOW_COLUMNS), plots=_plots(run, ("goodput",))
     )
+
+
+def _fairness(run: Run) -> dict[str, Any] | None:
+    """The groups of flows and the figures of the whole, where the scenario asks for them."""
+    if not run.scenario.asks_for_fairness:
+        return None
+    found = run.fairness()
+    return {**_chosen(found.groups, _FAIRNESS_COLUMNS), "text": found.text}
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:

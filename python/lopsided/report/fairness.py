@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +43,11 @@ _SHARES = ("share", "share_least", "share_most", "utilisation", "harm_rate", "ha
 _MOST_ROWS = 400
 
 
-def render(matrix: Matrix) -> str:
-    """The whole page."""
+def render(matrix: Matrix, figures: Mapping[str, Figure] | None = None) -> str:
+    """The whole page; with the `figures` where they are drawn already."""
     drawn = [
         {"title": heat_maps.MAPS[metric].title, "svg": style.svg(figure, salt=f"{metric}-{matrix.digest}")}
-        for metric, figure in _figures(matrix).items()
+        for metric, figure in (figures or _figures(matrix)).items()
     ]
     rows = list(matrix.cells.rows())
     present = [column for column in _COLUMNS if column[0] in matrix.cells.columns]
@@ -79,10 +80,11 @@ def write(matrix: Matrix, folder: Path, *, report: bool = True) -> Path:
         for name in folders.STUDY_TABLES:
             getattr(matrix, name).write(folder / f"{name}.parquet")
         (folder / "figures").mkdir(exist_ok=True)
-        for metric, figure in _figures(matrix).items():
+        figures = _figures(matrix)
+        for metric, figure in figures.items():
             style.save(figure, folder / "figures" / f"{metric}.png")
         if report:
-            (folder / "report.html").write_text(render(matrix), encoding="utf-8")
+            (folder / "report.html").write_text(render(matrix, figures), encoding="utf-8")
         folders.write_manifest(folder, matrix.manifest())
     except OSError as error:
         raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error

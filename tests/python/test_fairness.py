@@ -1,0 +1,327 @@
+"""Fairness: of any run, and of controls against each other; held to what is known of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lopsided as lop
+from lopsided import cli, fairness, sweeps
+from lopsided.fairness import Bottleneck, Side
+from lopsided.fairness.pairs import meetings, pairs_of
+from lopsided.plot import heat_maps
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+QUICK = {"both_s": 30.0, "lead_s": 5.0, "repeat": 1}
+
+
+@pytest.fixture(scope="module")
+def small() -> fairness.Matrix:
+    return fairness.matrix(["reno", "vegas"], [20, 80], "5M", **QUICK)
+
+
+@pytest.fixture(scope="module")
+def parking_lot() -> lop.Run:
+    return lop.Scenario.load(SCENARIOS / "parking-lot.toml").run()
+
+
+def cell(matrix: fairness.Matrix, side: Side, other: Side) -> dict:
+    (row,) = (
+        matrix.cells.to_polars()
+        .filter(cc=side.cc, rtt_ms=side.rtt_ms, against_cc=other.cc, against_rtt_ms=other.rtt_ms)
+        .rows(named=True)
+    )
+    return row
+
+
+# Which pairs are run.
+
+
+@pytest.mark.parametrize(("kind", "count"), [("inter", 2 * 6), ("intra", 3), ("usual", 15), ("full", 21)])
+def test_every_pair_once(kind, count):
+    pairs = pairs_of(["reno", "cubic", "bbr"], [20, 100], kind)
+    assert len(pairs) == len({frozenset(pair) for pair in pairs}) == count
+
+
+def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
+    one, other = Side("reno", 20), Side("cubic", 20)
+    assert [(each.first, each.second) for each in meetings((one, other), 10)] == [(one, other), (other, one)]
+    assert len(list(meetings((one, one), 10))) == 1
+    # Where both come together there is no order.
+    assert len(list(meetings((one, other), 0))) == 1
+
+
+def test_the_scenario_is_the_pair():
+    line = Bottleneck(down_bps=20_000_000, up_bps=1_000_000, buffer="2 BDP", flows=3)
+    scenario = line.scenario(Side("reno", 20), Side("cubic", 60))
+    resolved = scenario.resolved
+    (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
+    # The rule of thumb's RTT is the mean of the flows': 40 ms at 20 Mbit/s are 100 kB.
+    assert bottleneck["down"]["queue"]["limit"] == {"bytes": 200_000}
+    assert bottleneck["up"]["queue"]["limit"] == {"bytes": 10_000}
+    delays = {link["from"]: link["down"]["delay_s"] + bottleneck["down"]["delay_s"] for link in resolved["links"]}
+    assert delays["host1"] == pytest.approx(0.010)
+    assert delays["host2"] == pytest.approx(0.030)
+    assert [flow["sender_stack"]["cc"] for flow in resolved["flows"]] == ["reno"] * 3 + ["cubic"] * 3
+    assert {flow["from"] for flow in resolved["flows"]} == {"host1", "host2"}
+    upwards = Bottleneck(20_000_000, 1_000_000, direction="up").scenario(Side("reno", 20), Side("cubic", 60))
+    assert set(upwards.paths["side1"]) >= {("line", "up")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"cc": ["cubik"]}, "unknown congestion control `cubik`; did you mean `cubic`"),
+        ({"cc": ["reno", "reno"]}, "given twice"),
+        ({"cc": []}, "no congestion control"),
+        ({"rtt_ms": [0]}, "not one of a line on Earth"),
+        ({"rtt_ms": [20], "pairs": "intra"}, "two unequal ones"),
+        ({"pairs": "some"}, "no pairs called 'some'; there are usual, inter"),
+        ({"buffer": "3x"}, "or '1 BDP'"),
+        ({"both_s": 10, "warmup_s": 10}, "leaves nothing"),
+        ({"link": "10k"}, "nothing to share"),
+        ({"flows": 0}, "at least one|one at least"),
+        ({"repeat": 0}, "0 times"),
+        ({"within": 2}, "between 0 and 1"),
+        ({"direction": "left"}, "down or up"),
+        ({"socket_buffer": "huge"}, "no buffer size"),
+    ],
+)
+def test_nonsense_is_refused_before_anything_runs(wrong, said):
+    with pytest.raises(lop.UsageError, match=said):
+        fairness.plan(**{"cc": ["reno", "cubic"], "rtt_ms": [20, 100], **wrong}).check()
+
+
+# What a matrix says.
+
+
+def test_the_number_of_runs_is_known_before(small):
+    # Equal RTTs: 2 times 2 selves and 2 orders; unequal ones: 2 controls and 2 orders; alone: 2 controls at 20 and
+    # 80 ms, each at its own queue and at that of a mean of 50 ms.
+    assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
+    assert small.runs["digest"].n_unique() == 12
+    assert len(small.alone) == 2 * 8  # Each is measured at two ages.
+
+
+def test_what_one_gets_the_other_lacks(small):
+    for row in small.cells.rows():
+        mirrored = cell(small, Side(row["against_cc"], row["against_rtt_ms"]), Side(row["cc"], row["rtt_ms"]))
+        assert row["share"] + mirrored["share"] == pytest.approx(1)
+        assert row["jain"] == mirrored["jain"]
+        assert row["share_least"] <= row["share"] <= row["share_most"]
+        assert 0 < row["utilisation"] < 1
+
+
+def test_harm_is_held_against_the_same_side_alone(small):
+    for row in small.runs.rows():
+        expected = max(0, 1 - row["goodput_bps"] / row["alone_goodput_bps"])
+        assert row["harm_rate"] == pytest.approx(expected)
+        assert row["alone_goodput_bps"] > 0.85 * 5e6
+    vegas, reno = Side("vegas", 80), Side("reno", 80)
+    # Reno fills the queue that vegas backs off from, which is more harm than vegas does to its own kind.
+    suffers = cell(small, vegas, reno)
+    assert suffers["harm_rate"] > suffers["harm_rate_own"] + 0.1
+    assert suffers["harm_rate_own"] == cell(small, vegas, vegas)["harm_rate"]
+    assert suffers["harm_rtt"] > 0.15
+    assert cell(small, reno, vegas)["harm_rate"] < 0.35
+
+
+def test_without_harm_nobody_runs_alone():
+    matrix = fairness.matrix(["reno"], [20], "5M", harm=False, both_s=10, lead_s=0, repeat=1)
+    assert len(matrix.study) == 1
+    assert matrix.cells["harm_rate"].to_list() == [None]
+    with pytest.raises(lop.UsageError, match="no side was run alone"):
+        matrix.plot("harm_rate")
+
+
+def test_the_same_question_has_the_same_answer(small):
+    again = fairness.matrix(["reno", "vegas"], [20, 80], "5M", workers=1, **QUICK)
+    assert again.digest == small.digest
+    assert again.to_dict() == small.to_dict()
+
+
+def test_maps_show_every_cell(small):
+    for metric in heat_maps.MAPS:
+        figure = small.plot(metric)
+        texts = [artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+        for label in ("both at 20 ms", "both at 80 ms", "reno with itself", "vegas", "80 ms"):
+            assert label in texts, (metric, label)
+        assert any(small.digest in text for text in texts)
+    with pytest.raises(lop.UsageError, match="no map of 'pie'; there are share"):
+        small.plot("pie")
+
+
+def test_a_folder_holds_the_study(small, tmp_path):
+    folder = small.save(tmp_path / "study")
+    assert pl.read_parquet(folder / "cells.parquet").equals(small.cells.to_polars())
+    assert len(pl.read_csv(folder / "cells.csv")) == len(small.cells)
+    assert (folder / "figures" / "share.png").stat().st_size > 1000
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") == len(heat_maps.MAPS)
+    assert json.loads((folder / "manifest.json").read_text())["digest"] == small.digest
+    with pytest.raises(lop.FolderError, match="study of fairness, not a run"):
+        lop.Run.load(folder)
+    with pytest.raises(lop.FolderError, match="already holds"):
+        small.save(folder)
+
+
+# What is known of these controls; docs/fairness.md has the numbers of longer runs.
+
+
+def test_equal_renos_share_and_converge():
+    matrix = fairness.matrix(["reno"], [20], "20M", harm=False, repeat=2)
+    (row,) = matrix.cells.rows()
+    assert row["jain"] > 0.99
+    assert row["converged_runs"] == row["joined_runs"] == 2
+
+
+def test_scalable_keeps_the_unfairness_it_finds():
+    # Chiu and Jain 1989: multiplicative increase and decrease leave shares as they are.
+    matrix = fairness.matrix(["scalable"], [50], "50M", harm=False, repeat=1)
+    (row,) = matrix.cells.rows()
+    assert row["jain"] < 0.9
+    assert row["converged_s"] is None
+    assert row["share_most"] > 0.65
+
+
+def test_rtt_unfairness_of_reno_and_of_cubic():
+    # Lakshman and Madhow 1997: reno's exponent lies between 1 and 2; cubic's growth knows no RTT.
+    matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, both_s=90, repeat=2)
+    reno, cubic = (cell(matrix, Side(cc, 20), Side(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
+    assert 1 < reno < 2
+    assert cubic < reno - 0.3
+    assert reno == pytest.approx(cell(matrix, Side("reno", 80), Side("reno", 20))["rtt_exponent"])
+
+
+def test_bbr_takes_from_cubic_at_a_small_buffer_and_gives_at_a_deep_one():
+    # Hock, Bless, Zitterbart 2017; Ware et al. 2019 (IMC).
+    shares = []
+    for buffer in ("0.5 BDP", "8 BDP"):
+        matrix = fairness.matrix(["bbr", "cubic"], [40], "10M", pairs="full", buffer=buffer, harm=False, repeat=1)
+        shares.append(cell(matrix, Side("bbr", 40), Side("cubic", 40))["share"])
+    assert shares[0] > 0.8
+    assert shares[1] < 0.6
+
+
+# Of any run.
+
+
+def test_a_long_way_is_entitled_to_its_max_min_share(parking_lot):
+    found = parking_lot.fairness(harm=False)
+    rows = {row["group"]: row for row in found.groups.rows()}
+    assert rows["long"]["fair_bps"] == pytest.approx(4e6)
+    assert rows["short"]["fair_bps"] == pytest.approx(6e6 + 4e6 + 6e6)
+    assert rows["long"]["of_fair"] == pytest.approx(rows["long"]["goodput_bps"] / 4e6)
+    goodput = parking_lot.flows["goodput_bps"].to_list()
+    assert found.jain == pytest.approx(lop.metrics.jain_index(goodput), abs=0.05)
+    assert found.jain_max_min > found.jain
+
+
+def test_harm_of_any_run_is_that_of_its_groups_alone(parking_lot):
+    found = parking_lot.fairness()
+    rows = {row["group"]: row for row in found.groups.rows()}
+    # Alone, the long flow has the 8 Mbit/s of the middle link; in company others meet it at each of three queues.
+    assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
+    assert rows["long"]["harm_rate"] > 0.7
+    assert rows["short"]["harm_rate"] < 0.3
+    assert "harm_rate" not in parking_lot.fairness(harm=False).groups.columns
+
+
+def test_a_flow_alone_starts_when_it_does_in_company(parking_lot):
+    alone = parking_lot.scenario.only(["short.2"]).run(seed=parking_lot.seed)
+    starts = dict(zip(parking_lot.flows["name"], parking_lot.flows["start_s"], strict=True))
+    assert alone.flows["name"].to_list() == ["short.2"]
+    assert alone.flows["start_s"][0] == starts["short.2"]
+    with pytest.raises(lop.UsageError, match="no flow called 'tall'"):
+        parking_lot.scenario.only(["tall"])
+
+
+def test_a_scenario_asks_for_it(adsl, tmp_path):
+    asking = adsl.with_(**{"fairness.warmup": "2 s", "fairness.harm": False})
+    assert asking.asks_for_fairness
+    assert not adsl.asks_for_fairness
+    run = asking.run()
+    found = run.fairness()
+    assert found.start_s == pytest.approx(run.flows["start_s"].max() + 2)
+    folder = run.save(tmp_path / "run")
+    assert pl.read_parquet(folder / "fairness.parquet")["group"].to_list() == ["download", "upload"]
+    assert "<h2>Fairness</h2>" in (folder / "report.html").read_text()
+    assert lop.Run.load(folder).manifest()["fairness"]["jain"] == pytest.approx(found.jain)
+    # What is asked changes nothing of what happens.
+    assert run.digest == adsl.run().digest
+
+
+def test_what_cannot_be_measured_is_told(adsl):
+    with pytest.raises(lop.UsageError, match=r"set \[record\] interval"):
+        adsl.with_(**{"record.interval": False}).run().fairness()
+    with pytest.raises(lop.UsageError, match="leaves nothing"):
+        adsl.run().fairness(warmup_s=100)
+    apart = adsl.with_(**{"flow.download.stop": "7 s"}).run()
+    with pytest.raises(lop.UsageError, match="no time in which all its flows"):
+        apart.fairness()
+
+
+def test_one_group_alone_has_nobody_to_harm_it(adsl):
+    settings = {"flow.upload.group": "all", "flow.download.group": "all"}
+    (row,) = adsl.with_(**settings).run().fairness().groups.rows()
+    assert row["flows"] == 2
+    assert "harm_rate" not in row
+
+
+# The command line.
+
+
+@pytest.fixture
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli.terminal.out.cache_clear()
+    cli.terminal.errors.cache_clear()
+
+
+ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+def test_the_command_says_what_the_function_does(small, capsys):
+    assert cli.invoke([*ASK, "--repeat", "1", "--out", "here", "--no-report"]) == 0
+    said = capsys.readouterr()
+    for text in ("20 runs", small.digest, "both at 20 ms", "reno with itself", "vegas 80 ms", "Jain", "folder"):
+        assert text in said.out
+    assert said.err == ""
+    quick = ["--cc", "reno", "--rtt", "20", "--link", "5M", "--duration", "10s", "--no-harm", "--no-report"]
+    assert cli.invoke(["fairness", *quick, "--out", "here", "--overwrite", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["runs"], result["alone"], result["folder"]) == (2, [], "here")
+    assert result["cells"][0]["share"] == pytest.approx(0.5)
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+def test_a_mistake_leaves_no_folder(tmp_path, capsys):
+    assert cli.invoke(["fairness", "--cc", "cubik", "--out", "here"]) == 2
+    assert "did you mean `cubic`" in capsys.readouterr().err
+    assert cli.invoke(["fairness", "--within", "much", "--out", "here"]) == 2
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+def test_run_shows_it_when_asked(adsl_file, capsys):
+    assert cli.invoke(["run", str(adsl_file), "--fairness", "--no-report", "--out", "here", "--repeat", "2"]) == 0
+    said = capsys.readouterr().out
+    for text in ("of fair", "to delay", "Jain's index", "over the seeds"):
+        assert text in said
+    assert cli.invoke(["run", str(adsl_file), "--fairness", "--no-report", "--json", "--out", "there"]) == 0
+    assert [row["group"] for row in json.loads(capsys.readouterr().out)["fairness"]["groups"]] == ["download", "upload"]
+
+
+def test_sweeps_take_it_as_a_measure(adsl):
+    table = sweeps.sweep(
+        adsl,
+        {"link.up.queue.limit": ["10 packets", "40 packets"]},
+        repeat=1,
+        measure=lambda run: [{"jain_max_min": run.fairness(harm=False).jain_max_min}],
+    )
+    assert len(table) == 2
+    assert table["jain_max_min"].is_between(0.5, 1).all()

@@ -1,0 +1,125 @@
+"""Fairness in formulas, against numbers worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from lopsided import metrics
+
+
+def test_shares_sum_to_one() -> None:
+    assert metrics.shares([30.0, 10.0]).tolist() == pytest.approx([0.75, 0.25])
+    with pytest.raises(ValueError, match="every rate is zero"):
+        metrics.shares([0.0, 0.0])
+    with pytest.raises(ValueError, match="none below zero"):
+        metrics.shares([1.0, -1.0])
+
+
+def test_max_min_on_a_parking_lot() -> None:
+    # Links of 10, 8 and 10; one flow over all of them and one on each. The middle link is full first, at 4 each; what
+    # the long flow leaves of the others is 6 and 6.
+    rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
+    assert rates.tolist() == pytest.approx([4, 6, 4, 6])
+
+
+def test_max_min_stops_at_a_limit_and_gives_the_rest_away() -> None:
+    # A flow that can use 1 of 10 leaves 4.5 for each of the others.
+    assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
+    # Without a link nothing bounds a flow but its limit.
+    assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
+    with pytest.raises(ValueError, match="for each flow"):
+        metrics.max_min_rates([[0]], [10], [1, 2])
+    with pytest.raises(ValueError, match="above zero"):
+        metrics.max_min_rates([[0]], [0])
+
+
+def test_max_min_is_what_no_flow_can_improve_on() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        capacities = rng.uniform(1, 10, 5)
+        routes = [sorted(rng.choice(5, rng.integers(1, 4), replace=False)) for _ in range(8)]
+        rates = metrics.max_min_rates(routes, capacities)
+        load = [sum(rates[flow] for flow, route in enumerate(routes) if link in route) for link in range(5)]
+        assert (np.array(load) <= capacities * (1 + 1e-9)).all()
+        # Each flow crosses a full link on which nobody has more (the bottleneck condition).
+        for flow, route in enumerate(routes):
+            full = [link for link in route if load[link] == pytest.approx(capacities[link])]
+            assert any(
+                rates[flow] >= max(rates[other] for other, way in enumerate(routes) if link in way) - 1e-9
+                for link in full
+            )
+
+
+def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
+    # 4 and 6 are fair here, so 2 and 3 are too; 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
+    assert metrics.jain_index(metrics.normalised_rates([2, 3], [4, 6])) == pytest.approx(1)
+    assert metrics.jain_index(metrics.normalised_rates([3, 3], [4, 6])) == pytest.approx(1.5625 / 1.625)
+    with pytest.raises(ValueError, match="fair rate"):
+        metrics.normalised_rates([1, 1], [1])
+
+
+def test_harm_is_a_part_of_what_was_there_alone() -> None:
+    # The paper's kind of example: 10 alone, 3 in company loses 70 %; 20 ms alone, 80 ms in company: 75 % were added.
+    assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
+    assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
+    assert metrics.harm_to_rate(10, 12) == 0
+    assert metrics.harm_to_cost(20, 10) == 0
+    assert metrics.harm_to_cost(0, 0.01) == 1
+    assert metrics.harm_to_cost(0, 0) == 0
+    with pytest.raises(ValueError, match="alone"):
+        metrics.harm_to_rate(0, 0)
+
+
+def test_the_exponent_of_rtt_unfairness() -> None:
+    # Four times the RTT: half the rate is an exponent of 1/2, a sixteenth one of 2, and the order does not matter.
+    assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
+    assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
+    assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)
+    with pytest.raises(ValueError, match="equal round-trip"):
+        metrics.rtt_unfairness_exponent(1, 2, 20, 20)
+
+
+def test_shares_over_time_are_of_what_came_in_the_window() -> None:
+    time = np.arange(0.0, 11.0)
+    # 10 a second for the first flow; 30 a second for the second, from 5 s on.
+    counters = np.column_stack([10 * time, 30 * np.maximum(time - 5, 0)])
+    when, share = metrics.shares_over_time(time, counters, 0, 10, 2)
+    assert when.tolist() == list(range(2, 11))
+    assert share[:, 1].tolist() == pytest.approx([0, 0, 0, 0, 30 / 50, 60 / 80, 60 / 80, 60 / 80, 60 / 80])
+    _, nothing = metrics.shares_over_time(time, np.zeros((11, 2)), 0, 10, 2)
+    assert np.isnan(nothing).all()
+
+
+def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """A second flow's share at 0, 1, 2, ... s, and the first flow's."""
+    second = np.array(shares)
+    return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
+
+
+def test_convergence_begins_where_the_hold_does() -> None:
+    time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
+    # Within 20 % of a half: between 0.4 and 0.6, from 3 s on.
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
+    # What the end cuts short is not seen.
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
+
+
+def test_a_crossing_is_no_convergence() -> None:
+    time, share = ramp([0.1, 0.5, 0.9, 0.9, 0.9, 0.9])
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=2) is None
+    assert metrics.convergence_time_s(time, share, [0.1, 0.9], 0, hold_s=2) == 2
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=0) == 1
+
+
+def test_gaps_and_nonsense() -> None:
+    time, share = ramp([0.5, 0.5, math.nan, 0.5, 0.5, 0.5])
+    assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=2) == 3
+    with pytest.raises(ValueError, match="column for each target"):
+        metrics.convergence_time_s(time, share, [0.5], 0)
+    with pytest.raises(ValueError, match="within"):
+        metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0)
