@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lopsided._native import Controller, Law, __version__
     from lopsided.errors import ControllerError, FolderError, LopsidedError, RunError, ScenarioError, UsageError
+    from lopsided.fairness import matrix as fairness_matrix
     from lopsided.run import Run
     from lopsided.scenario import Scenario
     from lopsided.sizing import size
@@ -38,6 +39,7 @@ __all__ = [
     "Table",
     "UsageError",
     "__version__",
+    "fairness_matrix",
     "size",
     "sweep",
     "trace",
@@ -56,6 +58,7 @@ _HOMES = {
     "Run": "lopsided.run",
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.table",
+    "fairness_matrix": "lopsided.fairness:matrix",
     "size": "lopsided.sizing",
     "sweep": "lopsided.sweeps",
     "trace": "lopsided.traces",
@@ -66,7 +69,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
+    module, _, other_name = home.partition(":")
+    value = getattr(importlib.import_module(module), other_name or name)
     globals()[name] = value
     return value
 
