@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Kernel, Quiet, Workers, World, choose_kernel
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
+from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _show(matrix: Matrix) -> None:
             if len(square.sides) <= _MOST_COLUMNS:
                 out().print(_square(matrix, square))
     out().print(_pairs(matrix))
-    say(_caption(study), style="dim")
+    say_prose(_caption(study) + "\n")
 
 
 def _square(matrix: Matrix, square: Square) -> RichTable:

@@ -32,7 +32,7 @@ KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
 """The columns that name a cell: the side that it speaks of, and the side that this one met."""
 
 MEDIANS = (
-    *("goodput_bps", "share", "ratio", "jain", "utilisation", "rtt_mean_ms", "resent"),
+    *("goodput_bps", "share", "jain", "utilisation", "rtt_mean_ms", "resent"),
     *("alone_goodput_bps", "alone_rtt_ms", "alone_resent", "harm_rate", "harm_rtt", "harm_resent"),
 )
 """The columns of a cell that are medians over its runs."""
@@ -385,6 +385,9 @@ def _cell(study: Study, rows: list[dict[str, Any]]) -> dict[str, Any]:
         cell[column] = median(values) if values else None
         if column == "share":
             cell |= {"share_least": min(values, default=None), "share_most": max(values, default=None)}
+            # Of the medians: that of a ratio and its inverse would be above 1 for both sides.
+            share = cell["share"]
+            cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
         # One that is not seen to converge counts as taking longer than any other.
