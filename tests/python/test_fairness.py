@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -133,6 +134,7 @@ def test_without_harm_nobody_runs_alone():
     matrix = fairness.matrix(["reno"], [20], "5M", harm=False, both_s=10, lead_s=0, repeat=1)
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
+    assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # Both sides of it join.
     with pytest.raises(lop.UsageError, match="no side was run alone"):
         matrix.plot("harm_rate")
 
@@ -166,6 +168,13 @@ def test_a_folder_holds_the_study(small, tmp_path):
         lop.Run.load(folder)
     with pytest.raises(lop.FolderError, match="already holds"):
         small.save(folder)
+
+
+def test_every_column_is_described(small, parking_lot):
+    page = (SCENARIOS.parent / "docs" / "fairness.md").read_text()
+    tables = (small.cells, small.runs, small.alone, parking_lot.fairness().groups)
+    columns = {column for table in tables for column in table.columns}
+    assert columns <= set(re.findall(r"`([^`\s]+)`", page))
 
 
 # What is known of these controls; docs/fairness.md has the numbers of longer runs.

@@ -283,10 +283,11 @@ def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, An
     rows = []
     for place, (side, other) in enumerate([(meeting.first, meeting.second), (meeting.second, meeting.first)]):
         mine, theirs = got[place], got[1 - place]
+        first = place == 0 and study.bottleneck.lead_s > 0
         rows.append(
             {
                 **_names(side, other),
-                "first": place == 0,
+                "first": first,
                 **common,
                 "goodput_bps": mine.goodput_bps,
                 "share": mine.goodput_bps / total if total > 0 else None,
@@ -294,7 +295,7 @@ def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, An
                 "rtt_mean_ms": known(mine.rtt_ms),
                 "resent": known(mine.resent),
                 **both,
-                **(newcomer if place == 1 else dict.fromkeys(newcomer)),
+                **(dict.fromkeys(newcomer) if first else newcomer),
             }
         )
     return rows
@@ -348,7 +349,7 @@ def _conclude(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
     alone = [row for row in rows if "queue_rtt_ms" in row]
     runs = [row for row in rows if "queue_rtt_ms" not in row]
     _add_harm(runs, alone)
-    cells = [_cell(study, mine) for mine in _grouped(runs).values()]
+    cells = [_cell(mine) for mine in _grouped(runs).values()]
     by_name = {tuple(cell[key] for key in KEYS): cell for cell in cells}
     for cell in cells:
         own = by_name.get((cell["cc"], cell["rtt_ms"], cell["cc"], cell["against_rtt_ms"]))
@@ -376,10 +377,11 @@ def _add_harm(runs: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
         row |= harms(_as_means(*(single[f"alone_{name}"] for name in ("goodput_bps", "rtt_ms", "resent"))), mine)
 
 
-def _cell(study: Study, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The runs of one side against one other as one row."""
     cell: dict[str, Any] = {key: rows[0][key] for key in KEYS}
-    cell["runs"] = len({(row["first"], row["repetition"]) for row in rows})
+    # A side that met itself has two rows of each run.
+    cell["runs"] = len({row["digest"] for row in rows})
     for column in MEDIANS:
         values = [row[column] for row in rows if row[column] is not None]
         cell[column] = median(values) if values else None
