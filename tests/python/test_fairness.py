@@ -14,6 +14,7 @@ from lopsided import cli, fairness, sweeps
 from lopsided.fairness import Bottleneck, Side
 from lopsided.fairness.pairs import meetings, pairs_of
 from lopsided.plot import heat_maps
+from own_controllers import RenoLaw
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 QUICK = {"both_s": 30.0, "lead_s": 5.0, "repeat": 1}
@@ -137,6 +138,16 @@ def test_without_harm_nobody_runs_alone():
     assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # Both sides of it join.
     with pytest.raises(lop.UsageError, match="no side was run alone"):
         matrix.plot("harm_rate")
+
+
+def test_a_control_of_ones_own_takes_part():
+    matrix = fairness.matrix(
+        ["reno", "mine"], [20], "1M", controllers={"mine": RenoLaw}, both_s=20, lead_s=0, repeat=1, buffer="20p"
+    )
+    # What it does is what reno does.
+    assert cell(matrix, Side("reno", 20), Side("mine", 20))["jain"] > 0.95
+    with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
+        fairness.plan(["mine"], [20]).check()
 
 
 def test_the_same_question_has_the_same_answer(small):

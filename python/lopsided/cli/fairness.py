@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Kernel, Quiet, Workers, World, choose_kernel
+from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World, choose_kernel
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
@@ -45,6 +45,7 @@ def fairness(
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     report: Annotated[bool, Parameter(negative="--no-report")] = True,
+    controllers: Controllers = (),
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
@@ -61,6 +62,7 @@ def fairness(
         lopsided fairness
         lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20,100,200,400 --link 100M
         lopsided fairness --cc cubic,bbr --rtt 40 --link 20M --buffer "8 BDP" --repeat 5
+        lopsided fairness --cc reno,Gentle --controller gentle.py:Gentle
         lopsided fairness --cc reno,cubic --rtt 20,200 --link 50M --up 5M --direction up --pairs full
 
     Parameters
@@ -111,6 +113,7 @@ def fairness(
     """
     from lopsided import fairness as fair
     from lopsided import folder as folders
+    from lopsided import own
     from lopsided.report import fairness as page
     from lopsided.units import parse_time
 
@@ -134,6 +137,7 @@ def fairness(
         harm=harm,
         repeat=repeat,
         seed=seed,
+        controllers=own.load(controllers),
     )
     study.check()
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")

@@ -19,6 +19,7 @@ from lopsided import metrics, series, sweeps, units
 from lopsided.errors import UsageError
 from lopsided.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.fairness.pairs import Bottleneck, Direction, Kind, Meeting, Side, meetings, pairs_of
+from lopsided.own import Controllers
 from lopsided.table import Table
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lopsided.run import Run
+    from lopsided.scenario import Scenario
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
 """The columns that name a cell: the side that it speaks of, and the side that this one met."""
@@ -59,6 +61,8 @@ class Study:
     hold_s: float = 5.0
     repeat: int = 2
     seed: int = 1
+    controllers: Controllers | None = None
+    """Congestion controls of one's own, as `Scenario` takes them."""
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Side, float], ...] = field(init=False)
     """Each side, and the RTT of the queue's BDP, which is that of a pair."""
@@ -82,7 +86,11 @@ class Study:
     def check(self) -> None:
         """Refuses, before any is run, what scenarios could not be made of."""
         for cc in self.ccs:
-            self.bottleneck.scenario(Side(cc, self.rtts_ms[0]))
+            self.scenario(Side(cc, self.rtts_ms[0]))
+
+    def scenario(self, *sides: Side, queue_rtt_ms: float | None = None) -> Scenario:
+        """The scenario of these sides at the study's bottleneck."""
+        return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
     @property
     def ccs(self) -> list[str]:
@@ -115,9 +123,8 @@ class Study:
         self, *, world: str = "sim", workers: int | None = None, progress: Callable[[float], object] | None = None
     ) -> Matrix:
         """Runs everything and concludes."""
-        line = self.bottleneck
-        scenarios = [line.scenario(meeting.first, meeting.second) for meeting in self.together]
-        scenarios += [line.scenario(side, queue_rtt_ms=rtt_ms) for side, rtt_ms in self.alone]
+        scenarios = [self.scenario(meeting.first, meeting.second) for meeting in self.together]
+        scenarios += [self.scenario(side, queue_rtt_ms=rtt_ms) for side, rtt_ms in self.alone]
         jobs = [
             sweeps.Job(scenario, self.seed + repetition) for scenario in scenarios for repetition in range(self.repeat)
         ]
@@ -241,12 +248,14 @@ def plan(
     harm: bool = True,
     repeat: int = 2,
     seed: int = 1,
+    controllers: Controllers | None = None,
 ) -> Study:
     """What `matrix` runs, not yet run.
 
     Rates are bit/s or text; `up` is by default the same as `link`, and `direction` that of the data. `pairs` is usual,
     inter, intra or full (see `pairs.pairs_of`); `flows` stand on each side. The side that comes first is alone for
     `lead_s`, then both are active for `both_s`, of which `warmup_s` (default: a third) is left out of the means.
+    `controllers` are congestion controls of one's own that `cc` may name, as `Scenario.load` takes them.
     """
     down_bps = units.parse_rate(link) if isinstance(link, str) else int(link)
     up_bps = down_bps if up is None else units.parse_rate(up) if isinstance(up, str) else int(up)
@@ -265,7 +274,7 @@ def plan(
         warmup_s=both_s / 3 if warmup_s is None else warmup_s,
     )
     found = tuple(pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], pairs))
-    return Study(bottleneck, found, pairs, harm, within, hold_s, repeat, seed)
+    return Study(bottleneck, found, pairs, harm, within, hold_s, repeat, seed, controllers)
 
 
 def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, Any]) -> list[dict[str, Any]]:

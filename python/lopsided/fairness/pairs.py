@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from lopsided import metrics, units
 from lopsided.errors import ScenarioError, UsageError
+from lopsided.own import Controllers
 from lopsided.scenario import Scenario
 
 Kind = Literal["usual", "inter", "intra", "full"]
@@ -90,14 +91,16 @@ class Bottleneck:
                 "nothing to share"
             )
 
-    def scenario(self, *sides: Side, queue_rtt_ms: float | None = None) -> Scenario:
+    def scenario(
+        self, *sides: Side, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
+    ) -> Scenario:
         """The scenario of these sides, the first of them coming first; one alone begins at once.
 
         `queue_rtt_ms` is the RTT of BDP, by default the mean of the sides': the RTT of the rule of thumb B = RTT C.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
-            return Scenario.from_text(self._text(sides, mean_ms), "fairness")
+            return Scenario.from_text(self._text(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
             # The text is ours: what is wrong in it was asked for, and its lines mean nothing to who asked.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lopsided import folder as folders
 from lopsided import report, units
 from lopsided.errors import FolderError, UsageError
-from lopsided.fairness.pairs import Side
 from lopsided.plot import heat_maps, style
 
 if TYPE_CHECKING:
@@ -149,4 +148,4 @@ def _facts(matrix: Matrix) -> list[tuple[str, str]]:
 
 def _example(matrix: Matrix) -> str:
     first, second = next((pair for pair in matrix.study.pairs if pair[0] != pair[1]), matrix.study.pairs[0])
-    return matrix.study.bottleneck.scenario(Side(first.cc, first.rtt_ms), Side(second.cc, second.rtt_ms)).to_toml()
+    return matrix.study.scenario(first, second).to_toml()
