@@ -214,7 +214,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let interfaces = proptest::collection::btree_map(0usize..2, interface, 0..=2);
     let fairness = (of(span()), probability(), span(), any::<bool>());
     let fairness = of(fairness.prop_map(|(warmup, within, hold, harm)| FairnessSpec { warmup, within, hold, harm }));
-    (any::<Option<String>>(), any::<u64>(), links, (flow(1), flow(2)), interfaces, record, fairness).prop_map(
+    // Boxed, because the trees of values of links and flows would not all find room on a test's stack.
+    let flows = (flow(1).boxed(), flow(2).boxed());
+    (any::<Option<String>>(), any::<u64>(), links.boxed(), flows, interfaces, record, fairness).prop_map(
         |(title, seed, links, flows, interfaces, record, fairness)| Scenario {
             name: "any".to_owned(),
             title,
