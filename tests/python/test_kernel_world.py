@@ -85,6 +85,37 @@ def test_the_path_was_checked_before_it_was_measured(linux: lop.Run):
     assert all(check["holds"] for check in checks)
 
 
+MARKING = """\
+[scenario]
+duration = "8 s"
+[link]
+rtt = "20 ms"
+framing = "ethernet"
+down = { rate = "8 Mbit/s", queue = QUEUE }
+up = { rate = "2 Mbit/s", queue = "50 packets" }
+[stack]
+ecn = true
+cc = "CC"
+[[flow]]
+name = "download"
+direction = "down"
+"""
+RED = '{ kind = "red", limit = "200 kB", min = "10 kB", max = "30 kB", probability = 0.1, ecn = true }'
+STEP = '{ kind = "step", limit = "200 packets", threshold = "5 ms" }'
+
+
+@pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
+def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
+    """Few marks of red in eight seconds, each drawn at random: its bounds are wide."""
+    require("timetravel")
+    scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
+    linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
+    for run in (linux, simulated):
+        assert run.links["marked_packets"][0] > 10 and run.links["dropped_packets"][0] == 0
+    assert linux.flows["goodput_bps"][0] == pytest.approx(simulated.flows["goodput_bps"][0], rel=0.05)
+    assert linux.links["sojourn_mean_ms"][0] == pytest.approx(simulated.links["sojourn_mean_ms"][0], abs=wait_ms)
+
+
 CHAOS = """\
 [scenario]
 duration = "5 s"
