@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.errors import UsageError
+from lopsided.table import number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,7 +103,7 @@ def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
 def both_active(run: Run) -> tuple[float, float]:
     """The time in which every flow of the run is active: from the last start to the first stop, in seconds."""
     flows = run.flows
-    start, stop = float(flows["start_s"].max()), float(flows["stop_s"].min())  # type: ignore[arg-type]
+    start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())
     if not stop > start:
         raise UsageError("this run has no time in which all its flows are active")
     return start, stop

@@ -188,15 +188,15 @@ def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
     """Min-normalised goodput (merritt2010 eq 1.2) over all downloads and all uploads."""
     from lopsided.metrics import min_normalised_goodput
 
-    rates = {direction: run.scenario.link_rate_bps(direction) for direction in ("down", "up")}
+    down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows["name"], run.flows["direction"], strict=True))
-    if not set(directions.values()) >= {"down", "up"} or not all(rates.values()):
+    if not set(directions.values()) >= {"down", "up"} or not down_bps or not up_bps:
         return None
     for name, goodput in goodput_bps.items():
         if directions[name] in totals:
             totals[directions[name]] += goodput
-    return min_normalised_goodput(totals["down"], totals["up"], rates["down"], rates["up"])  # type: ignore[arg-type]
+    return min_normalised_goodput(totals["down"], totals["up"], down_bps, up_bps)
 
 
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\s].*?)?\s*")

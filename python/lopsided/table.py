@@ -122,6 +122,14 @@ def from_columns(columns: Mapping[str, object]) -> Table:
 _SUFFIXES = ("_bps", "_bytes", "_ms", "_s", "_ms2")
 
 
+def number(value: Any, default: float = math.nan) -> float:
+    """A value out of a numeric column, such as its `max()`, as a number: polars types it as anything a cell may hold.
+
+    `default` takes the place of null, as in an empty column.
+    """
+    return float(default if value is None else value)
+
+
 def title(column: str) -> str:
     """A column's name for people: no unit (the values carry it), no underscores."""
     for suffix in _SUFFIXES:

@@ -14,6 +14,7 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from lopsided import compare, sweeps
+from lopsided.table import number
 
 if TYPE_CHECKING:
     from lopsided.run import Run
@@ -65,7 +66,7 @@ def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
 
 
 def _both_active(run: Run) -> tuple[float, float]:
-    start = float(run.flows.to_polars()["start_s"].max())  # type: ignore[arg-type]
+    start = number(run.flows["start_s"].max())
     return start, start + TOGETHER_S
 
 

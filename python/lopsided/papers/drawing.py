@@ -10,6 +10,7 @@ import numpy as np
 from lopsided.papers.model import Comparison
 from lopsided.papers.published import PublishedValue
 from lopsided.plot import style
+from lopsided.table import number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,6 +61,6 @@ def published_mark(panel: Axes, x: float, y: float, ink: str, label: str | None 
 
 def provenance(lab: Lab, experiment: str) -> str:
     """How many runs stand behind a drawing, and their digest."""
-    runs = int(lab.table(experiment)["runs"].max() or 0)  # type: ignore[arg-type]
+    runs = int(number(lab.table(experiment)["runs"].max(), 0.0))
     spread = f"median of {runs} runs per point, band: their range" if runs > 1 else "one run per point"
     return f"{spread}  ·  digest {lab.digest(experiment)}"

@@ -12,6 +12,7 @@ import polars as pl
 from lopsided import sweeps
 from lopsided.errors import UsageError
 from lopsided.plot import style
+from lopsided.table import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +61,7 @@ def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
 
 def _flow_curves(panel: Axes, rows: pl.DataFrame, axis: str, goodput: str, direction: str) -> None:
     names = rows["name"].unique(maintain_order=True).to_list()
-    top = float(rows[goodput].max() or 0)  # type: ignore[arg-type]
+    top = number(rows[goodput].max(), 0.0)
     scale, unit = style.rate_unit(top)
     labels = []
     for index, name in enumerate(names[:_MOST_FLOWS]):
