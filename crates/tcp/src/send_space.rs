@@ -63,10 +63,10 @@ impl SendSpace {
     /// windows if the application waits.
     pub fn grow(&mut self, filling: Filling, peer_would_take_it: bool) {
         match (self.room, self.rule) {
-            (SendRoom::Stream, BufferRule::Stepped { step, max, .. }) => {
-                if filling.len >= self.capacity / 8 * 7 && peer_would_take_it {
-                    self.capacity = (self.capacity + step.get()).min(max.get());
-                }
+            (SendRoom::Stream, BufferRule::Stepped { step, max, .. })
+                if filling.len >= self.capacity / 8 * 7 && peer_would_take_it =>
+            {
+                self.capacity = (self.capacity + step.get()).min(max.get());
             }
             (SendRoom::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
                 let segments = (filling.cwnd / filling.mss).max(LEAST_SEGMENTS);

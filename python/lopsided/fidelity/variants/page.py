@@ -110,7 +110,7 @@ def _in_short(cells: list[_Off]) -> str:
     rows = [
         "## In short",
         "",
-        "Absolute errors over the cells:",
+        f"Absolute errors over the {len(cells)} cells measured so far, of {_grid_size()}; a dash: none yet.",
         "",
         "| | cells | goodput: median | 95th percentile | largest | mean RTT: median | 95th percentile | largest |",
         "|---|---|---|---|---|---|---|---|",
@@ -118,6 +118,10 @@ def _in_short(cells: list[_Off]) -> str:
     for traffic, words in _TRAFFIC.items():
         rows.append(_spread_row(words, [off for off in cells if off.cell.traffic == traffic]))
     return "\n".join([*rows, _spread_row("all", cells), ""])
+
+
+def _grid_size() -> int:
+    return sum(cell.control in CONTROLS for cell in CELLS)
 
 
 def _spread_row(name: str, cells: list[_Off]) -> str:
