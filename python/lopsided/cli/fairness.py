@@ -143,7 +143,7 @@ def fairness(
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
     folder = folders.prepare(out_folder or default, overwrite=overwrite)
     try:
-        with progress(f"fairness, {len(study)} runs", quiet=quiet or as_json) as show:
+        with progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
             matrix = study.run(world=world, workers=workers, progress=show)
         page.write(matrix, folder, report=report)
     except BaseException:
@@ -184,13 +184,17 @@ def _show(matrix: Matrix) -> None:
     from lopsided.report.fairness import title
 
     study = matrix.study
-    heading(title(matrix), f"{matrix.world} · {len(study)} runs · digest of all {matrix.digest}")
+    heading(title(matrix), f"{matrix.world} · {_runs(study)} · digest of all {matrix.digest}")
     for squares in study.squares():
         for square in squares:
             if len(square.sides) <= _MOST_COLUMNS:
                 out().print(_square(matrix, square))
     out().print(_pairs(matrix))
     say_prose(_caption(study) + "\n")
+
+
+def _runs(study: Study) -> str:
+    return "1 run" if len(study) == 1 else f"{len(study):,} runs"
 
 
 def _square(matrix: Matrix, square: Square) -> RichTable:
