@@ -100,11 +100,6 @@ impl AckPolicy {
 
     /// Data of `len` octets arrived. `rtt` is the receiver's idea of the round trip, `rto` its own timeout, `window` what it advertises.
     pub fn on_data(&mut self, now: Time, len: u32, arrival: Arrival, rtt: Option<Span>, rto: Span, window: u64) {
-        if let AckRule::Quick { min, quick_acks, .. } = self.rule {
-            self.adapt_timeout(now, min, quick_acks, rto, window);
-        }
-        self.segment = self.segment.max(len);
-        self.last_data = Some(now);
         match arrival {
             Arrival::Duplicate => {
                 if let AckRule::Quick { quick_acks, .. } = self.rule {
@@ -114,6 +109,12 @@ impl AckPolicy {
             }
             Arrival::OutOfOrder => self.acknowledge_duplicate(now, rtt),
             Arrival::InOrder { closed_gap, gaps_left } => {
+                // Linux watches the pace of what comes in order only: to it a loss that took long to repair was a pause.
+                if let AckRule::Quick { min, quick_acks, .. } = self.rule {
+                    self.adapt_timeout(now, min, quick_acks, rto, window);
+                }
+                self.last_data = Some(now);
+                self.segment = self.segment.max(len);
                 self.unacked += u64::from(len);
                 self.unacked_segments += 1;
                 self.duplicates = 0;
