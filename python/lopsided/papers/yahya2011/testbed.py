@@ -1,0 +1,213 @@
+"""The report's laboratory and its tests (yahya2011 chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
+
+`S1` runs from Sender1 with the variant and the delay of the test, `S2` from Sender2 with Reno and 100 ms. Both fetch
+100 MiB. What the stacks' windows were is the report's own open question (YAH-A12), so they are settings here: as
+intended, and as observed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lopsided.papers.model import Case, Experiment, Label
+from lopsided.papers.yahya2011.measure import measure
+
+FILE_BYTES = 104_857_600
+"""1024 blocks of 102 400 octets (section 2.5.2 step 3)."""
+
+CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOOD": "westwood"}
+"""The report's names and ours; all with SACK (YAH-A14)."""
+
+SCENARIO = "lab.toml"
+START_S, LOSS_S = 10.0, 4.0
+"""When both flows begin, and how long after that the loss of group 3 (section 2.5.2 step 9)."""
+
+BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
+"""RWIN for two flows, by Sender1's delay in ms (YAH-M02)."""
+BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
+"""RWIN for one flow; without delay Linux's default."""
+
+UNSCALED = 65_535
+"""Three quarters of Linux's default of 87 380 octets: what a host advertises that nobody told otherwise."""
+DOUBLED = 131_070
+"""Three quarters of 174 760 octets, the most that Linux gave for long."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """One of the report's 32 tests."""
+
+    number: int
+    variant: str
+    delay_ms: int
+    loss: bool = False
+    alone: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the report calls it: Baseline1, Combo13."""
+        return f"{'Baseline' if self.alone else 'Combo'}{self.number}"
+
+    @property
+    def labels(self) -> dict[str, Label]:
+        """What tells the test's rows apart."""
+        return {
+            "test": self.name,
+            "variant": self.variant,
+            "s1_delay_ms": self.delay_ms,
+            "loss_ms": 100 if self.loss else 0,
+        }
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The flows that it is about."""
+        return ("S1",) if self.alone else ("S1", "S2")
+
+
+BASELINES = tuple(
+    Test(number, variant, delay, alone=True)
+    for number, (delay, variant) in enumerate(((d, v) for d in BUFFER_ALONE for v in CONTROLS), 1)
+)
+COMBOS = tuple(
+    Test(number, variant, delay, loss)
+    for number, (loss, delay, variant) in enumerate(
+        ((loss, d, v) for loss in (False, True) for d in BUFFERS for v in CONTROLS if v != "SACK"), 1
+    )
+)
+NO_LOSS, WITH_LOSS = COMBOS[:12], COMBOS[12:]
+PAIRED = NO_LOSS[7:10]
+"""The combinations that the kernel world has run too (kernel.csv)."""
+
+
+def advertised(buffer: int) -> int:
+    """The window that Linux 2.6 makes of a receive buffer: a quarter is kept for overhead (tcp_adv_win_scale = 2)."""
+    return buffer * 3 // 4
+
+
+def intended(test: Test) -> dict[str, int]:
+    """The windows that section 2.2.3 sets up, for both flows."""
+    buffer = BUFFER_ALONE[test.delay_ms] if test.alone else BUFFERS[test.delay_ms]
+    return dict.fromkeys(test.flows, advertised(buffer))
+
+
+def observed(test: Test) -> dict[str, int]:
+    """The windows that the printed numbers speak for (YAH-A12).
+
+    Another of the report's or of Linux's settings where a flow's throughput times its round trip comes out the same for
+    all variants, or its losses do; the intended ones elsewhere.
+    """
+    windows = intended(test)
+    if test.alone:
+        return windows
+    match (test.loss, test.delay_ms):
+        case (False, 20):
+            return {"S1": DOUBLED, "S2": DOUBLED}
+        case (False, 100):
+            return {"S1": BUFFERS[100] // 2, "S2": DOUBLED}
+        case (True, 20):
+            return {**windows, "S2": DOUBLED}
+        case (True, 100):
+            return {**windows, "S1": advertised(BUFFERS[20])}
+        case (True, 400):
+            return {**windows, "S1": UNSCALED}
+        case _:
+            return windows
+
+
+def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
+    settings = {
+        "flow.S1.cc": CONTROLS[test.variant],
+        "host.sender1.interface.delay": f"{test.delay_ms} ms",
+    }
+    for flow, window in windows.items():
+        settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
+        # The send buffer is never what binds: the receiver's window stands for whichever of the two did.
+        settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(2 * window, 131_072)} B"
+    if test.loss:
+        from_s = START_S + LOSS_S
+        settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
+    if test.alone:
+        # The other flow sends an octet when all is over.
+        settings |= {"flow.S2.start": "990 s", "flow.S2.transfer": "1 B"}
+    return settings
+
+
+def _in_network(test: Test) -> dict[str, str]:
+    """The same delays on the wire behind the hosts, where nothing is refused and captures at hosts see them."""
+    delays = {"sender1": test.delay_ms, "sender2": 100}
+    settings = {f"host.{host}.interface.delay": "0 ms" for host in delays}
+    for host, delay in delays.items():
+        settings[f"topology.link.{host}-alcatel1.down.delay"] = f"{delay}.04 ms"
+    return settings
+
+
+def _case(test: Test, windows: dict[str, int], more: dict[str, str] | None = None) -> Case:
+    return Case(SCENARIO, {**_settings(test, windows), **(more or {})}, test.labels)
+
+
+ALONE = Experiment(
+    key="baselines",
+    summary="one download alone, without and with 100 ms at its sender (section 2.4.1)",
+    cases=tuple(_case(test, intended(test)) for test in BASELINES),
+    measure=measure,
+)
+
+INTENDED = Experiment(
+    key="combos",
+    summary="two downloads, without and with a loss of everything for 100 ms, windows as section 2.2.3 sets them",
+    cases=tuple(_case(test, intended(test)) for test in COMBOS),
+    measure=measure,
+)
+
+OBSERVED = Experiment(
+    key="observed",
+    summary="the same with the windows that the printed numbers speak for (YAH-A12)",
+    cases=tuple(_case(test, observed(test)) for test in COMBOS),
+    measure=measure,
+)
+
+IN_NETWORK = Experiment(
+    key="in-network",
+    summary="baselines 5 to 8 and combos 7 to 12 with the delays on the wire in place of the senders' netem",
+    cases=tuple(_case(test, intended(test), _in_network(test)) for test in (*BASELINES[4:], *NO_LOSS[6:])),
+    measure=measure,
+)
+
+COURSE = Experiment(
+    key="course",
+    summary="baselines 5 to 8 again, looked at every 100 ms",
+    cases=tuple(
+        _case(test, intended(test), {"record.interval": "100 ms", "scenario.duration": "60 s", "flow.S2.start": "59 s"})
+        for test in BASELINES[4:]
+    ),
+    measure=measure,
+    keep=True,
+)
+
+PAIR = Experiment(
+    key="kernel-pair",
+    summary="some combinations with the stack of Linux 6.1, for comparison with that kernel itself",
+    cases=tuple(
+        Case(
+            "kernel-pair.toml",
+            {
+                "flow.S1.cc": CONTROLS[test.variant],
+                "host.sender1.interface.delay": f"{test.delay_ms} ms",
+                "record.traces": "true",
+            },
+            test.labels,
+        )
+        for test in PAIRED
+    ),
+    measure=measure,
+)
+
+KERNEL = Experiment(
+    key="kernel",
+    summary="baselines 5 to 8 with the stack of Linux 6.1, for comparison with that kernel itself",
+    cases=tuple(
+        Case("kernel.toml", {"flow.S1.cc": CONTROLS[test.variant], "record.traces": "true"}, test.labels)
+        for test in BASELINES[4:]
+    ),
+    measure=measure,
+)
