@@ -42,7 +42,7 @@ def condition(comparison: Comparison) -> str:
 
 
 def _condition(name: str, value: str) -> str:
-    return value if name in ("link", "item") else f"{name.replace('_', ' ')} {value}"
+    return value if name in ("link", "item", "test", "flow", "variant") else f"{name.replace('_', ' ')} {value}"
 
 
 def comparison_measured(comparison: Comparison) -> str:
