@@ -46,6 +46,11 @@ impl Sent {
         self.state & LOST != 0
     }
 
+    /// Lost and not sent again yet.
+    fn is_waiting(&self) -> bool {
+        self.state & (LOST | RETRANS) == LOST
+    }
+
     pub fn is_retransmitted(&self) -> bool {
         self.state & RETRANS != 0
     }
@@ -75,6 +80,8 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
+    /// Of these, waiting to be sent again.
+    waiting_segments: u32,
     /// Octets ever marked lost, again if a retransmission was lost too.
     ever_lost: u64,
     retrans_bytes: u64,
@@ -228,6 +235,7 @@ impl Scoreboard {
         if sent.is_lost() {
             self.lost_bytes -= sent.len();
             self.lost_segments -= 1;
+            self.waiting_segments -= u32::from(sent.is_waiting());
         }
         if sent.is_retransmitted() {
             self.retrans_bytes -= sent.len();
@@ -332,7 +340,7 @@ impl Scoreboard {
         let before = self.ever_lost;
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
-        let len = sent.len();
+        let (len, was_waiting) = (sent.len(), sent.is_waiting());
         if sent.state & RETRANS != 0 {
             // The retransmission was lost too.
             sent.state &= !RETRANS;
@@ -348,6 +356,7 @@ impl Scoreboard {
             self.lost_segments += 1;
             self.ever_lost += len;
         }
+        self.waiting_segments += u32::from(!was_waiting);
         self.next_lost = self.next_lost.min(number);
         if self.ever_lost > before {
             self.note_loss(number);
@@ -383,13 +392,14 @@ impl Scoreboard {
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
+        self.waiting_segments = 0;
         self.next_lost = self.next_number();
         self.first_open = self.base;
     }
 
     /// The first lost segment that was not sent again yet.
     pub fn next_to_resend(&mut self) -> Option<u64> {
-        if self.lost_segments == 0 {
+        if self.waiting_segments == 0 {
             return None;
         }
         let mut number = self.next_lost.max(self.base);
@@ -424,10 +434,10 @@ impl Scoreboard {
         sent.in_flight = stamp.in_flight;
         sent.lost = stamp.lost;
         sent.app_limited = stamp.app_limited;
-        let was = sent.state;
+        let (len, was_out, was_waiting) = (sent.len(), sent.is_retransmitted(), sent.is_waiting());
         sent.state |= RETRANS | EVER_RETRANS;
-        let len = sent.len();
-        if was & RETRANS == 0 {
+        self.waiting_segments -= u32::from(was_waiting);
+        if !was_out {
             self.retrans_bytes += len;
             self.retrans_segments += 1;
         }
@@ -469,37 +479,25 @@ impl Scoreboard {
                 self.first_open = number;
             }
         }
-        // Retransmissions lie in the order they were sent again.
-        let mut at = 0;
-        while let Some(&(number, when)) = self.resent.get(at) {
-            let live = number >= self.base && {
-                let sent = self.get(number);
-                sent.is_retransmitted() && sent.sent_at == when
-            };
-            if !live {
-                if at == 0 {
-                    self.resent.pop_front();
-                } else {
-                    at += 1;
+        // Retransmissions lie in the order they were sent again: the overdue come first, and the last of the others waits longest.
+        while let Some(&(number, when)) = self.resent.front() {
+            if self.is_latest(number, when) {
+                if !before_newest(self.get(number)) || wait(when).is_some() {
+                    break;
                 }
-                continue;
+                self.mark_lost(number);
             }
-            if !before_newest(self.get(number)) {
-                break;
-            }
-            match wait(when) {
-                None => {
-                    self.mark_lost(number);
-                    if at == 0 {
-                        self.resent.pop_front();
-                        continue;
-                    }
-                }
-                Some(left) => longest = longest.max(Some(left)),
-            }
-            at += 1;
+            self.resent.pop_front();
         }
-        longest
+        let older = self.resent.partition_point(|&(_, when)| when <= sent_at);
+        let mut of_older = self.resent.range(..older).rev();
+        let last = of_older.find(|&&(number, when)| self.is_latest(number, when) && before_newest(self.get(number)));
+        longest.max(last.and_then(|&(_, when)| wait(when)))
+    }
+
+    /// The segment's latest transmission was a second or later one, at `when`, and is not known to be lost.
+    fn is_latest(&self, number: u64, when: Time) -> bool {
+        number >= self.base && self.get(number).is_retransmitted() && self.get(number).sent_at == when
     }
 
     /// All holes below the highest SACKed octet are lost, except those sent again since.
@@ -622,6 +620,7 @@ impl Scoreboard {
         };
         assert_eq!(sum(Sent::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
         assert_eq!(sum(Sent::is_lost), (self.lost_bytes, self.lost_segments), "lost");
+        assert_eq!(sum(Sent::is_waiting).1, self.waiting_segments, "waiting");
         assert_eq!(sum(Sent::is_retransmitted), (self.retrans_bytes, self.retrans_segments), "sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end, pair.1.start, "records tile the stream");
