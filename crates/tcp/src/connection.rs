@@ -325,14 +325,18 @@ impl Connection {
         (due != Time::MAX).then_some(due)
     }
 
-    /// Does what is due by `now`; nothing if nothing is.
-    pub fn handle_timeout(&mut self, now: Time) {
+    /// Does what is due by `now`; nothing if nothing is. False if it was at most that a segment has been paced for long enough: there is
+    /// something to send, but nothing for an application to see.
+    pub fn handle_timeout(&mut self, now: Time) -> bool {
+        if self.send.pacing.next <= now {
+            self.send.pacing.holding = false;
+        }
+        if self.poll_timeout().is_none_or(|due| now < due) {
+            return false;
+        }
         self.acks.on_timeout(now, self.send.rtt.rto());
         if self.send.deadline.at <= now && !self.send.on_loss_timer(now) {
             self.finish(Some(ConnEvent::TimedOut));
-        }
-        if self.send.pacing.next <= now {
-            self.send.pacing.holding = false;
         }
         if self.handshake.deadline <= now {
             self.on_handshake_timeout();
@@ -340,6 +344,7 @@ impl Connection {
         if self.time_wait <= now {
             self.finish(None);
         }
+        true
     }
 
     fn on_handshake_timeout(&mut self) {

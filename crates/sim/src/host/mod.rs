@@ -295,8 +295,9 @@ impl Host {
 
     fn wake_connection(&mut self, slot: u32, now: Time) {
         if let Some(conn) = self.conns[slot as usize].as_deref_mut() {
-            conn.connection.handle_timeout(now);
-            self.serve(slot, now);
+            if conn.connection.handle_timeout(now) {
+                self.serve(slot, now);
+            }
             self.ready.push(self.number(slot));
         }
     }
