@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.5
 """CPU microseconds for a data packet that the project has set itself as a limit, on each of the three workloads."""
+TARGET_RATIO = 2.0
+"""The dearest of the congestion controls over Reno."""
 TARGET_SPREAD = 1.3
 """The dearest of the variations over the cheapest: window, losses and number of flows should not matter."""
 
@@ -40,6 +42,7 @@ class Workload:
     """Simulated seconds."""
     flows: int = 20
     loss: float = 0.0
+    cc: str = "reno"
 
     @property
     def rate_bps(self) -> float:
@@ -60,6 +63,8 @@ VARIED = (
     Workload("20 flows, losses of 0.1 %", "d1g", 10, loss=0.001),
     Workload("20 flows, losses of 1 %", "d1g", 10, loss=0.01),
 )
+CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
+CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
 """The command that runs a workload up to a simulated second."""
@@ -97,7 +102,14 @@ def build_bench(built: Path) -> str:
 def prepare_lopsided(built: Path) -> Command | None:
     """The program is always here."""
     program = build_bench(built)
-    return lambda work, stop: [program, work.name, f"flows={work.flows}", f"loss={work.loss}", f"seconds={stop:.0f}"]
+    return lambda work, stop: [
+        program,
+        work.name,
+        f"flows={work.flows}",
+        f"loss={work.loss}",
+        f"cc={work.cc}",
+        f"seconds={stop:.0f}",
+    ]
 
 
 def prepare_ns2(_built: Path) -> Command | None:
@@ -155,6 +167,7 @@ class Process:
     cpu_s: float
     packets: int
     memory_mb: float | None
+    retransmits: int
 
 
 def run(command: list[str]) -> Process:
@@ -169,7 +182,13 @@ def run(command: list[str]) -> Process:
     if child.returncode != 0 or packets is None:
         sys.exit(f"{' '.join(command)} failed")
     memory = re.search(rb"peak_rss_mb=([\d.]+)", printed)
-    return Process(usage.ru_utime + usage.ru_stime, int(packets[1]), float(memory[1]) if memory else None)
+    again = re.search(rb"retransmits=(\d+)", printed)
+    return Process(
+        usage.ru_utime + usage.ru_stime,
+        int(packets[1]),
+        float(memory[1]) if memory else None,
+        int(again[1]) if again else 0,
+    )
 
 
 def least(command: list[str], trying_s: float) -> Process:
@@ -217,8 +236,55 @@ def vary(built: Path, console: Console) -> list[Cost]:
     return costs
 
 
+@dataclass(frozen=True)
+class ControlCost:
+    """What a congestion control costs on a workload."""
+
+    control: str
+    workload: str
+    cpu_us_per_packet: float
+    of_reno: float
+    packets: int
+    sent_again: float
+    """Retransmissions for each packet delivered: they cost as much as other packets."""
+
+
+def control(built: Path, console: Console) -> list[ControlCost]:
+    """Every congestion control beside Reno. They take turns, so that what else the machine does meets them alike."""
+    command = prepare_lopsided(built)
+    assert command is not None, "our own simulator is here"
+    listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
+    controls = listed.stdout.split()
+    costs = []
+    for work in CONTROLLED:
+        start_s = least(command(work, LOPSIDED.at_once), 1.0).cpu_s
+        best: dict[str, Process] = {}
+        for turn in range(CONTROL_ROUNDS):
+            for name in controls:
+                with console.status(f"{work.shown}: {name}, {turn + 1} of {CONTROL_ROUNDS}"):
+                    tried = run(command(replace(work, cc=name), work.stop_s))
+                best[name] = min(best.get(name, tried), tried, key=lambda process: process.cpu_s)
+        cost_us = {name: (tried.cpu_s - start_s) * 1e6 / max(tried.packets, 1) for name, tried in best.items()}
+        for name, tried in best.items():
+            costs.append(
+                ControlCost(
+                    name,
+                    work.shown,
+                    round(cost_us[name], 3),
+                    round(cost_us[name] / cost_us["reno"], 2),
+                    tried.packets,
+                    round(tried.retransmits / max(tried.packets, 1), 4),
+                )
+            )
+    return costs
+
+
 COMPARED_HEADER = ("workload", "simulator", "us/packet", "M packets/s", "x ours", "run", "packets")
 VARIED_HEADER = ("lopsided on D 1G", "us/packet", "MB", "run", "packets")
+CONTROLS_HEADER = (
+    "congestion control",
+    *(title for work in CONTROLLED for title in (f"{work.shown}: us/packet", "x reno", "sent again")),
+)
 
 
 def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
@@ -252,7 +318,17 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
     ]
 
 
-def verdicts(compared: list[Cost], varied: list[Cost]) -> list[str]:
+def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
+    """One row for each congestion control; what misses the target is marked."""
+    cells: dict[str, list[str]] = {}
+    for cost in costs:
+        mark = " !" if cost.of_reno > TARGET_RATIO else ""
+        shown = (f"{cost.cpu_us_per_packet:.2f}", f"{cost.of_reno:.2f}{mark}", f"{cost.sent_again:.1%}")
+        cells.setdefault(cost.control, []).extend(shown)
+    return [(name, *shown) for name, shown in cells.items()]
+
+
+def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
     """The project's targets beside what was measured."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
     said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
@@ -261,6 +337,13 @@ def verdicts(compared: list[Cost], varied: list[Cost]) -> list[str]:
         spread = max(prices) / min(prices)
         holds = met(spread <= TARGET_SPREAD)
         said.append(f"Target of {TARGET_SPREAD} from the cheapest variation to the dearest: {spread:.2f}, {holds}.")
+    if controls:
+        dearest = max(controls, key=lambda cost: cost.of_reno)
+        holds = met(dearest.of_reno <= TARGET_RATIO)
+        said.append(
+            f"Target of {TARGET_RATIO:g} times Reno for every congestion control: at most {dearest.of_reno:.2f} "
+            f"({dearest.control} on {dearest.workload}), {holds}."
+        )
     return said
 
 
@@ -286,23 +369,27 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 def main() -> None:
     """Measures, prints the tables and writes them as JSON and Markdown."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--quick", action="store_true", help="only the comparison, not the variations of our own")
+    arguments.add_argument("--quick", action="store_true", help="only the comparison, not what varies our own")
     arguments = arguments.parse_args()
     built = target_folder()
     console = Console(highlight=False)
     console.print(LEGEND, soft_wrap=True)
     compared = compare(built, console)
     varied = [] if arguments.quick else vary(built, console)
-    tables = [(COMPARED_HEADER, compared_rows(compared))] + ([(VARIED_HEADER, varied_rows(varied))] if varied else [])
+    controls = [] if arguments.quick else control(built, console)
+    tables = [(COMPARED_HEADER, compared_rows(compared))]
+    if not arguments.quick:
+        tables += [(VARIED_HEADER, varied_rows(varied)), (CONTROLS_HEADER, control_rows(controls))]
     for header, rows in tables:
         show(console, header, rows)
-    said = verdicts(compared, varied)
+    said = verdicts(compared, varied, controls)
     console.print("\n".join(said))
     results = built / "bench"
     results.mkdir(parents=True, exist_ok=True)
     written = {
         "compared": [asdict(cost) for cost in compared],
         "varied": [asdict(cost) for cost in varied],
+        "controls": [asdict(cost) for cost in controls],
         "said": said,
     }
     (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -1,5 +1,5 @@
 //! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, each with `flows=N`, `loss=P`,
-//! `seconds=S`, `cc=NAME`, `profile=NAME`.
+//! `seconds=S`, `cc=NAME`, `profile=NAME`. `bench controls` prints the names for `cc`.
 //!
 //! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an access line
 //! of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120 s on; **d100** and
@@ -29,6 +29,10 @@ struct Workload {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if arguments.first().is_some_and(|first| first == "controls") {
+        println!("{}", lopsided_tcp::CONTROLLERS.join(" "));
+        return ExitCode::SUCCESS;
+    }
     match workload(&arguments) {
         Ok(workload) => measure(&workload),
         Err(error) => {
@@ -44,7 +48,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
         "m" => Workload::new(name, (2_400_000, 196_000), 100_000_000, 1, 50, 240),
         "d100" => Workload::new(name, (100_000_000, 100_000_000), 1_000_000_000, 20, 333, 30),
         "d1g" => Workload::new(name, (1_000_000_000, 1_000_000_000), 10_000_000_000, 20, 3333, 30),
-        other => return Err(format!("no workload {other:?}: m, d100 or d1g")),
+        other => return Err(format!("no workload {other:?}: m, d100, d1g or controls")),
     };
     for argument in arguments.iter().skip(1) {
         let (key, value) = argument.split_once('=').ok_or(format!("{argument:?} is not key=value"))?;
