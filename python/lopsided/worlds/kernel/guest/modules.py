@@ -37,7 +37,11 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
+# Loaded already; or a kernel that has all built in, beside another of its version that has modules.
+NO_HARM = (errno.EEXIST, errno.ENOSYS)
+
+
 def _load(path: Path) -> None:
     image = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    if _libc.init_module(image, ctypes.c_ulong(len(image)), b"") != 0 and ctypes.get_errno() != errno.EEXIST:
+    if _libc.init_module(image, ctypes.c_ulong(len(image)), b"") != 0 and ctypes.get_errno() not in NO_HARM:
         raise OSError(ctypes.get_errno(), f"{path}: {os.strerror(ctypes.get_errno())}")
