@@ -152,7 +152,7 @@ fn the_minimum_rto() {
             duration = "10 s"
             [link]
             rtt = "40 ms"
-            down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = {{ packets = [2] }} }}
+            down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = {{ packets = [3] }} }}
             up = {{ rate = "8 Mbit/s", queue = "100 packets" }}
             [[flow]]
             direction = "down"
