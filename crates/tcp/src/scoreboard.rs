@@ -4,8 +4,10 @@
 //! a block that repeats what is known costs one look-up, and walks step over a run as a whole, so the cost of an ACK does not
 //! grow with the window.
 
+mod losses;
+
 use crate::cc::Lost;
-use lopsided_core::{Bytes, Time};
+use lopsided_core::Time;
 use std::collections::VecDeque;
 
 /// One transmitted segment, `[start, end)` in stream offsets.
@@ -336,67 +338,6 @@ impl Scoreboard {
         sent.state = (before.state & EVER_RETRANS) | SACKED;
     }
 
-    fn mark_lost(&mut self, number: u64) {
-        let before = self.ever_lost;
-        let sent = self.get_mut(number);
-        debug_assert!(!sent.is_sacked());
-        let (len, was_waiting) = (sent.len(), sent.is_waiting());
-        if sent.state & RETRANS != 0 {
-            // The retransmission was lost too.
-            sent.state &= !RETRANS;
-            self.lost_retransmits += 1;
-            self.retrans_bytes -= len;
-            self.retrans_segments -= 1;
-            self.ever_lost += len;
-        }
-        let sent = self.get_mut(number);
-        if sent.state & LOST == 0 {
-            sent.state |= LOST;
-            self.lost_bytes += len;
-            self.lost_segments += 1;
-            self.ever_lost += len;
-        }
-        self.waiting_segments += u32::from(!was_waiting);
-        self.next_lost = self.next_lost.min(number);
-        if self.ever_lost > before {
-            self.note_loss(number);
-        }
-    }
-
-    fn note_loss(&mut self, number: u64) {
-        let Some(losses) = &mut self.losses else { return };
-        let sent = &self.ring[(number - self.base) as usize];
-        losses.push(Lost {
-            start: sent.start,
-            end: sent.end,
-            tx_in_flight: Bytes::new(u64::from(sent.in_flight)),
-            lost_since_sent: Bytes::new(u64::from((self.ever_lost as u32).wrapping_sub(sent.lost))),
-            app_limited: sent.app_limited,
-        });
-    }
-
-    /// From now on remembers each segment that is marked lost until it is asked for.
-    pub fn watch_losses(&mut self) {
-        self.losses = Some(Vec::new());
-    }
-
-    pub fn take_losses(&mut self) -> Vec<Lost> {
-        self.losses.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Takes every loss mark back: what was thought lost was not.
-    pub fn unmark_lost(&mut self) {
-        for number in self.base..self.next_number() {
-            let sent = self.get_mut(number);
-            sent.state &= !LOST;
-        }
-        self.lost_bytes = 0;
-        self.lost_segments = 0;
-        self.waiting_segments = 0;
-        self.next_lost = self.next_number();
-        self.first_open = self.base;
-    }
-
     /// The first lost segment that was not sent again yet.
     pub fn next_to_resend(&mut self) -> Option<u64> {
         if self.waiting_segments == 0 {
@@ -442,154 +383,6 @@ impl Scoreboard {
             self.retrans_segments += 1;
         }
         self.resent.push_back((number, now));
-    }
-
-    /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`, `end`) for which
-    /// `wait` gives no time left. Returns the longest wait of the others.
-    pub fn mark_lost_by_time(
-        &mut self,
-        sent_at: Time,
-        end: u64,
-        wait: impl Fn(Time) -> Option<lopsided_core::Span>,
-    ) -> Option<lopsided_core::Span> {
-        let before_newest = |sent: &Sent| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
-        let mut longest = None;
-        // Original transmissions lie in the order they were sent.
-        let mut number = self.first_open.max(self.base);
-        let mut all_closed = true;
-        while number < self.next_number() {
-            let sent = *self.get(number);
-            if sent.is_sacked() {
-                number = self.run_of(number).next;
-            } else if sent.was_ever_retransmitted() || sent.is_lost() {
-                number += 1;
-            } else if !before_newest(&sent) {
-                break;
-            } else {
-                match wait(sent.sent_at) {
-                    None => self.mark_lost(number),
-                    Some(left) => {
-                        all_closed = false;
-                        longest = longest.max(Some(left));
-                    }
-                }
-                number += 1;
-            }
-            if all_closed {
-                self.first_open = number;
-            }
-        }
-        // Retransmissions lie in the order they were sent again: the overdue come first, and the last of the others waits longest.
-        while let Some(&(number, when)) = self.resent.front() {
-            if self.is_latest(number, when) {
-                if !before_newest(self.get(number)) || wait(when).is_some() {
-                    break;
-                }
-                self.mark_lost(number);
-            }
-            self.resent.pop_front();
-        }
-        let older = self.resent.partition_point(|&(_, when)| when <= sent_at);
-        let mut of_older = self.resent.range(..older).rev();
-        let last = of_older.find(|&&(number, when)| self.is_latest(number, when) && before_newest(self.get(number)));
-        longest.max(last.and_then(|&(_, when)| wait(when)))
-    }
-
-    /// The segment's latest transmission was a second or later one, at `when`, and is not known to be lost.
-    fn is_latest(&self, number: u64, when: Time) -> bool {
-        number >= self.base && self.get(number).is_retransmitted() && self.get(number).sent_at == when
-    }
-
-    /// All holes below the highest SACKed octet are lost, except those sent again since.
-    pub fn mark_lost_below_highest_sack(&mut self) {
-        let Some(last) = self.runs.last().copied() else { return };
-        self.mark_holes_before(last.first);
-    }
-
-    /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and the first `least`
-    /// records in any case; none that reaches beyond the offset `upto`, and none sent again since.
-    pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
-        let forward = self.runs.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
-        self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
-    }
-
-    /// FACK: retransmissions are lost that went out before the highest SACKed segment did. If that was itself sent again, who knows when
-    /// which copy went.
-    pub fn mark_lost_retransmissions(&mut self) {
-        let Some(run) = self.runs.last() else { return };
-        let highest = *self.get(run.next - 1);
-        if highest.was_ever_retransmitted() {
-            return;
-        }
-        while let Some(&(number, when)) = self.resent.front() {
-            let live = number >= self.base && {
-                let sent = self.get(number);
-                sent.is_retransmitted() && sent.sent_at == when
-            };
-            if live {
-                if when >= highest.sent_at {
-                    return;
-                }
-                self.mark_lost(number);
-            }
-            self.resent.pop_front();
-        }
-    }
-
-    /// Holes with at least `threshold` SACKed segments above them are lost (RFC 6675 IsLost).
-    pub fn mark_lost_by_count(&mut self, threshold: u32) {
-        let mut above = 0;
-        for at in (0..self.runs.len()).rev() {
-            above += self.runs[at].next - self.runs[at].first;
-            if above >= u64::from(threshold) {
-                self.mark_holes_before(self.runs[at].first);
-                return;
-            }
-        }
-    }
-
-    fn mark_holes_before(&mut self, limit: u64) {
-        let mut number = self.first_open.max(self.base);
-        while number < limit {
-            let sent = self.get(number);
-            if sent.is_sacked() {
-                number = self.run_of(number).next;
-                continue;
-            }
-            // What was sent again in a repair that was taken back since may be found lost anew.
-            if !sent.is_retransmitted() && !sent.is_lost() {
-                self.mark_lost(number);
-            }
-            number += 1;
-        }
-        self.first_open = self.first_open.max(limit);
-    }
-
-    /// The first segment is lost (a partial acknowledgement without SACK, or the third duplicate).
-    pub fn mark_first_lost(&mut self) {
-        if self.ring.front().is_some_and(|sent| !sent.is_sacked()) {
-            self.mark_lost(self.base);
-        }
-    }
-
-    /// After a timeout all that is not SACKed is lost, but for what `spare` excepts; the first segment always is.
-    pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
-        if forget_sack {
-            for sent in &mut self.ring {
-                sent.state &= !SACKED;
-            }
-            self.runs.clear();
-            self.sacked_bytes = 0;
-            self.sacked_segments = 0;
-        }
-        for number in self.base..self.next_number() {
-            let sent = self.get(number);
-            if sent.is_sacked() || (number != self.base && spare(sent.sent_at)) {
-                continue;
-            }
-            self.mark_lost(number);
-        }
-        self.next_lost = self.base;
     }
 
     /// The receiver dropped what it had SACKed: an acknowledgement stops right below a SACKed segment (RFC 2018 section 8).
