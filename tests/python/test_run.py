@@ -85,9 +85,14 @@ def test_an_interrupt_stops_a_long_run(adsl):
     # Ten hours at 1 Gbit/s: this test would not end if nothing stopped the run.
     settings = {"scenario.duration": "36000 s", "link.down.rate": "1 Gbit/s", "record.interval": "0 s"}
     endless = adsl.with_(**settings)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        endless.run()
+    # A shell's background jobs begin with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            endless.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_goodput_over_windows_adds_up_to_what_was_delivered(adsl_run):
