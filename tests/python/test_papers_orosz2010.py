@@ -121,8 +121,8 @@ def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(lab: Lab) -
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # Of thousands: after a repair the download is acknowledged segment by segment, and the widest windows leave
-                # the buffer room for about a hundred ACKs.
+                # Of thousands: after a repair the download is acknowledged segment by segment, and the widest windows
+                # leave the buffer room for about a hundred ACKs.
                 assert value(lab, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window) < 25
 
 
