@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Span, Time};
-use lopsided_tcp::{ConnConfig, Connection, EcnRule, Endpoint, LossDetection, Profile, State};
+use lopsided_tcp::{ConnConfig, Connection, Descent, EcnRule, Endpoint, LossDetection, Profile, State};
 
 const ISS: u32 = u32::MAX - 20_000;
 const IRS: u32 = u32::MAX - 40_000;
@@ -23,8 +23,8 @@ struct Setup {
     passive: bool,
     sack: bool,
     timestamps: bool,
-    ecn: bool,
-    prr: bool,
+    ecn: Option<bool>,
+    descent: u8,
     counting: bool,
     mss: u16,
     window_scale: u8,
@@ -85,8 +85,12 @@ impl World {
         let mut profile = if setup.freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };
         profile.sack = setup.sack;
         profile.timestamps = setup.timestamps;
-        profile.ecn = if setup.ecn { EcnRule::On } else { EcnRule::Off };
-        profile.prr = setup.prr;
+        profile.ecn = match setup.ecn {
+            None => EcnRule::Off,
+            Some(false) => EcnRule::On,
+            Some(true) => EcnRule::Accurate,
+        };
+        profile.descent = [Descent::AtOnce, Descent::Halving, Descent::Proportional][usize::from(setup.descent % 3)];
         if setup.counting {
             profile.loss_detection = LossDetection::Counting;
         }
@@ -108,7 +112,7 @@ impl World {
         };
         world.collect();
         let flags = if setup.passive { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-        let mut syn = world.header(-1, 0, if setup.ecn { flags.with(Flags::ECE) } else { flags }, 60_000);
+        let mut syn = world.header(-1, 0, if setup.ecn.is_some() { flags.with(Flags::ECE) } else { flags }, 60_000);
         syn.options = TcpOptions {
             mss: Some(setup.mss.max(64)),
             window_scale: Some(scale),
@@ -226,7 +230,9 @@ impl World {
             assert!(sent < 70_000, "a burst without end");
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");
             if let Some(real) = payload.bytes() {
-                let near = i64::from(header.seq.get().wrapping_sub(ISS.wrapping_add(1)).wrapping_sub(self.highest_ack as u32) as i32);
+                let near = i64::from(
+                    header.seq.get().wrapping_sub(ISS.wrapping_add(1)).wrapping_sub(self.highest_ack as u32) as i32,
+                );
                 let start = self.highest_ack + near;
                 assert!(real.iter().zip(start..).all(|(seen, at)| *seen == octet(at)), "wrong octets at {start}");
                 let end = start + real.len() as i64;
@@ -239,7 +245,11 @@ impl World {
 
     fn check_read(&mut self, payload: &Payload) {
         let real = payload.bytes().unwrap_or_default();
-        assert!(real.iter().zip(self.read..).all(|(seen, at)| *seen == octet(at)), "wrong octets read at {}", self.read);
+        assert!(
+            real.iter().zip(self.read..).all(|(seen, at)| *seen == octet(at)),
+            "wrong octets read at {}",
+            self.read
+        );
         self.read += i64::from(payload.len());
     }
 }
