@@ -7,7 +7,6 @@ all of it.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import random
 import tomllib
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided import compare, sweeps
+from lopsided.fidelity.records import Ledger
 
 if TYPE_CHECKING:
     from lopsided.run import Run
@@ -124,44 +124,22 @@ class Measurement:
     digest: str
 
 
-class Records:
-    """Linux' values on disk: one line for each value, added to as they are measured."""
+class Records(Ledger[Measurement]):
+    """Linux' values on disk: one line for each value."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._found: dict[tuple[str, int], Measurement] = {}
-        if path.exists():
-            with path.open(newline="") as file:
-                for row in csv.DictReader(file):
-                    self._take(row)
+        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
 
-    def get(self, cell: Cell, seed: int) -> Measurement | None:
-        """The measurement, if there is one of the scenario as it is now."""
-        found = self._found.get((cell.name, seed))
-        return found if found is not None and found.fingerprint == cell.fingerprint() else None
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        provenance = (one.kernel, one.kernel_kind, one.fingerprint, one.digest)
+        for (what, quantity), value in one.values.items():
+            yield (one.cell, one.seed, what, quantity, f"{value:.6g}", *provenance)
 
-    def add(self, measurement: Measurement) -> None:
-        """Adds it, and writes all down."""
-        self._found[measurement.cell, measurement.seed] = measurement
-        order = {cell.name: number for number, cell in enumerate(CELLS)}
-        kept = sorted(self._found.values(), key=lambda one: (order.get(one.cell, len(order)), one.seed))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_suffix(".new")
-        with temporary.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for one in kept:
-                for (what, quantity), value in one.values.items():
-                    provenance = (one.kernel, one.kernel_kind, one.fingerprint, one.digest)
-                    writer.writerow((one.cell, one.seed, what, quantity, f"{value:.6g}", *provenance))
-        temporary.replace(self._path)
-
-    def _take(self, row: dict[str, str]) -> None:
-        key = (row["cell"], int(row["seed"]))
-        if key not in self._found:
-            provenance = (row["kernel"], row["kernel_kind"], row["scenario_sha256"], row["digest"])
-            self._found[key] = Measurement(*key, {}, *provenance)
-        self._found[key].values[row["what"], row["quantity"]] = float(row["value"])
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        provenance = (row["kernel"], row["kernel_kind"], row["scenario_sha256"], row["digest"])
+        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
+        one.values[row["what"], row["quantity"]] = float(row["value"])
+        return one
 
 
 def runs(seeds: range) -> Iterator[tuple[Cell, int]]:

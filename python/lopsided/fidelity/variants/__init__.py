@@ -7,7 +7,6 @@ a run.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import tomllib
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided import compare, sweeps
+from lopsided.fidelity.records import Ledger
 
 if TYPE_CHECKING:
     from lopsided.run import Run
@@ -173,47 +173,22 @@ class Measurement:
     digest: str
 
 
-class Records:
-    """Linux' values on disk, one line for each flow of a run, written down as they are measured."""
+class Records(Ledger[Measurement]):
+    """Linux' values on disk: one line for each flow of a run."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._found: dict[tuple[str, int], Measurement] = {}
-        if path.exists():
-            with path.open(newline="") as file:
-                for row in csv.DictReader(file):
-                    self._take(row)
+        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
 
-    def get(self, cell: Cell, seed: int) -> Measurement | None:
-        """The measurement, if there is one of the scenario as it is now."""
-        found = self._found.get((cell.name, seed))
-        return found if found is not None and found.fingerprint == cell.fingerprint() else None
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        for flow, values in one.values.items():
+            numbers = [f"{values[quantity]:.6g}" for quantity in QUANTITIES]
+            yield (one.cell, one.seed, flow, *numbers, one.kernel, one.fingerprint, one.digest)
 
-    def measured(self) -> list[tuple[str, int]]:
-        """Name and seed of all that is recorded, of whatever scenario."""
-        return list(self._found)
-
-    def add(self, measurement: Measurement) -> None:
-        """Adds it, and writes all down."""
-        self._found[measurement.cell, measurement.seed] = measurement
-        order = {cell.name: number for number, cell in enumerate(CELLS)}
-        kept = sorted(self._found.values(), key=lambda one: (order.get(one.cell, len(order)), one.seed))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_suffix(".new")
-        with temporary.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for one in kept:
-                for flow, values in one.values.items():
-                    numbers = [f"{values[quantity]:.6g}" for quantity in QUANTITIES]
-                    writer.writerow((one.cell, one.seed, flow, *numbers, one.kernel, one.fingerprint, one.digest))
-        temporary.replace(self._path)
-
-    def _take(self, row: dict[str, str]) -> None:
-        key = (row["cell"], int(row["seed"]))
-        if key not in self._found:
-            self._found[key] = Measurement(*key, {}, row["kernel"], row["scenario_sha256"], row["digest"])
-        self._found[key].values[row["flow"]] = {quantity: float(row[quantity]) for quantity in QUANTITIES}
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        provenance = (row["kernel"], row["scenario_sha256"], row["digest"])
+        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
+        one.values[row["flow"]] = {quantity: float(row[quantity]) for quantity in QUANTITIES}
+        return one
 
 
 def runs() -> list[tuple[Cell, int]]:

@@ -1,0 +1,85 @@
+"""Measurements of Linux on disk: a CSV file that is added to run by run, so that nothing measured is lost."""
+
+from __future__ import annotations
+
+import csv
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+
+class Recorded(Protocol):
+    """What every measurement says of itself."""
+
+    @property
+    def cell(self) -> str:
+        """The cell's name."""
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the measurement is valid for."""
+
+
+class Named(Protocol):
+    """A cell, as far as records know it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the records."""
+
+    def fingerprint(self) -> str:
+        """What a measurement of it is valid for."""
+
+
+M = TypeVar("M", bound=Recorded)
+
+
+class Ledger(ABC, Generic[M]):
+    """Measurements by cell and seed, in the order of the cells; how one becomes rows is the subclass's."""
+
+    def __init__(self, path: Path, columns: Sequence[str], cells: Iterable[str]) -> None:
+        self._path = path
+        self._columns = columns
+        self._order = {name: number for number, name in enumerate(cells)}
+        self._found: dict[tuple[str, int], M] = {}
+        if path.exists():
+            with path.open(newline="") as file:
+                for row in csv.DictReader(file):
+                    key = (row["cell"], int(row["seed"]))
+                    self._found[key] = self._take(row, self._found.get(key))
+
+    def get(self, cell: Named, seed: int) -> M | None:
+        """The measurement, if there is one of the scenario as it is now."""
+        found = self._found.get((cell.name, seed))
+        return found if found is not None and found.fingerprint == cell.fingerprint() else None
+
+    def measured(self) -> list[tuple[str, int]]:
+        """Name and seed of all that is recorded, of whatever scenario."""
+        return list(self._found)
+
+    def add(self, measurement: M) -> None:
+        """Adds it, and writes all down."""
+        self._found[measurement.cell, measurement.seed] = measurement
+        last = len(self._order)
+        kept = sorted(self._found.values(), key=lambda one: (self._order.get(one.cell, last), one.seed))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_suffix(".new")
+        with temporary.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self._columns)
+            for one in kept:
+                writer.writerows(self._rows(one))
+        temporary.replace(self._path)
+
+    @abstractmethod
+    def _rows(self, one: M) -> Iterable[Sequence[object]]:
+        """The lines of a measurement, in the order of the columns."""
+
+    @abstractmethod
+    def _take(self, row: dict[str, str], begun: M | None) -> M:
+        """The measurement with one line more; `begun` is None at its first."""
