@@ -1,0 +1,79 @@
+//! Every scenario of the repository gives the digest that `tests/digests.toml` records, however this is compiled.
+//!
+//! A file and a binary of its own, so that it can be run alone under another profile, processor or target.
+
+use lopsided_scenario::Scenario;
+use lopsided_sim::{Monitor, RunOptions};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+const RECORD: &str = r#"tools/digests record --reason "why behaviour had to change""#;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Paths from the repository's root.
+fn scenarios() -> Vec<String> {
+    let papers = root().join("python/lopsided/papers");
+    let folders = entries(&papers).into_iter().map(|name| format!("python/lopsided/papers/{name}/scenarios"));
+    let mut found = Vec::new();
+    for folder in folders.chain(["scenarios".to_owned()]) {
+        let names = entries(&root().join(&folder)).into_iter().filter(|name| name.ends_with(".toml"));
+        found.extend(names.map(|name| format!("{folder}/{name}")));
+    }
+    found.sort();
+    found
+}
+
+/// The names in a folder; none where there is no such folder.
+fn entries(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect()
+}
+
+/// What is recorded of a scenario.
+struct Entry {
+    digest: String,
+    reason: String,
+}
+
+fn ledger() -> BTreeMap<String, Entry> {
+    let text = fs::read_to_string(root().join("tests/digests.toml")).expect("the ledger is there");
+    let table = DeTable::parse(&text).unwrap_or_else(|error| panic!("tests/digests.toml: {error}"));
+    let text_of =
+        |value: &DeValue<'_>, key| value.get(key).and_then(|text| text.get_ref().as_str()).unwrap_or("").to_owned();
+    let entry = |value: &DeValue<'_>| Entry { digest: text_of(value, "digest"), reason: text_of(value, "reason") };
+    table.get_ref().iter().map(|(path, value)| (path.get_ref().to_string(), entry(value.get_ref()))).collect()
+}
+
+fn digest(path: &str) -> String {
+    let text = fs::read_to_string(root().join(path)).expect("the scenario is there");
+    let scenario = Scenario::parse(&text, path, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let result = lopsided_sim::run(&scenario, scenario.seed, RunOptions::default(), &Monitor::default());
+    let result = result.unwrap_or_else(|error| panic!("{path}: {error}"));
+    format!("{:016x}", result.digest)
+}
+
+#[test]
+fn every_scenario_has_a_recorded_digest_with_a_reason() {
+    let ledger = ledger();
+    assert_eq!(ledger.keys().cloned().collect::<Vec<_>>(), scenarios(), "record what is new with: {RECORD}");
+    for (path, entry) in &ledger {
+        assert!(!entry.reason.trim().is_empty(), "{path}: a digest stands beside the reason of its last change");
+    }
+}
+
+#[test]
+fn digests_are_the_recorded_ones() {
+    let mut changed = String::new();
+    for (path, entry) in &ledger() {
+        let (recorded, found) = (&entry.digest, digest(path));
+        if found != *recorded {
+            changed += &format!("{path}: recorded {recorded}, now {found}\n");
+        }
+    }
+    assert!(changed.is_empty(), "behaviour has changed:\n{changed}where that is meant, say why: {RECORD}");
+}
