@@ -5,7 +5,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Span, Time};
+use lopsided_core::{Bytes, Ecn, Ipv4Addr, Payload, Seq, Duration, Time};
 use lopsided_tcp::{ConnConfig, Connection, Descent, EcnRule, Endpoint, LossDetection, Profile, State};
 
 const ISS: u32 = u32::MAX - 20_000;
@@ -94,7 +94,7 @@ impl World {
         if setup.counting {
             profile.loss_detection = LossDetection::Counting;
         }
-        let endpoint = |port| Endpoint { addr: HostAddr(u32::from(port)), port };
+        let endpoint = |port| Endpoint { addr: Ipv4Addr(u32::from(port)), port };
         let config = ConnConfig::new(endpoint(1), endpoint(2), ISS, Bytes::new(1500), profile, "reno").expect("reno");
         let now = Time::from_nanos(1_000_000);
         let connection = if setup.passive { Connection::listen(config) } else { Connection::connect(config) };
@@ -120,10 +120,10 @@ impl World {
             timestamps: setup.timestamps.then_some(Timestamps { value: 7, echo: 0 }),
             ..TcpOptions::default()
         };
-        world.deliver(syn, Payload::EMPTY, Ecn::NotCapable);
+        world.deliver(syn, Payload::EMPTY, Ecn::NotEct);
         if setup.passive {
             let ack = world.header(0, 0, Flags::ACK, 60_000);
-            world.deliver(ack, Payload::EMPTY, Ecn::NotCapable);
+            world.deliver(ack, Payload::EMPTY, Ecn::NotEct);
         }
         world
     }
@@ -154,15 +154,15 @@ impl World {
                 let out = self.highest_seen - self.highest_ack;
                 self.highest_ack += out * i64::from(*share) / 255;
                 let header = self.header(self.peer_sent, self.highest_ack, Flags::ACK, *window);
-                self.deliver(header, Payload::EMPTY, Ecn::NotCapable);
+                self.deliver(header, Payload::EMPTY, Ecn::NotEct);
             }
             Operation::Data(len) => {
                 let payload = octets(self.peer_sent, u32::from(*len) % 3000);
                 let header = self.header(self.peer_sent, self.highest_ack, Flags::ACK, 60_000);
                 self.peer_sent += i64::from(payload.len());
-                self.deliver(header, payload, Ecn::NotCapable);
+                self.deliver(header, payload, Ecn::NotEct);
             }
-            Operation::Wait(millis) => self.wait_until(self.now + Span::from_millis(u64::from(*millis))),
+            Operation::Wait(millis) => self.wait_until(self.now + Duration::from_millis(u64::from(*millis))),
             Operation::NextTimeout => {
                 if let Some(due) = self.connection.poll_timeout() {
                     self.wait_until(due);
@@ -207,7 +207,7 @@ impl World {
         }
         header.options.sack = sack;
         let payload = octets(seq, u32::from(forged.len) % 3000);
-        let ecn = if forged.marked { Ecn::Experienced } else { Ecn::Capable0 };
+        let ecn = if forged.marked { Ecn::Ce } else { Ecn::Ect0 };
         self.deliver(header, payload, ecn);
     }
 

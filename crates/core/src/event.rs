@@ -1,6 +1,6 @@
 //! What can be observed in a run: packets passing a point, queues changing, losses with their reason.
 
-use crate::{Bytes, NodeId, Packet, Span, Time};
+use crate::{Bytes, Duration, NodeId, Packet, Time};
 
 /// Why a packet ended before its destination. Every loss of a run has one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +58,7 @@ impl DropReason {
     }
 }
 
-/// One observation. Packets are borrowed: a sink copies what it keeps.
+/// One observation. Packets are borrowed: an observer copies what it keeps.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A host handed the packet to the network.
@@ -68,16 +68,16 @@ pub enum Event<'a> {
     /// A queue took the packet in; the backlog includes it.
     Enqueued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes },
     /// A queue let the packet go after `sojourn`; the backlog excludes it.
-    Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Span },
+    Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Duration },
     /// A queue marked the packet: congestion was experienced (RFC 3168).
     Marked { packet: &'a Packet },
     /// The packet was lost.
     Dropped { packet: &'a Packet, why: DropReason },
 }
 
-/// Which kinds of events a sink wants, so that an unwatched run spends nothing on the others.
+/// Which kinds of events an observer wants, so that an unwatched run spends nothing on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Interest {
+pub struct EventMask {
     /// [`Event::Sent`] and [`Event::Received`].
     pub hosts: bool,
     /// [`Event::Enqueued`], [`Event::Dequeued`] and [`Event::Marked`].
@@ -87,8 +87,8 @@ pub struct Interest {
 }
 
 /// Something that watches a run.
-pub trait Sink: Send {
-    fn interest(&self) -> Interest;
+pub trait Observer: Send {
+    fn mask(&self) -> EventMask;
     /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across nodes.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
 }

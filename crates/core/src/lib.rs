@@ -1,9 +1,9 @@
-//! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the books.
+//! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the accounting.
 //!
 //! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and no
 //! global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
 
-mod books;
+mod accounting;
 mod event;
 mod node;
 pub mod packet;
@@ -13,13 +13,13 @@ mod time;
 mod units;
 pub mod wire;
 
-pub use books::{Books, Digest, NodeBooks};
-pub use event::{DropReason, Event, Interest, Sink};
+pub use accounting::{Accounting, Digest, NodeCounters};
+pub use event::{DropReason, Event, EventMask, Observer};
 pub use node::{Cx, Node, NodeId, Port};
-pub use packet::{Ecn, FlowId, HostAddr, Packet, Payload, Transport};
+pub use packet::{Ecn, FlowId, Ipv4Addr, Packet, Payload, Transport};
 pub use rng::Rng;
 pub use seq::Seq;
-pub use time::{Span, Time};
+pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes};
 
 /// Which way along a lopsided line: towards the home (`Down`) or away from it (`Up`). Never tx and rx.

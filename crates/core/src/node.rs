@@ -1,6 +1,6 @@
 //! The contract between a world and what stands in it: hosts, routers, links, middleboxes.
 
-use crate::{Books, DropReason, Ecn, Event, Packet, Time};
+use crate::{Accounting, DropReason, Ecn, Event, Packet, Time};
 
 /// A node's place in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub trait Node {
     fn poll_timeout(&self) -> Option<Time>;
 }
 
-/// All that a state machine may reach: the time and the books.
+/// All that a state machine may reach: the time and the accounting.
 ///
 /// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so that no
 /// part's draws depend on another's.
@@ -35,12 +35,12 @@ pub trait Node {
 pub struct Cx<'a> {
     now: Time,
     node: NodeId,
-    books: &'a mut Books,
+    accounting: &'a mut Accounting,
 }
 
 impl<'a> Cx<'a> {
-    pub fn new(now: Time, node: NodeId, books: &'a mut Books) -> Cx<'a> {
-        Cx { now, node, books }
+    pub fn new(now: Time, node: NodeId, accounting: &'a mut Accounting) -> Cx<'a> {
+        Cx { now, node, accounting }
     }
 
     #[inline]
@@ -55,12 +55,12 @@ impl<'a> Cx<'a> {
     /// The same context at another instant: a link replays the departures it owes at the times they happened.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
-        Cx { now, node: self.node, books: self.books }
+        Cx { now, node: self.node, accounting: self.accounting }
     }
 
     /// Loses the packet: the only way to do so, and always with a reason.
-    pub fn discard(&mut self, packet: Packet, why: DropReason) {
-        self.books.lose(self.now, self.node, packet, why);
+    pub fn drop(&mut self, packet: Packet, why: DropReason) {
+        self.accounting.record_drop(self.now, self.node, packet, why);
     }
 
     /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is changed. One that was
@@ -69,49 +69,49 @@ impl<'a> Cx<'a> {
         if !packet.is_ecn_capable() {
             return false;
         }
-        packet.ecn = Ecn::Experienced;
-        self.count_mark(packet);
+        packet.ecn = Ecn::Ce;
+        self.record_mark(packet);
         true
     }
 
-    /// Puts a mark into the books, for one who passes on the mark of another.
-    pub fn count_mark(&mut self, packet: &Packet) {
-        let books = self.books.node_mut(self.node);
-        books.marked_packets += 1;
-        books.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20) ^ u64::MAX);
-        if self.books.interest().queues {
-            self.books.tell(self.now, self.node, &Event::Marked { packet });
+    /// Puts a mark into the accounting, for one who passes on the mark of another.
+    pub fn record_mark(&mut self, packet: &Packet) {
+        let accounting = self.accounting.node_mut(self.node);
+        accounting.marked_packets += 1;
+        accounting.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20) ^ u64::MAX);
+        if self.accounting.mask().queues {
+            self.accounting.publish(self.now, self.node, &Event::Marked { packet });
         }
     }
 
     /// A host made this packet and hands it to the network.
     #[inline]
-    pub fn create(&mut self, packet: &Packet) {
-        let books = self.books.node_mut(self.node);
-        books.created_packets += 1;
-        books.created_bytes += packet.size();
-        if self.books.interest().hosts {
-            self.books.tell(self.now, self.node, &Event::Sent(packet));
+    pub fn originate(&mut self, packet: &Packet) {
+        let accounting = self.accounting.node_mut(self.node);
+        accounting.created_packets += 1;
+        accounting.created_bytes += packet.size();
+        if self.accounting.mask().hosts {
+            self.accounting.publish(self.now, self.node, &Event::Sent(packet));
         }
     }
 
     /// A host takes this packet from the network: its journey ends well.
     #[inline]
-    pub fn consume(&mut self, packet: &Packet) {
-        let books = self.books.node_mut(self.node);
-        books.consumed_packets += 1;
-        books.consumed_bytes += packet.size();
-        books.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20));
-        if self.books.interest().hosts {
-            self.books.tell(self.now, self.node, &Event::Received(packet));
+    pub fn deliver(&mut self, packet: &Packet) {
+        let accounting = self.accounting.node_mut(self.node);
+        accounting.consumed_packets += 1;
+        accounting.consumed_bytes += packet.size();
+        accounting.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20));
+        if self.accounting.mask().hosts {
+            self.accounting.publish(self.now, self.node, &Event::Received(packet));
         }
     }
 
     /// Tells the watchers of an event in a queue, built only if someone wants it.
     #[inline]
-    pub fn record_queue<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
-        if self.books.interest().queues {
-            self.books.tell(self.now, self.node, &event());
+    pub fn trace_queue<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
+        if self.accounting.mask().queues {
+            self.accounting.publish(self.now, self.node, &event());
         }
     }
 }

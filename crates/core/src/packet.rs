@@ -21,19 +21,19 @@ pub struct FlowId(pub u32);
 
 /// An IPv4 address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostAddr(pub u32);
+pub struct Ipv4Addr(pub u32);
 
 /// The two ECN bits of the IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Ecn {
     #[default]
-    NotCapable = 0,
+    NotEct = 0,
     /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
-    Capable1 = 1,
+    Ect1 = 1,
     /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
-    Capable0 = 2,
-    Experienced = 3,
+    Ect0 = 2,
+    Ce = 3,
 }
 
 /// An IPv4 packet in flight. A struct without `Clone`: a packet is moved, discarded with a reason, or delivered.
@@ -45,8 +45,8 @@ pub struct Packet {
     /// When its sender handed it to the network.
     pub sent_at: Time,
     pub flow: FlowId,
-    pub src: HostAddr,
-    pub dst: HostAddr,
+    pub src: Ipv4Addr,
+    pub dst: Ipv4Addr,
     pub ecn: Ecn,
     pub dscp: u8,
     pub ttl: u8,
@@ -63,7 +63,7 @@ impl Packet {
 
     /// Its transport understands marks: ECT(0), ECT(1), or marked already.
     pub fn is_ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotCapable
+        self.ecn != Ecn::NotEct
     }
 }
 
@@ -159,7 +159,7 @@ pub struct TcpOptions {
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
     /// Apart from the header, as few segments have it.
-    pub accurate_ecn: Option<Box<AccurateEcn>>,
+    pub accurate_ecn: Option<Box<AccEcnOption>>,
     pub sack: SackBlocks,
 }
 
@@ -223,8 +223,8 @@ pub struct Timestamps {
 /// The accurate ECN option (RFC 9768 section 3.2.3): how many octets of data arrived with each codepoint, modulo 2^24. Counters at the end
 /// may be left out, so that there is an option for each order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccurateEcn {
-    pub order: CounterOrder,
+pub struct AccEcnOption {
+    pub order: AccEcnOrder,
     /// Those that are there: the first, of CE, and the last.
     counters: [u32; 3],
     count: u8,
@@ -232,20 +232,20 @@ pub struct AccurateEcn {
 
 /// Which codepoint's counter comes first; that of CE is the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CounterOrder {
+pub enum AccEcnOrder {
     /// ECT(0), CE, ECT(1): the option of kind 172.
     Ect0First,
     /// ECT(1), CE, ECT(0): the option of kind 174.
     Ect1First,
 }
 
-impl AccurateEcn {
+impl AccEcnOption {
     /// The counters are 24 bits wide.
     pub const COUNTER_BITS: u32 = 24;
 
     /// The first up to three counters in that order.
-    pub fn new(order: CounterOrder, counters: &[u32]) -> AccurateEcn {
-        let mut option = AccurateEcn { order, counters: [0; 3], count: counters.len().min(3) as u8 };
+    pub fn new(order: AccEcnOrder, counters: &[u32]) -> AccEcnOption {
+        let mut option = AccEcnOption { order, counters: [0; 3], count: counters.len().min(3) as u8 };
         for (held, counter) in option.counters.iter_mut().zip(counters) {
             *held = counter & ((1 << Self::COUNTER_BITS) - 1);
         }
@@ -262,11 +262,11 @@ impl AccurateEcn {
     }
 
     pub fn ect0(&self) -> Option<u32> {
-        self.counters().get(if self.order == CounterOrder::Ect0First { 0 } else { 2 }).copied()
+        self.counters().get(if self.order == AccEcnOrder::Ect0First { 0 } else { 2 }).copied()
     }
 
     pub fn ect1(&self) -> Option<u32> {
-        self.counters().get(if self.order == CounterOrder::Ect1First { 0 } else { 2 }).copied()
+        self.counters().get(if self.order == AccEcnOrder::Ect1First { 0 } else { 2 }).copied()
     }
 
     /// Octets on the wire with so many counters, padded to whole words.
@@ -333,7 +333,7 @@ pub struct Payload {
 impl Payload {
     pub const EMPTY: Payload = Payload { len: 0, bytes: None };
 
-    pub const fn synthetic(len: u32) -> Payload {
+    pub const fn virtual_len(len: u32) -> Payload {
         Payload { len, bytes: None }
     }
 
@@ -361,7 +361,7 @@ impl fmt::Debug for Payload {
     }
 }
 
-impl fmt::Debug for HostAddr {
+impl fmt::Debug for Ipv4Addr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         std::net::Ipv4Addr::from(self.0).fmt(f)
     }

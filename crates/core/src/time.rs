@@ -1,4 +1,4 @@
-//! Simulated or measured time in whole nanoseconds: an instant is a [`Time`], a length of time is a [`Span`].
+//! Simulated or measured time in whole nanoseconds: an instant is a [`Time`], a length of time is a [`Duration`].
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -9,7 +9,7 @@ pub struct Time(u64);
 
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span(u64);
+pub struct Duration(u64);
 
 impl Time {
     pub const ZERO: Time = Time(0);
@@ -29,34 +29,34 @@ impl Time {
     }
 
     /// The span since `earlier`, or zero where `earlier` is later.
-    pub const fn saturating_since(self, earlier: Time) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+    pub const fn saturating_since(self, earlier: Time) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
     }
 
     /// The next instant that is a whole multiple of `grain`, or this one if it is. A zero grain leaves it as it is.
-    pub const fn ceil_to(self, grain: Span) -> Time {
+    pub const fn ceil_to(self, grain: Duration) -> Time {
         if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
     }
 }
 
-impl Span {
-    pub const ZERO: Span = Span(0);
-    pub const MAX: Span = Span(u64::MAX);
+impl Duration {
+    pub const ZERO: Duration = Duration(0);
+    pub const MAX: Duration = Duration(u64::MAX);
 
-    pub const fn from_nanos(nanos: u64) -> Span {
-        Span(nanos)
+    pub const fn from_nanos(nanos: u64) -> Duration {
+        Duration(nanos)
     }
 
-    pub const fn from_micros(micros: u64) -> Span {
-        Span(micros * 1_000)
+    pub const fn from_micros(micros: u64) -> Duration {
+        Duration(micros * 1_000)
     }
 
-    pub const fn from_millis(millis: u64) -> Span {
-        Span(millis * 1_000_000)
+    pub const fn from_millis(millis: u64) -> Duration {
+        Duration(millis * 1_000_000)
     }
 
-    pub const fn from_secs(secs: u64) -> Span {
-        Span(secs * 1_000_000_000)
+    pub const fn from_secs(secs: u64) -> Duration {
+        Duration(secs * 1_000_000_000)
     }
 
     pub const fn as_nanos(self) -> u64 {
@@ -79,82 +79,82 @@ impl Span {
         self.0 == 0
     }
 
-    pub const fn saturating_sub(self, other: Span) -> Span {
-        Span(self.0.saturating_sub(other.0))
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
     }
 
-    pub const fn saturating_mul(self, by: u64) -> Span {
-        Span(self.0.saturating_mul(by))
+    pub const fn saturating_mul(self, by: u64) -> Duration {
+        Duration(self.0.saturating_mul(by))
     }
 
     /// The next whole multiple of `grain`, or this span if it is one. A zero grain leaves it as it is.
-    pub const fn ceil_to(self, grain: Span) -> Span {
-        if grain.0 <= 1 { self } else { Span(self.0.div_ceil(grain.0) * grain.0) }
+    pub const fn ceil_to(self, grain: Duration) -> Duration {
+        if grain.0 <= 1 { self } else { Duration(self.0.div_ceil(grain.0) * grain.0) }
     }
 }
 
-impl Add<Span> for Time {
+impl Add<Duration> for Time {
     type Output = Time;
-    fn add(self, span: Span) -> Time {
+    fn add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
-impl AddAssign<Span> for Time {
-    fn add_assign(&mut self, span: Span) {
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, span: Duration) {
         *self = *self + span;
     }
 }
 
-impl Sub<Span> for Time {
+impl Sub<Duration> for Time {
     type Output = Time;
-    fn sub(self, span: Span) -> Time {
+    fn sub(self, span: Duration) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 }
 
 impl Sub<Time> for Time {
-    type Output = Span;
+    type Output = Duration;
     /// # Panics
     /// In debug builds, if `earlier` is later: time never runs backwards here.
-    fn sub(self, earlier: Time) -> Span {
+    fn sub(self, earlier: Time) -> Duration {
         debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");
         self.saturating_since(earlier)
     }
 }
 
-impl Add for Span {
-    type Output = Span;
-    fn add(self, other: Span) -> Span {
-        Span(self.0.saturating_add(other.0))
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_add(other.0))
     }
 }
 
-impl AddAssign for Span {
-    fn add_assign(&mut self, other: Span) {
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Duration) {
         *self = *self + other;
     }
 }
 
-impl Sub for Span {
-    type Output = Span;
-    fn sub(self, other: Span) -> Span {
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
         debug_assert!(self.0 >= other.0, "{self:?} is shorter than {other:?}");
         self.saturating_sub(other)
     }
 }
 
-impl Mul<u64> for Span {
-    type Output = Span;
-    fn mul(self, by: u64) -> Span {
+impl Mul<u64> for Duration {
+    type Output = Duration;
+    fn mul(self, by: u64) -> Duration {
         self.saturating_mul(by)
     }
 }
 
-impl Div<u64> for Span {
-    type Output = Span;
-    fn div(self, by: u64) -> Span {
-        Span(self.0 / by)
+impl Div<u64> for Duration {
+    type Output = Duration;
+    fn div(self, by: u64) -> Duration {
+        Duration(self.0 / by)
     }
 }
 
@@ -168,7 +168,7 @@ impl fmt::Debug for Time {
     }
 }
 
-impl fmt::Debug for Span {
+impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ms", self.as_millis_f64())
     }

@@ -1,6 +1,6 @@
 //! Amounts and rates of data as types, so that octets are never mistaken for bits.
 
-use crate::Span;
+use crate::Duration;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -48,20 +48,20 @@ impl BitRate {
     ///
     /// # Panics
     /// If the rate is zero.
-    pub fn time_to_send(self, size: Bytes, carry: u64) -> (Span, u64) {
+    pub fn time_to_send(self, size: Bytes, carry: u64) -> (Duration, u64) {
         let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);
         // The usual packet fits 64 bits, whose division is several times cheaper.
         match u64::try_from(work) {
-            Ok(work) => (Span::from_nanos(work / self.0), work % self.0),
+            Ok(work) => (Duration::from_nanos(work / self.0), work % self.0),
             Err(_) => {
                 let rate = u128::from(self.0);
-                (Span::from_nanos((work / rate) as u64), (work % rate) as u64)
+                (Duration::from_nanos((work / rate) as u64), (work % rate) as u64)
             }
         }
     }
 
     /// Octets that pass in `span`, rounded down.
-    pub fn bytes_in(self, span: Span) -> Bytes {
+    pub fn bytes_in(self, span: Duration) -> Bytes {
         Bytes((u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64)
     }
 }

@@ -5,7 +5,8 @@
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
-    BitRate, Books, Bytes, Cx, Ecn, FlowId, HostAddr, Node, NodeId, Packet, Payload, Port, Seq, Span, Time, Transport,
+    Accounting, BitRate, Bytes, Cx, Duration, Ecn, FlowId, Ipv4Addr, Node, NodeId, Packet, Payload, Port, Seq, Time,
+    Transport,
 };
 use lopsided_link::{Framing, Link, LinkConfig, ShaperConfig};
 use lopsided_queue::{FifoConfig, Queue, QueueConfig};
@@ -26,11 +27,11 @@ fn main() {
 fn lines() -> Vec<(&'static str, Link, u64)> {
     let queue = QueueConfig::packets(10_000);
     let rate = Some(BitRate::from_bps(100_000_000));
-    let delay = Span::from_millis(10);
+    let delay = Duration::from_millis(10);
     let serializer = LinkConfig { framing: Framing::ETHERNET, ..LinkConfig::new(rate, delay, queue.clone()) };
     let shaper = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
     let tbf = LinkConfig { shaper: Some(shaper), ..serializer.clone() };
-    let lumps = ShaperConfig { burst: Bytes::new(50_000), interval: Some(Span::from_millis(4)), line_rate: rate };
+    let lumps = ShaperConfig { burst: Bytes::new(50_000), interval: Some(Duration::from_millis(4)), line_rate: rate };
     let router = LinkConfig { shaper: Some(lumps), ..serializer.clone() };
     let open = LinkConfig::new(None, delay, queue.clone());
     let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
@@ -54,16 +55,16 @@ fn apart(config: FifoConfig) -> Queue {
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
-    let mut books = Books::new(1);
+    let mut accounting = Accounting::new(1);
     let mut now = Time::ZERO;
     for id in 0..window {
-        link.handle_packet(Port(0), segment(id), &mut Cx::new(now, NodeId(0), &mut books));
+        link.handle_packet(Port(0), segment(id), &mut Cx::new(now, NodeId(0), &mut accounting));
     }
     let began = std::time::Instant::now();
     let mut crossed = 0;
     while crossed < crossings {
         now = link.poll_timeout().expect("packets are under way");
-        let mut cx = Cx::new(now, NodeId(0), &mut books);
+        let mut cx = Cx::new(now, NodeId(0), &mut accounting);
         link.handle_timeout(&mut cx);
         while let Some((port, packet)) = link.poll_transmit(&mut cx) {
             crossed += 1;
@@ -84,12 +85,12 @@ fn segment(id: u64) -> Packet {
         id,
         sent_at: Time::ZERO,
         flow: FlowId(0),
-        src: HostAddr(1),
-        dst: HostAddr(2),
-        ecn: Ecn::NotCapable,
+        src: Ipv4Addr(1),
+        dst: Ipv4Addr(2),
+        ecn: Ecn::NotEct,
         dscp: 0,
         ttl: 64,
         transport: Transport::Tcp(header),
-        payload: Payload::synthetic(1448),
+        payload: Payload::virtual_len(1448),
     }
 }

@@ -16,7 +16,7 @@
 
 use crate::ShaperConfig;
 use crate::serializer::{Serializer, Work, credit_for};
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// A token bucket, and the line behind it. Credit is in units of 10^-9 bit, of which a rate in bit/s is the gain per nanosecond.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Bucket {
 
 #[derive(Debug)]
 struct Lumps {
-    interval: Span,
+    interval: Duration,
     credit: i64,
 }
 
@@ -100,10 +100,10 @@ impl Bucket {
 
     /// How long after `counted` the credit suffices.
     #[inline]
-    fn wait(&mut self, wire: Bytes) -> Span {
+    fn wait(&mut self, wire: Bytes) -> Duration {
         let short = credit_for(wire) as i64 - self.credit;
         if short <= 0 {
-            return Span::ZERO;
+            return Duration::ZERO;
         }
         let short = short as u64;
         if let Some(lumps) = &self.lumps {
@@ -111,7 +111,7 @@ impl Bucket {
             return if short <= lump { lumps.interval } else { lumps.interval * short.div_ceil(lump) };
         }
         // In a busy period less than a nanosecond's worth is left each time, and the division is a known one.
-        Span::from_nanos(if (0..self.rate as i64).contains(&self.credit) {
+        Duration::from_nanos(if (0..self.rate as i64).contains(&self.credit) {
             let (nanos, rest) = self.work.of(wire);
             nanos + u64::from(rest > self.credit as u64)
         } else {

@@ -4,7 +4,7 @@ use crate::bucket::Bucket;
 use crate::gate::Gate;
 use crate::serializer::{Serializer, credit_for};
 use crate::{Framing, Link, LossConfig};
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{Queue, QueueConfig, QueueError};
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct LinkConfig {
     pub shaper: Option<ShaperConfig>,
     pub framing: Framing,
     /// Propagation delay, one way.
-    pub delay: Span,
+    pub delay: Duration,
     pub loss: LossConfig,
     pub queue: QueueConfig,
     /// Check every operation of the queue. Changes no result.
@@ -29,14 +29,14 @@ pub struct ShaperConfig {
     /// The depth of the bucket (Bc), in octets on the wire.
     pub burst: Bytes,
     /// Credit comes in lumps of rate times interval (Tc), rather than all the time.
-    pub interval: Option<Span>,
+    pub interval: Option<Duration>,
     /// The rate at which a burst leaves. `None`: at once.
     pub line_rate: Option<BitRate>,
 }
 
 impl LinkConfig {
     /// A line of that rate and delay with a queue, and nothing else.
-    pub fn new(rate: Option<BitRate>, delay: Span, queue: QueueConfig) -> LinkConfig {
+    pub fn new(rate: Option<BitRate>, delay: Duration, queue: QueueConfig) -> LinkConfig {
         LinkConfig {
             rate,
             shaper: None,
@@ -58,7 +58,7 @@ impl LinkConfig {
     pub fn build_with(&self, queue: Queue, seed: u64, role: &str) -> Result<Link, LinkError> {
         let gate = self.gate()?;
         let loss = self.loss.build(seed, role)?;
-        let queue = if self.audit { queue.audited() } else { queue };
+        let queue = if self.audit { queue.checked() } else { queue };
         Ok(Link::assemble(queue, gate, self.framing, self.delay, loss))
     }
 

@@ -4,12 +4,12 @@
 //! packet leaves the queue only moves a border in the ring: it is written once and read once.
 
 use lopsided_core::{Bytes, Packet, Time};
-use lopsided_queue::Room;
+use lopsided_queue::BufferLimit;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Conveyor {
-    room: Room,
+    room: BufferLimit,
     /// Those on the line, then those that wait.
     packets: VecDeque<Packet>,
     /// The course of each; what is asked more often than the packets themselves stands close together. As many as a power of two.
@@ -48,7 +48,7 @@ impl Note {
 }
 
 impl Conveyor {
-    pub(crate) fn new(room: Room) -> Conveyor {
+    pub(crate) fn new(room: BufferLimit) -> Conveyor {
         Conveyor { room, packets: VecDeque::new(), notes: vec![NOTHING; SMALLEST], front: 0, border: 0, end: 0 }
     }
 
@@ -72,7 +72,7 @@ impl Conveyor {
         if self.end - self.front == self.notes.len() {
             self.grow();
         }
-        self.room.take(note.size());
+        self.room.charge(note.size());
         let place = self.place(self.end);
         self.notes[place] = note;
         self.end += 1;
@@ -102,7 +102,7 @@ impl Conveyor {
             return None;
         }
         self.border += 1;
-        self.room.give_back(note.size());
+        self.room.release(note.size());
         Some(note)
     }
 

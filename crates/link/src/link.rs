@@ -5,8 +5,8 @@ use crate::apart::{Apart, Flying};
 use crate::conveyor::{Conveyor, Note};
 use crate::gate::Gate;
 use crate::loss::Loss;
-use lopsided_core::{Bytes, Cx, DropReason, Event, Node, Packet, Port, Span, Time};
-use lopsided_queue::{Backlog, DropFrom, Qdisc, Queue, QueueSample, QueueStats, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, Event, Node, Packet, Port, Time};
+use lopsided_queue::{Backlog, DropFrom, Qdisc, Queue, QueueSample, QueueStats, QueuedPacket};
 
 /// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ enum Carrier {
 struct Line {
     gate: Gate,
     framing: Framing,
-    delay: Span,
+    delay: Duration,
 }
 
 /// A number of packets and their octets (of IP).
@@ -91,7 +91,7 @@ impl LinkLedger {
 }
 
 impl Link {
-    pub(crate) fn assemble(queue: Queue, gate: Gate, framing: Framing, delay: Span, loss: Option<Loss>) -> Link {
+    pub(crate) fn assemble(queue: Queue, gate: Gate, framing: Framing, delay: Duration, loss: Option<Loss>) -> Link {
         let carrier = match queue {
             Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && loss.is_none() => {
                 Carrier::Conveyor(Conveyor::new(fifo.room().clone()))
@@ -134,9 +134,10 @@ impl Link {
 
     /// How long the line was busy up to now: sending, with a serializer; with a token bucket, the credit used in time at its
     /// rate. `None` if the rate has no limit. Of now only after [`Link::observe`].
-    pub fn busy(&self, now: Time) -> Option<Span> {
+    pub fn busy(&self, now: Time) -> Option<Duration> {
         let (used, _) = self.line.gate.rate()?.time_to_send(self.wire_bytes, 0);
-        let unsent = if self.line.gate.is_serializer() { self.sending_until.saturating_since(now) } else { Span::ZERO };
+        let unsent =
+            if self.line.gate.is_serializer() { self.sending_until.saturating_since(now) } else { Duration::ZERO };
         Some(used.saturating_sub(unsent))
     }
 
@@ -185,7 +186,7 @@ impl Link {
         self.queue.entered(now, size);
         let Backlog { packets, bytes } = self.queue.backlog();
         conveyor.push(packet, |packet| {
-            cx.record_queue(|| Event::Enqueued { packet, backlog_packets: packets, backlog_bytes: bytes });
+            cx.trace_queue(|| Event::Enqueued { packet, backlog_packets: packets, backlog_bytes: bytes });
             Note { entered: now, departs, arrives, size: size.get() as u32, wire: wire.get() as u32 }
         });
         if departs <= now {
@@ -202,7 +203,7 @@ impl Link {
             self.wire_bytes += note.wire();
             self.sending_until = note.arrives - self.line.delay;
             let (backlog, conveyor) = (self.queue.backlog(), &*conveyor);
-            cx.at(note.departs).record_queue(|| {
+            cx.at(note.departs).trace_queue(|| {
                 let packet = conveyor.last_departed().expect("it has not arrived before it departed");
                 dequeued(packet, backlog, note.departs, note.entered)
             });
@@ -213,7 +214,7 @@ impl Link {
     #[inline(never)]
     fn refuse(&mut self, packet: Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.queue.offered(cx.now(), size, self.queue.backlog());
-        cx.discard(packet, DropReason::QueueFull);
+        cx.drop(packet, DropReason::QueueFull);
     }
 }
 
@@ -256,19 +257,19 @@ impl Link {
         let now = cx.now();
         let given = apart.queue.dequeue(cx);
         let backlog = apart.queue.backlog();
-        if let Some(Waiting { packet, since }) = given {
+        if let Some(QueuedPacket { packet, enqueued_at }) = given {
             let size = packet.size();
             let wire = self.line.framing.wire_size(size);
             let sent = self.line.gate.send(now, wire);
-            self.queue.left(now, since, size);
+            self.queue.left(now, enqueued_at, size);
             self.wire_bytes += wire;
             self.sending_until = sent;
-            cx.record_queue(|| dequeued(&packet, backlog, now, since));
+            cx.trace_queue(|| dequeued(&packet, backlog, now, enqueued_at));
             match self.loss.as_mut().and_then(|loss| loss.befalls(now)) {
                 None => apart.line.push_back(Flying { arrives: sent + self.line.delay, packet }),
                 Some(why) => {
                     self.lost.add(size);
-                    cx.discard(packet, why);
+                    cx.drop(packet, why);
                 }
             }
         } else {
@@ -330,7 +331,7 @@ impl Node for Link {
     }
 }
 
-fn dequeued(packet: &Packet, backlog: Backlog, now: Time, since: Time) -> Event<'_> {
-    let sojourn = now.saturating_since(since);
+fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
+    let sojourn = now.saturating_since(enqueued_at);
     Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }
 }

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{kbit, nanos, octets};
-use lopsided_core::{BitRate, Span};
+use lopsided_core::{BitRate, Duration};
 use lopsided_link::{GilbertConfig, LinkConfig, LinkError, LossConfig, ShaperConfig};
 use lopsided_queue::{QueueConfig, QueueError};
 
 fn sound() -> LinkConfig {
     let shaper =
-        ShaperConfig { burst: octets(500), interval: Some(Span::from_millis(4)), line_rate: Some(kbit(100_000)) };
-    LinkConfig { shaper: Some(shaper), ..LinkConfig::new(Some(kbit(1000)), Span::ZERO, QueueConfig::packets(1)) }
+        ShaperConfig { burst: octets(500), interval: Some(Duration::from_millis(4)), line_rate: Some(kbit(100_000)) };
+    LinkConfig { shaper: Some(shaper), ..LinkConfig::new(Some(kbit(1000)), Duration::ZERO, QueueConfig::packets(1)) }
 }
 
 fn with_shaper(change: impl FnOnce(&mut ShaperConfig)) -> LinkConfig {
@@ -34,8 +34,8 @@ fn what_is_refused_and_why() {
         (with_shaper(|shaper| shaper.burst = octets(0)), "shaper.burst", "from 1 B"),
         (with_shaper(|shaper| shaper.burst = octets(u64::MAX)), "shaper.burst", "to 1 GiB"),
         (with_shaper(|shaper| shaper.burst = octets(499)), "shaper.burst", "at least 500 B"),
-        (with_shaper(|shaper| shaper.interval = Some(Span::ZERO)), "shaper.interval", "an interval of zero"),
-        (with_shaper(|shaper| shaper.interval = Some(Span::MAX)), "shaper.burst", "at least"),
+        (with_shaper(|shaper| shaper.interval = Some(Duration::ZERO)), "shaper.interval", "an interval of zero"),
+        (with_shaper(|shaper| shaper.interval = Some(Duration::MAX)), "shaper.burst", "at least"),
         (with_shaper(|shaper| shaper.line_rate = Some(kbit(999))), "shaper.line_rate", "below the shaper's own rate"),
         (with_loss(LossConfig { random: 1.01, ..default() }), "loss", "from 0 to 1"),
         (with_loss(LossConfig { random: f64::NAN, ..default() }), "loss", "from 0 to 1"),
@@ -61,8 +61,8 @@ fn what_is_refused_and_why() {
 #[test]
 fn odd_but_possible_lines_are_built() {
     sound().build(1, "link").unwrap();
-    LinkConfig::new(Some(BitRate::from_bps(1)), Span::from_secs(1_000_000), QueueConfig::packets(1))
+    LinkConfig::new(Some(BitRate::from_bps(1)), Duration::from_secs(1_000_000), QueueConfig::packets(1))
         .build(1, "link")
         .unwrap();
-    LinkConfig::new(None, Span::ZERO, QueueConfig::packets(u32::MAX)).build(1, "link").unwrap();
+    LinkConfig::new(None, Duration::ZERO, QueueConfig::packets(u32::MAX)).build(1, "link").unwrap();
 }

@@ -4,11 +4,11 @@
 mod common;
 
 use common::{Fate, Touch, nanos, octets, run};
-use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Span, Time};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Time};
 use lopsided_link::{Framing, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
-    Backlog, Depth, DropFrom, FifoConfig, Limit, Markable, Qdisc, Queue, QueueConfig, RedConfig, Step, StepConfig,
-    Waiting,
+    Backlog, DropFrom, FifoConfig, Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, QueuedPacket, RedConfig,
+    Threshold, ThresholdConfig,
 };
 use proptest::prelude::*;
 
@@ -90,10 +90,10 @@ impl<'a> Naive<'a> {
             self.outcome.drops.push(Fate::Dropped(id, nanos(self.now), DropReason::QueueFull));
             return;
         }
-        if let QueueConfig::Step(StepConfig { above: Step::Depth(depth), .. }) = self.config.queue {
+        if let QueueConfig::Threshold(ThresholdConfig { above: MarkThreshold::Depth(depth), .. }) = self.config.queue {
             let found = match depth {
-                Depth::Packets(_) => self.queue.len() as u64,
-                Depth::Bytes(_) => self.queue.iter().map(|(_, size)| size).sum(),
+                Threshold::Packets(_) => self.queue.len() as u64,
+                Threshold::Bytes(_) => self.queue.iter().map(|(_, size)| size).sum(),
             };
             self.outcome.marked += u64::from(found > depth.count());
         }
@@ -127,7 +127,9 @@ impl<'a> Naive<'a> {
                 return;
             }
             let (id, _) = self.queue.remove(index);
-            if let QueueConfig::Step(StepConfig { above: Step::Sojourn(longest), .. }) = self.config.queue {
+            if let QueueConfig::Threshold(ThresholdConfig { above: MarkThreshold::Sojourn(longest), .. }) =
+                self.config.queue
+            {
                 self.outcome.marked += u64::from(self.now - self.since[id as usize] > longest.as_nanos());
             }
             self.credit -= need;
@@ -148,7 +150,7 @@ impl<'a> Naive<'a> {
         self.now += 1;
         let Some(shaper) = self.config.shaper else { return };
         let rate = i128::from(self.config.rate.unwrap().as_bps());
-        let gained = match shaper.interval.map(Span::as_nanos) {
+        let gained = match shaper.interval.map(Duration::as_nanos) {
             None => rate,
             Some(interval) if self.now.is_multiple_of(interval) => rate * i128::from(interval),
             Some(_) => 0,
@@ -166,7 +168,7 @@ impl<'a> Naive<'a> {
 fn buffer(queue: &QueueConfig) -> FifoConfig {
     match queue {
         QueueConfig::Fifo(fifo) => fifo.clone(),
-        QueueConfig::Step(step) => FifoConfig::new(step.limit),
+        QueueConfig::Threshold(step) => FifoConfig::new(step.limit),
         QueueConfig::Red(_) => unreachable!("no model of it here"),
     }
 }
@@ -186,13 +188,13 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
 /// Serves the shortest packet first, the older of equals: its head may change at any enqueue.
 #[derive(Debug, Default)]
 struct ShortestFirst {
-    inside: Vec<Waiting>,
+    inside: Vec<QueuedPacket>,
     backlog: Backlog,
 }
 
 impl ShortestFirst {
     fn head(&self) -> Option<usize> {
-        let key = |(_, waiting): &(usize, &Waiting)| (waiting.packet.size(), waiting.packet.id);
+        let key = |(_, waiting): &(usize, &QueuedPacket)| (waiting.packet.size(), waiting.packet.id);
         self.inside.iter().enumerate().min_by_key(key).map(|(index, _)| index)
     }
 }
@@ -200,10 +202,10 @@ impl ShortestFirst {
 impl Qdisc for ShortestFirst {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.backlog.add(&packet, packet.size(), cx);
-        self.inside.push(Waiting { packet, since: cx.now() });
+        self.inside.push(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let waiting = self.inside.remove(self.head()?);
         self.backlog.remove(waiting.packet.size());
         Some(waiting)
@@ -228,7 +230,7 @@ fn shaper(rate: BitRate) -> impl Strategy<Value = ShaperConfig> {
         prop::option::of(1..20_u64).prop_map(move |times| times.map(|n| BitRate::from_bps(rate.as_bps() * n + 7)));
     (30..3000_u64, prop::option::of(100..900_u64), line).prop_map(move |(burst, interval, line_rate)| {
         let lump = interval.map_or(0, |nanos| (rate.as_bps() * nanos).div_ceil(8_000_000_000));
-        ShaperConfig { burst: octets(burst.max(lump)), interval: interval.map(Span::from_nanos), line_rate }
+        ShaperConfig { burst: octets(burst.max(lump)), interval: interval.map(Duration::from_nanos), line_rate }
     })
 }
 
@@ -245,12 +247,12 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
 
 fn step() -> impl Strategy<Value = QueueConfig> {
     let above = prop_oneof![
-        (0..6_u32).prop_map(|packets| Step::Depth(Depth::Packets(packets))),
-        (0..5000_u64).prop_map(|bytes| Step::Depth(Depth::Bytes(octets(bytes)))),
-        (0..20_000_u64).prop_map(|nanos| Step::Sojourn(Span::from_nanos(nanos))),
+        (0..6_u32).prop_map(|packets| MarkThreshold::Depth(Threshold::Packets(packets))),
+        (0..5000_u64).prop_map(|bytes| MarkThreshold::Depth(Threshold::Bytes(octets(bytes)))),
+        (0..20_000_u64).prop_map(|nanos| MarkThreshold::Sojourn(Duration::from_nanos(nanos))),
     ];
     (2..8_u32, above).prop_map(|(packets, above)| {
-        QueueConfig::Step(StepConfig { limit: Limit::Packets(packets), above, marks: Markable::Capable })
+        QueueConfig::Threshold(ThresholdConfig { limit: Limit::Packets(packets), above, marks: Markable::Ect })
     })
 }
 
@@ -266,7 +268,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
         shaper,
         framing,
         loss: LossConfig::default(),
-        ..LinkConfig::new(rate, Span::from_nanos(delay), queue)
+        ..LinkConfig::new(rate, Duration::from_nanos(delay), queue)
     })
 }
 
@@ -322,11 +324,11 @@ proptest! {
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
             limit: Limit::Packets(7),
-            min: Depth::Packets(1),
-            max: Depth::Packets(4),
+            min: Threshold::Packets(1),
+            max: Threshold::Packets(4),
             probability: 0.5,
             weight,
-            idle_packet: Span::from_nanos(500),
+            idle_packet: Duration::from_nanos(500),
             ecn: true,
             harddrop: seed % 2 == 0,
             gentle: seed % 3 == 0,
@@ -348,7 +350,7 @@ proptest! {
     fn so_it_does_when_the_head_changes_while_it_waits(config in config(), touches in touches()) {
         let config = LinkConfig { queue: QueueConfig::packets(1000), ..config };
         let expected = Naive::run(&config, true, &touches, long_enough(&config, &touches));
-        let queue = Queue::Custom(Box::new(ShortestFirst::default())).audited();
+        let queue = Queue::Custom(Box::new(ShortestFirst::default())).checked();
         let bench = run(config.build_with(queue, 1, "link").unwrap(), &touches);
         prop_assert_eq!(bench.delivered(), &expected.delivered[..]);
     }

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{Bench, Fate, Touch, kbit, nanos, run};
-use lopsided_core::{DropReason, Span, Time};
+use lopsided_core::{DropReason, Duration, Time};
 use lopsided_link::{GilbertConfig, LinkConfig, LossConfig};
 use lopsided_queue::QueueConfig;
 
 /// A packet of a millisecond's length every millisecond.
 fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
     let config =
-        LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Span::from_millis(5), QueueConfig::packets(10)) };
+        LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Duration::from_millis(5), QueueConfig::packets(10)) };
     let touches: Vec<_> = (0..count).map(|id| (nanos(id * 1_000_000), Touch::Packet(100))).collect();
     run(config.build(seed, "link/up").unwrap(), &touches)
 }
@@ -85,8 +85,10 @@ fn a_loss_that_never_strikes_changes_nothing() {
     let mut touches: Vec<(Time, Touch)> = touches.into_iter().map(|(at, size)| (at, Touch::Packet(size))).collect();
     touches.sort_by_key(|(at, _)| *at);
     let crossed = |loss| {
-        let config =
-            LinkConfig { loss, ..LinkConfig::new(Some(kbit(9000)), Span::from_millis(3), QueueConfig::packets(10)) };
+        let config = LinkConfig {
+            loss,
+            ..LinkConfig::new(Some(kbit(9000)), Duration::from_millis(3), QueueConfig::packets(10))
+        };
         run(config.build(1, "link").unwrap(), &touches)
     };
     let (plain, other) = (crossed(LossConfig::default()), crossed(never));

@@ -3,15 +3,15 @@
 mod common;
 
 use common::{Bench, Fate, Touch, kbit, nanos, octets, run};
-use lopsided_core::{BitRate, Node, Span, Time};
+use lopsided_core::{BitRate, Duration, Node, Time};
 use lopsided_link::{Framing, LinkConfig, ShaperConfig};
 use lopsided_queue::QueueConfig;
 
-fn plain(rate: BitRate, delay: Span, limit: u32) -> LinkConfig {
+fn plain(rate: BitRate, delay: Duration, limit: u32) -> LinkConfig {
     LinkConfig::new(Some(rate), delay, QueueConfig::packets(limit))
 }
 
-fn shaped(rate: BitRate, delay: Span, limit: u32, shaper: ShaperConfig) -> LinkConfig {
+fn shaped(rate: BitRate, delay: Duration, limit: u32, shaper: ShaperConfig) -> LinkConfig {
     LinkConfig { shaper: Some(shaper), ..plain(rate, delay, limit) }
 }
 
@@ -21,7 +21,7 @@ fn tbf(burst: u64) -> ShaperConfig {
 
 /// The routers of merritt2010 table 4.3: Bc in bits every 4 ms, bursts at 100 Mbit/s.
 fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
-    let (interval, line_rate) = (Some(Span::from_millis(4)), Some(kbit(100_000)));
+    let (interval, line_rate) = (Some(Duration::from_millis(4)), Some(kbit(100_000)));
     (BitRate::from_bps(bc_bits * 250), ShaperConfig { burst: octets(bc_bits / 8), interval, line_rate })
 }
 
@@ -53,12 +53,12 @@ fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
 fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
     // Rates that do not divide: 1500 octets take 3 999 966 666.9... ns / 1000 and so on.
     for (bps, size) in [(3_000_025, 1500), (999_999_937, 1500), (196_000, 41)] {
-        let config = plain(BitRate::from_bps(bps), Span::ZERO, 10);
+        let config = plain(BitRate::from_bps(bps), Duration::ZERO, 10);
         let count = 1_000_000;
         let (bench, end) = saturate(&config, count, size);
         let exact = u128::from(size) * 8 * u128::from(count) * 1_000_000_000 / u128::from(bps);
         assert_eq!(u128::from(end.as_nanos()), exact, "{bps} bit/s");
-        assert_eq!(bench.link.busy(end), Some(Span::from_nanos(end.as_nanos())));
+        assert_eq!(bench.link.busy(end), Some(Duration::from_nanos(end.as_nanos())));
     }
 }
 
@@ -66,7 +66,7 @@ fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
 fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     let (size, count) = (1500_u32, 100_000_u64);
     for bps in [3_000_025, 999_999_937] {
-        let config = shaped(BitRate::from_bps(bps), Span::ZERO, 10, tbf(1600));
+        let config = shaped(BitRate::from_bps(bps), Duration::ZERO, 10, tbf(1600));
         let (_, end) = saturate(&config, count, size);
         let bits = u128::from(size) * 8 * u128::from(count) - 1600 * 8;
         assert_eq!(u128::from(end.as_nanos()), (bits * 1_000_000_000).div_ceil(u128::from(bps)));
@@ -74,7 +74,7 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     // In lumps: the bits beyond the first burst, in whole intervals.
     let (rate, shaper) = router(784);
     let (_, end) = saturate(
-        &LinkConfig { shaper: Some(ShaperConfig { line_rate: None, ..shaper }), ..plain(rate, Span::ZERO, 10) },
+        &LinkConfig { shaper: Some(ShaperConfig { line_rate: None, ..shaper }), ..plain(rate, Duration::ZERO, 10) },
         1000,
         size,
     );
@@ -91,18 +91,18 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
         let ledger = bench.link.ledger();
         (ledger.waiting.packets, ledger.on_the_line.packets + ledger.delivered.packets)
     };
-    assert_eq!(burst_of(&plain(kbit(3000), Span::ZERO, 5)), (5, 1));
+    assert_eq!(burst_of(&plain(kbit(3000), Duration::ZERO, 5)), (5, 1));
     // The bucket is full at first: one packet passes, and five wait.
-    assert_eq!(burst_of(&shaped(kbit(3000), Span::ZERO, 5, tbf(1600))), (5, 1));
+    assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1600))), (5, 1));
     // With less than a packet's credit, none passes.
-    assert_eq!(burst_of(&shaped(kbit(3000), Span::ZERO, 5, tbf(1499))), (5, 0));
+    assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
 /// On Linux 6.1 (tbf of 3 Mbit/s with burst 1600, child pfifo of 50, frames of 1514, 20 ms base RTT) the largest RTT was
 /// 222.05 ms: 50 packets' time on the line and the base RTT are 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
-    let config = shaped(kbit(3000), Span::from_millis(10), 50, tbf(1600));
+    let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
     let config = LinkConfig { framing: Framing::ETHERNET, ..config };
     // Faster than the bucket, so that the queue is always full when a packet has left.
     let touches: Vec<(Time, Touch)> = (0..40_000).map(|id| (nanos(id * 100_000), Touch::Packet(1500))).collect();
@@ -120,7 +120,7 @@ fn the_largest_delay_of_a_full_linux_tbf() {
 #[test]
 fn token_bucket_by_hand() {
     // 8 Mbit/s is an octet a microsecond.
-    let config = shaped(kbit(8000), Span::ZERO, 10, tbf(1600));
+    let config = shaped(kbit(8000), Duration::ZERO, 10, tbf(1600));
     let touches = [
         (0, 1500),      // full bucket: at once, 100 left
         (0, 1500),      // needs 1400 more: 1400 us
@@ -139,7 +139,7 @@ fn token_bucket_by_hand() {
 #[test]
 fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);
-    let config = shaped(rate, Span::ZERO, 50, shaper);
+    let config = shaped(rate, Duration::ZERO, 50, shaper);
     let sizes = [1500, 1500, 1500, 500, 500, 500, 500];
     let touches = sizes.map(|size| (nanos(1_000_000), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
@@ -152,7 +152,7 @@ fn a_lump_leaves_as_a_burst_at_the_line_rate() {
 #[test]
 fn credit_below_a_packet_adds_up_while_it_waits() {
     let (rate, shaper) = router(400);
-    let config = shaped(rate, Span::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
+    let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
     // 400 bits at first and 29 lumps; 30 lumps; then each 320 bits, of which a lump leaves 80.
@@ -162,8 +162,8 @@ fn credit_below_a_packet_adds_up_while_it_waits() {
 #[test]
 fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
     let (rate, shaper) = router(12_000);
-    let config = shaped(rate, Span::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
-    let touches = [1500, 1500].map(|size| (Time::ZERO + Span::from_secs(3600), Touch::Packet(size)));
+    let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
+    let touches = [1500, 1500].map(|size| (Time::ZERO + Duration::from_secs(3600), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
     let hour = 3_600_000_000_000;
     assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
@@ -174,7 +174,7 @@ fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
 fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];
     let outcome = |rate: u64, start: u64, gap: u64, shaper: Option<ShaperConfig>| {
-        let config = LinkConfig { shaper, ..plain(kbit(rate), Span::from_nanos(gap * 7), 2) };
+        let config = LinkConfig { shaper, ..plain(kbit(rate), Duration::from_nanos(gap * 7), 2) };
         let at = |index: u64| nanos(start + gap * index * index);
         let touches: Vec<_> = (0..).zip(sizes).map(|(index, size)| (at(index), Touch::Packet(size))).collect();
         let bench = run(config.build(1, "link").unwrap(), &touches);
@@ -186,7 +186,7 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
         };
         all.into_iter().map(fate).collect::<Vec<_>>()
     };
-    for interval in [None, Some(Span::from_micros(800))] {
+    for interval in [None, Some(Duration::from_micros(800))] {
         let shaper = |halves: u64| {
             let interval = interval.map(|interval| interval / halves);
             ShaperConfig { burst: octets(2000), interval, line_rate: Some(kbit(100_000 * halves)) }
@@ -205,7 +205,7 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
 /// The point of lazy departures: whatever the gate, one event a packet.
 #[test]
 fn a_crossing_is_one_event() {
-    let delay = Span::from_micros(1500);
+    let delay = Duration::from_micros(1500);
     let (rate, shaper) = router(9600);
     let configs = [
         plain(kbit(3000), delay, 1000),
@@ -222,7 +222,7 @@ fn a_crossing_is_one_event() {
 
 #[test]
 fn busy_time_counts_what_was_sent_up_to_now() {
-    let mut bench = Bench::new(plain(kbit(8000), Span::from_secs(1), 10).build(1, "link").unwrap());
+    let mut bench = Bench::new(plain(kbit(8000), Duration::from_secs(1), 10).build(1, "link").unwrap());
     let busy = |bench: &mut Bench, us: u64| {
         bench.touch(nanos(us * 1000), Touch::Observe);
         bench.link.busy(nanos(us * 1000)).unwrap().as_micros()

@@ -136,11 +136,11 @@ impl Work {
 fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let captures = job.capture.as_ref().map(|points| Captures::open(&job.scenario, points)).transpose()?;
     let observed = Observed::of(&job.scenario);
-    let mut sinks = captures.as_ref().map(Captures::sinks).unwrap_or_default();
-    sinks.extend(observed.as_ref().map(Observed::sink));
+    let mut observers = captures.as_ref().map(Captures::observers).unwrap_or_default();
+    observers.extend(observed.as_ref().map(Observed::observer));
     let fate = Arc::new(Fate::new(Arc::clone(monitor)));
     let controllers = controller::controllers(&job.own, &fate).map_err(|taken| Failure::Usage(taken.to_string()))?;
-    let options = RunOptions { sinks, controllers, ..RunOptions::default() };
+    let options = RunOptions { observers, controllers, ..RunOptions::default() };
     let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor);
     if let Some(raised) = fate.take() {
         return Err(Failure::Controller(raised));

@@ -1,7 +1,7 @@
 //! Capture files of a run: one for each host, one for each link with both its directions.
 
 use crate::error::Failure;
-use lopsided_core::{Dir, Sink, Span};
+use lopsided_core::{Dir, Duration, Observer};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{NodeKind, NodeLabel, node_labels};
 use lopsided_trace::{Capture, Tap};
@@ -28,7 +28,7 @@ impl Captures {
         if points.hosts {
             for host in labels.iter().filter(|label| label.kind == NodeKind::Host) {
                 let tap = Tap::host(host.name.clone(), host.node);
-                files.push(create(&points.folder, "host", &host.name, vec![tap], Span::ZERO)?);
+                files.push(create(&points.folder, "host", &host.name, vec![tap], Duration::ZERO)?);
             }
         }
         if points.links {
@@ -46,8 +46,8 @@ impl Captures {
         Ok(Captures(files))
     }
 
-    pub(crate) fn sinks(&self) -> Vec<Box<dyn Sink>> {
-        self.0.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Sink>).collect()
+    pub(crate) fn observers(&self) -> Vec<Box<dyn Observer>> {
+        self.0.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>).collect()
     }
 
     pub(crate) fn finish(&self) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ fn create(
     kind: &str,
     name: &str,
     taps: Vec<Tap>,
-    lateness: Span,
+    lateness: Duration,
 ) -> Result<(PathBuf, Capture), Failure> {
     let path = folder.join(format!("{kind}-{name}.pcapng"));
     let file = File::create(&path).map_err(|error| failed(&path, error))?;

@@ -1,7 +1,7 @@
 //! What captures say of their flows: of a file, or at the hosts of a run.
 
 use crate::error::Failure;
-use lopsided_core::Sink;
+use lopsided_core::Observer;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{NodeKind, NodeLabel, node_labels};
 use lopsided_trace::{FlowSummary, FlowTable, Observing, read};
@@ -25,7 +25,7 @@ impl Observed {
         scenario.record.traces.then(|| Observed(Observing::at(hosts)))
     }
 
-    pub(crate) fn sink(&self) -> Box<dyn Sink> {
+    pub(crate) fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.0.clone())
     }
 

@@ -1,6 +1,6 @@
 //! What a scenario says of a queue, and what is wrong with it.
 
-use crate::{DropFrom, Fifo, Limit, Queue, Red, RedConfig, StepConfig, StepFifo};
+use crate::{DropFrom, Fifo, Limit, Queue, Red, RedConfig, ThresholdConfig, ThresholdFifo};
 use lopsided_core::{Bytes, Rng};
 use std::fmt;
 
@@ -9,7 +9,7 @@ use std::fmt;
 pub enum QueueConfig {
     Fifo(FifoConfig),
     Red(RedConfig),
-    Step(StepConfig),
+    Threshold(ThresholdConfig),
 }
 
 /// A first-in-first-out queue as plain data.
@@ -41,7 +41,7 @@ impl QueueConfig {
             QueueConfig::Red(config) => {
                 Red::new(config, Rng::for_role(seed, &format!("{place}/queue"))).map(Queue::Red)
             }
-            QueueConfig::Step(config) => StepFifo::new(config).map(Queue::Step),
+            QueueConfig::Threshold(config) => ThresholdFifo::new(config).map(Queue::Threshold),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt, Ott 1996).
 
-use crate::{Backlog, FifoConfig, Qdisc, QueueError, Room, Waiting};
+use crate::{Backlog, BufferLimit, FifoConfig, Qdisc, QueueError, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub enum DropFrom {
 #[derive(Debug)]
 pub struct Fifo {
     ring: VecDeque<Slot>,
-    room: Room,
+    room: BufferLimit,
     drop: DropFrom,
     backlog: Backlog,
 }
@@ -26,7 +26,7 @@ pub struct Fifo {
 #[derive(Debug)]
 struct Slot {
     packet: Packet,
-    since: Time,
+    enqueued_at: Time,
     size: Bytes,
 }
 
@@ -34,13 +34,13 @@ impl Fifo {
     pub fn new(config: &FifoConfig) -> Result<Fifo, QueueError> {
         Ok(Fifo {
             ring: VecDeque::new(),
-            room: Room::new(config.limit, config.header)?,
+            room: BufferLimit::new(config.limit, config.header)?,
             drop: config.drop,
             backlog: Backlog::default(),
         })
     }
 
-    pub fn room(&self) -> &Room {
+    pub fn room(&self) -> &BufferLimit {
         &self.room
     }
 
@@ -56,16 +56,16 @@ impl Fifo {
         }
         while !self.room.fits(size) {
             let oldest = self.take_head().expect("a packet that could fit does not, so some packet is in its way");
-            cx.discard(oldest.packet, DropReason::HeadDrop);
+            cx.drop(oldest.packet, DropReason::HeadDrop);
         }
         true
     }
 
-    fn take_head(&mut self) -> Option<Waiting> {
-        let Slot { packet, since, size } = self.ring.pop_front()?;
+    fn take_head(&mut self) -> Option<QueuedPacket> {
+        let Slot { packet, enqueued_at, size } = self.ring.pop_front()?;
         self.backlog.remove(size);
-        self.room.give_back(size);
-        Some(Waiting { packet, since })
+        self.room.release(size);
+        Some(QueuedPacket { packet, enqueued_at })
     }
 }
 
@@ -73,15 +73,15 @@ impl Qdisc for Fifo {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
         if !self.room.fits(size) && !self.make_room(size, cx) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.drop(packet, DropReason::QueueFull);
             return;
         }
-        self.room.take(size);
+        self.room.charge(size);
         self.backlog.add(&packet, size, cx);
-        self.ring.push_back(Slot { packet, since: cx.now(), size });
+        self.ring.push_back(Slot { packet, enqueued_at: cx.now(), size });
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.take_head()
     }
 

@@ -1,6 +1,6 @@
 //! A histogram of spans with buckets that widen with the value: the relative error is bounded, the memory too.
 
-use lopsided_core::Span;
+use lopsided_core::Duration;
 
 /// Bits of a value that its bucket keeps below the leading one: 64 buckets an octave, so a bucket is at most 1/64 of its value
 /// wide and its middle at most 0.8 % off.
@@ -16,7 +16,7 @@ pub struct Histogram {
 
 impl Histogram {
     #[inline]
-    pub fn add(&mut self, span: Span) {
+    pub fn add(&mut self, span: Duration) {
         let bucket = bucket(span.as_nanos());
         match self.counts.get_mut(bucket) {
             Some(count) => *count += 1,
@@ -35,7 +35,7 @@ impl Histogram {
     }
 
     /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty histogram.
-    pub fn quantile(&self, fraction: f64) -> Option<Span> {
+    pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = 0;
@@ -43,7 +43,7 @@ impl Histogram {
             seen += u64::from(in_bucket);
             seen >= rank
         })?;
-        Some(Span::from_nanos(middle(found)))
+        Some(Duration::from_nanos(middle(found)))
     }
 
     /// Adds another's counts.
@@ -101,10 +101,10 @@ mod tests {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
         for value in 1..=100 {
-            histogram.add(Span::from_nanos(value));
+            histogram.add(Duration::from_nanos(value));
         }
         for (fraction, nanos) in [(0.0, 1), (0.01, 1), (0.5, 50), (0.501, 51), (0.95, 95), (1.0, 100)] {
-            assert_eq!(histogram.quantile(fraction), Some(Span::from_nanos(nanos)), "{fraction}");
+            assert_eq!(histogram.quantile(fraction), Some(Duration::from_nanos(nanos)), "{fraction}");
         }
     }
 }

@@ -6,8 +6,8 @@ use std::fmt::Debug;
 /// A queue discipline: which packet leaves next, and which are dropped or marked.
 ///
 /// # Contract
-/// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.discard` with its reason; never both.
-///   [`crate::Audited`] holds a discipline to this.
+/// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.drop` with its reason; never both.
+///   [`crate::CheckedQdisc`] holds a discipline to this.
 /// - ECN marks are set in `enqueue` or `dequeue`, through `cx.mark`; sizes never change.
 /// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but several
 ///   calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any later `enqueue`.
@@ -19,7 +19,7 @@ pub trait Qdisc: Debug + Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
     /// Gives the packet to send now. May discard or mark on the way, and give nothing if that emptied the queue.
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting>;
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
     /// When a packet can leave: `None` if none waits, later than `now` if the discipline itself holds packets back.
     fn ready_at(&self, now: Time) -> Option<Time> {
@@ -36,10 +36,10 @@ pub trait Qdisc: Debug + Send {
 
 /// A packet that waits or waited, and since when.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct QueuedPacket {
     pub packet: Packet,
     /// When the queue took it in.
-    pub since: Time,
+    pub enqueued_at: Time,
 }
 
 /// What waits in a queue: IP packets and their octets.
@@ -55,7 +55,7 @@ impl Backlog {
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
-        cx.record_queue(|| Event::Enqueued { packet, backlog_packets: self.packets, backlog_bytes: self.bytes });
+        cx.trace_queue(|| Event::Enqueued { packet, backlog_packets: self.packets, backlog_bytes: self.bytes });
     }
 
     /// Counts a packet that leaves, for whatever reason.

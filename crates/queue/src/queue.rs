@@ -1,6 +1,6 @@
 //! Any queue, with static dispatch for the ones we know.
 
-use crate::{Audited, Backlog, Fifo, Qdisc, Red, StepFifo, Waiting};
+use crate::{Backlog, CheckedQdisc, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
 use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A queue discipline of whatever kind.
@@ -8,17 +8,17 @@ use lopsided_core::{Bytes, Cx, Packet, Time};
 pub enum Queue {
     Fifo(Fifo),
     Red(Red),
-    Step(StepFifo),
+    Threshold(ThresholdFifo),
     /// One whose every operation is checked.
-    Audited(Box<Audited<Queue>>),
+    Checked(Box<CheckedQdisc<Queue>>),
     /// One from outside this crate.
     Custom(Box<dyn Qdisc>),
 }
 
 impl Queue {
     /// The same queue with its every operation checked.
-    pub fn audited(self) -> Queue {
-        Queue::Audited(Box::new(Audited::new(self)))
+    pub fn checked(self) -> Queue {
+        Queue::Checked(Box::new(CheckedQdisc::new(self)))
     }
 }
 
@@ -27,8 +27,8 @@ macro_rules! forward {
         match $queue {
             Queue::Fifo($inner) => $call,
             Queue::Red($inner) => $call,
-            Queue::Step($inner) => $call,
-            Queue::Audited($inner) => $call,
+            Queue::Threshold($inner) => $call,
+            Queue::Checked($inner) => $call,
             Queue::Custom($inner) => $call,
         }
     };
@@ -39,7 +39,7 @@ impl Qdisc for Queue {
         forward!(self, queue => queue.enqueue(packet, cx));
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         forward!(self, queue => queue.dequeue(cx))
     }
 

@@ -26,8 +26,8 @@
 //!
 //! Left out: adaptive RED (the `adaptive` of tc), the choice of a victim other than the arriving packet.
 
-use crate::{Backlog, Depth, Fifo, FifoConfig, Limit, Qdisc, QueueError, Waiting};
-use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Span, Time};
+use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueueError, QueuedPacket, Threshold};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 
 /// A RED queue as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,14 +35,14 @@ pub struct RedConfig {
     /// What the queue may hold, not on average but at any time.
     pub limit: Limit,
     /// Averages from which some, and all, packets are picked; in one unit.
-    pub min: Depth,
-    pub max: Depth,
+    pub min: Threshold,
+    pub max: Threshold,
     /// The probability at `max`.
     pub probability: f64,
     /// The share of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
     /// What a packet of the mean size takes on the line: the pace at which the average falls while the queue is idle. Zero: at once.
-    pub idle_packet: Span,
+    pub idle_packet: Duration,
     pub ecn: bool,
     pub harddrop: bool,
     pub gentle: bool,
@@ -116,7 +116,7 @@ impl Red {
     }
 
     /// What is left of the average after an idle time.
-    fn decay(&self, idle: Span) -> f64 {
+    fn decay(&self, idle: Duration) -> f64 {
         if self.config.idle_packet.is_zero() {
             return 0.0;
         }
@@ -171,7 +171,7 @@ impl Qdisc for Red {
         self.update_average(cx.now());
         let verdict = self.judge();
         if verdict != Verdict::Pass && !(self.may_mark(verdict) && packet.is_ecn_capable()) {
-            cx.discard(packet, DropReason::Early);
+            cx.drop(packet, DropReason::Early);
             return;
         }
         if self.fifo.room().fits(packet.size()) {
@@ -183,7 +183,7 @@ impl Qdisc for Red {
         self.fifo.enqueue(packet, cx);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let given = self.fifo.dequeue(cx);
         if given.is_some() && self.fifo.backlog() == Backlog::default() {
             self.idle_since = Some(cx.now());

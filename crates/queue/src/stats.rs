@@ -1,7 +1,7 @@
 //! What is measured at a queue, whatever its discipline: counts, backlog over time, time spent waiting. Constant memory.
 
 use crate::{Backlog, Histogram};
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 
 /// The statistics of one queue since its beginning.
 ///
@@ -40,8 +40,8 @@ pub struct QueueSample {
     pub sent_packets: u64,
     pub sent_bytes: Bytes,
     /// `None` if no packet left in the interval.
-    pub sojourn_mean: Option<Span>,
-    pub sojourn_max: Option<Span>,
+    pub sojourn_mean: Option<Duration>,
+    pub sojourn_max: Option<Duration>,
 }
 
 impl QueueStats {
@@ -61,9 +61,9 @@ impl QueueStats {
 
     /// A packet left for the line at `now`, having waited since `since`.
     #[inline]
-    pub fn left(&mut self, now: Time, since: Time, size: Bytes) {
+    pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);
-        let sojourn = now.saturating_since(since);
+        let sojourn = now.saturating_since(enqueued_at);
         self.sent_packets += 1;
         self.sent_bytes += size.get();
         self.sojourn_sum += sojourn.as_nanos();
@@ -71,7 +71,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Brings the books in line with a discipline that dropped packets on its own account, at `now`.
+    /// Brings the accounting in line with a discipline that dropped packets on its own account, at `now`.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         if self.backlog != backlog {
@@ -150,12 +150,12 @@ impl QueueStats {
     }
 
     /// The mean wait of the packets that left for the line.
-    pub fn mean_sojourn(&self) -> Option<Span> {
-        self.sojourn_sum.checked_div(self.sent_packets).map(Span::from_nanos)
+    pub fn mean_sojourn(&self) -> Option<Duration> {
+        self.sojourn_sum.checked_div(self.sent_packets).map(Duration::from_nanos)
     }
 
-    pub fn max_sojourn(&self) -> Span {
-        Span::from_nanos(self.longest.max(self.recent_longest))
+    pub fn max_sojourn(&self) -> Duration {
+        Duration::from_nanos(self.longest.max(self.recent_longest))
     }
 
     /// The waits of the packets that left for the line.
@@ -166,8 +166,8 @@ impl QueueStats {
     /// The queue as it is, and the waits since the sample before.
     pub fn sample(&mut self) -> QueueSample {
         let left = self.sent_packets - self.sampled_packets;
-        let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Span::from_nanos);
-        let longest = (left > 0).then_some(Span::from_nanos(self.recent_longest));
+        let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Duration::from_nanos);
+        let longest = (left > 0).then_some(Duration::from_nanos(self.recent_longest));
         self.longest = self.longest.max(self.recent_longest);
         self.recent_longest = 0;
         self.sampled_packets = self.sent_packets;

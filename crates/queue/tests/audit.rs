@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Drops, cx, packet};
-use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, NodeId, Packet, Payload, Time};
-use lopsided_queue::{Audited, Backlog, Fifo, FifoConfig, Limit, Qdisc, Waiting};
+use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, NodeId, Packet, Payload, Time};
+use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
 /// What a [`Cheat`] does wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ enum Vice {
 #[derive(Debug)]
 struct Cheat {
     vice: Vice,
-    inside: std::collections::VecDeque<Waiting>,
+    inside: std::collections::VecDeque<QueuedPacket>,
     backlog: Backlog,
 }
 
@@ -40,16 +40,16 @@ impl Qdisc for Cheat {
         if third && self.vice == Vice::LiesAboutTheBacklog {
             self.backlog.bytes += Bytes::new(1);
         }
-        self.inside.push_back(Waiting { packet, since: cx.now() });
+        self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut waiting = self.inside.pop_front()?;
         self.backlog.remove(waiting.packet.size());
         match self.vice {
             Vice::ForgetsAtDequeue => return None,
-            Vice::ShrinksPackets => waiting.packet.payload = Payload::synthetic(0),
-            Vice::ForgetsSince => waiting.since = Time::ZERO,
+            Vice::ShrinksPackets => waiting.packet.payload = Payload::virtual_len(0),
+            Vice::ForgetsSince => waiting.enqueued_at = Time::ZERO,
             _ => {}
         }
         Some(waiting)
@@ -68,11 +68,11 @@ impl Qdisc for Cheat {
 }
 
 fn catch(vice: Vice) {
-    let mut queue = Audited::new(Cheat { vice, inside: Default::default(), backlog: Backlog::default() });
-    let mut books = Books::new(1);
+    let mut queue = CheckedQdisc::new(Cheat { vice, inside: Default::default(), backlog: Backlog::default() });
+    let mut accounting = Accounting::new(1);
     let now = Time::from_nanos(5);
-    (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut books)));
-    queue.dequeue(&mut cx(now, &mut books));
+    (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut accounting)));
+    queue.dequeue(&mut cx(now, &mut accounting));
 }
 
 macro_rules! catches {
@@ -104,13 +104,13 @@ impl Qdisc for MarkOrDrop {
         self.0.enqueue(packet, cx);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let mut waiting = self.0.dequeue(cx)?;
             if cx.mark(&mut waiting.packet) {
                 return Some(waiting);
             }
-            cx.discard(waiting.packet, DropReason::Early);
+            cx.drop(waiting.packet, DropReason::Early);
         }
     }
 
@@ -125,16 +125,16 @@ impl Qdisc for MarkOrDrop {
 
 #[test]
 fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real_books() {
-    let mut queue = Audited::new(MarkOrDrop(Fifo::new(&FifoConfig::new(Limit::Packets(3))).unwrap()));
-    let (drops, mut books) = Drops::watched();
+    let mut queue = CheckedQdisc::new(MarkOrDrop(Fifo::new(&FifoConfig::new(Limit::Packets(3))).unwrap()));
+    let (drops, mut accounting) = Drops::watched();
     for id in 1..=4 {
-        let ecn = if id == 2 { Ecn::Capable0 } else { Ecn::NotCapable };
-        queue.enqueue(Packet { ecn, ..packet(id, 100) }, &mut cx(Time::ZERO, &mut books));
+        let ecn = if id == 2 { Ecn::Ect0 } else { Ecn::NotEct };
+        queue.enqueue(Packet { ecn, ..packet(id, 100) }, &mut cx(Time::ZERO, &mut accounting));
     }
-    let given = queue.dequeue(&mut cx(Time::ZERO, &mut books)).unwrap();
-    assert_eq!((given.packet.id, given.packet.ecn), (2, Ecn::Experienced));
-    assert!(queue.dequeue(&mut cx(Time::ZERO, &mut books)).is_none());
+    let given = queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).unwrap();
+    assert_eq!((given.packet.id, given.packet.ecn), (2, Ecn::Ce));
+    assert!(queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).is_none());
     assert_eq!(drops.seen(), [(4, DropReason::QueueFull), (1, DropReason::Early), (3, DropReason::Early)]);
     assert_eq!(drops.entered(), [1, 2, 3]);
-    assert_eq!(books.node(NodeId(0)).marked_packets, 1);
+    assert_eq!(accounting.node(NodeId(0)).marked_packets, 1);
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Drops, cx, packet};
-use lopsided_core::{Books, Bytes, DropReason, NodeId, Span, Time};
-use lopsided_queue::{Audited, DropFrom, Fifo, FifoConfig, Limit, Qdisc, QueueConfig, QueueError};
+use lopsided_core::{Accounting, Bytes, DropReason, Duration, NodeId, Time};
+use lopsided_queue::{CheckedQdisc, DropFrom, Fifo, FifoConfig, Limit, Qdisc, QueueConfig, QueueError};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -59,21 +59,21 @@ proptest! {
     /// The audit holds packets and bytes to account after every operation; the list says which ones should be where.
     #[test]
     fn a_fifo_is_a_list_that_is_cut_at_its_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
-        let mut fifo = Audited::new(Fifo::new(&config).unwrap());
-        let (drops, mut books) = Drops::watched();
+        let mut fifo = CheckedQdisc::new(Fifo::new(&config).unwrap());
+        let (drops, mut accounting) = Drops::watched();
         let mut list: Vec<(u64, u64)> = Vec::new();
         let mut expected_drops = Vec::new();
         let mut now = Time::ZERO;
         for (id, operation) in (0u64..).zip(operations) {
             match operation {
-                Operation::Wait(nanos) => now += Span::from_nanos(nanos),
+                Operation::Wait(nanos) => now += Duration::from_nanos(nanos),
                 Operation::Dequeue => {
-                    let given = fifo.dequeue(&mut cx(now, &mut books)).map(|waiting| waiting.packet.id);
+                    let given = fifo.dequeue(&mut cx(now, &mut accounting)).map(|waiting| waiting.packet.id);
                     let expected = (!list.is_empty()).then(|| list.remove(0).0);
                     prop_assert_eq!(given, expected);
                 }
                 Operation::Enqueue { size } => {
-                    fifo.enqueue(packet(id, size), &mut cx(now, &mut books));
+                    fifo.enqueue(packet(id, size), &mut cx(now, &mut accounting));
                     list.push((id, u64::from(size)));
                     let fits_alone = needs(&config, [u64::from(size)].into_iter()) <= has(&config);
                     while needs(&config, list.iter().map(|(_, size)| *size)) > has(&config) {
@@ -91,7 +91,7 @@ proptest! {
             prop_assert_eq!(used, needs(&config, list.iter().map(|(_, size)| *size)));
         }
         prop_assert_eq!(drops.seen(), expected_drops.clone());
-        prop_assert_eq!(books.node(NodeId(0)).lost_total(), expected_drops.len() as u64);
+        prop_assert_eq!(accounting.node(NodeId(0)).lost_total(), expected_drops.len() as u64);
     }
 }
 
@@ -100,8 +100,8 @@ proptest! {
 fn how_many_acks_and_segments_fit_15000_octets() {
     let fits = |limit, size| {
         let mut fifo = Fifo::new(&FifoConfig::new(limit)).unwrap();
-        let mut books = Books::new(1);
-        (0..1000).for_each(|id| fifo.enqueue(packet(id, size), &mut cx(Time::ZERO, &mut books)));
+        let mut accounting = Accounting::new(1);
+        (0..1000).for_each(|id| fifo.enqueue(packet(id, size), &mut cx(Time::ZERO, &mut accounting)));
         fifo.backlog().packets
     };
     let octets = |octets| Bytes::new(octets);
@@ -120,9 +120,9 @@ fn how_many_acks_and_segments_fit_15000_octets() {
 fn a_packet_larger_than_the_whole_buffer_is_refused_and_displaces_nothing() {
     let config = FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Bytes(Bytes::new(1000))) };
     let mut fifo = Fifo::new(&config).unwrap();
-    let (drops, mut books) = Drops::watched();
-    fifo.enqueue(packet(1, 900), &mut cx(Time::ZERO, &mut books));
-    fifo.enqueue(packet(2, 1001), &mut cx(Time::ZERO, &mut books));
+    let (drops, mut accounting) = Drops::watched();
+    fifo.enqueue(packet(1, 900), &mut cx(Time::ZERO, &mut accounting));
+    fifo.enqueue(packet(2, 1001), &mut cx(Time::ZERO, &mut accounting));
     assert_eq!(drops.seen(), [(2, DropReason::QueueFull)]);
     assert_eq!(fifo.backlog().packets, 1);
 }

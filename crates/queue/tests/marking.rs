@@ -3,45 +3,50 @@
 mod common;
 
 use common::{cx, packet};
-use lopsided_core::{Books, Bytes, DropReason, Ecn, NodeId, Packet, Rng, Span, Time};
-use lopsided_queue::{Depth, Limit, Markable, Qdisc, Queue, QueueConfig, QueueError, Red, RedConfig, Step, StepConfig};
+use lopsided_core::{Accounting, Bytes, DropReason, Duration, Ecn, NodeId, Packet, Rng, Time};
+use lopsided_queue::{
+    Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, QueueError, Red, RedConfig, Threshold, ThresholdConfig,
+};
 use proptest::prelude::*;
 
 const RED: RedConfig = RedConfig {
     limit: Limit::Packets(1000),
-    min: Depth::Packets(5),
-    max: Depth::Packets(15),
+    min: Threshold::Packets(5),
+    max: Threshold::Packets(15),
     probability: 0.1,
     weight: 1.0,
-    idle_packet: Span::from_millis(1),
+    idle_packet: Duration::from_millis(1),
     ecn: true,
     harddrop: false,
     gentle: false,
 };
 
-const STEP: StepConfig =
-    StepConfig { limit: Limit::Packets(10), above: Step::Depth(Depth::Packets(3)), marks: Markable::Capable };
+const STEP: ThresholdConfig = ThresholdConfig {
+    limit: Limit::Packets(10),
+    above: MarkThreshold::Depth(Threshold::Packets(3)),
+    marks: Markable::Ect,
+};
 
 fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
+    Time::ZERO + Duration::from_millis(ms)
 }
 
 fn red(config: RedConfig) -> Red {
     Red::new(&config, Rng::for_role(1, "test/queue")).unwrap()
 }
 
-fn step(config: StepConfig) -> Queue {
-    QueueConfig::Step(config).build(1, "test").unwrap().audited()
+fn step(config: ThresholdConfig) -> Queue {
+    QueueConfig::Threshold(config).build(1, "test").unwrap().checked()
 }
 
 /// Offers a packet with that codepoint; what it looked like when the queue let it go at once, `None` if it was dropped.
-fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, books: &mut Books) -> Option<Ecn> {
+fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Accounting) -> Option<Ecn> {
     let before = queue.backlog().packets;
-    queue.enqueue(Packet { ecn, ..packet(id, 1000) }, &mut cx(Time::ZERO, books));
+    queue.enqueue(Packet { ecn, ..packet(id, 1000) }, &mut cx(Time::ZERO, accounting));
     if queue.backlog().packets == before {
         return None;
     }
-    (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, books)).unwrap()).last().map(|last| last.packet.ecn)
+    (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn)
 }
 
 /// A queue of `depth` packets, at which a weight of 1 puts the average, meets one more arrival, over and over: the shares that were marked
@@ -49,27 +54,27 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, books: &mut Books) ->
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);
-    let mut books = Books::new(1);
+    let mut accounting = Accounting::new(1);
     let mut next = 0;
-    let mut offer = |queue: &mut Red, ecn: Ecn, books: &mut Books| {
+    let mut offer = |queue: &mut Red, ecn: Ecn, accounting: &mut Accounting| {
         next += 1;
-        queue.enqueue(Packet { ecn, ..packet(next, 1000) }, &mut cx(Time::ZERO, books));
+        queue.enqueue(Packet { ecn, ..packet(next, 1000) }, &mut cx(Time::ZERO, accounting));
     };
     while u64::from(queue.backlog().packets) < depth {
-        offer(&mut queue, Ecn::Capable0, &mut books);
+        offer(&mut queue, Ecn::Ect0, &mut accounting);
     }
-    offer(&mut queue, ecn, &mut books);
+    offer(&mut queue, ecn, &mut accounting);
     while u64::from(queue.backlog().packets) > depth {
-        queue.dequeue(&mut cx(Time::ZERO, &mut books));
+        queue.dequeue(&mut cx(Time::ZERO, &mut accounting));
     }
-    let before = books.node(NodeId(0)).clone();
+    let before = accounting.node(NodeId(0)).clone();
     for _ in 0..ROUNDS {
-        offer(&mut queue, ecn, &mut books);
+        offer(&mut queue, ecn, &mut accounting);
         if u64::from(queue.backlog().packets) > depth {
-            queue.dequeue(&mut cx(Time::ZERO, &mut books));
+            queue.dequeue(&mut cx(Time::ZERO, &mut accounting));
         }
     }
-    let node = books.node(NodeId(0));
+    let node = accounting.node(NodeId(0));
     let dropped = node.lost(DropReason::Early) - before.lost(DropReason::Early);
     ((node.marked_packets - before.marked_packets) as f64 / ROUNDS as f64, dropped as f64 / ROUNDS as f64)
 }
@@ -79,7 +84,7 @@ fn the_share_that_is_marked_follows_the_average() {
     // Intervals uniform over 1 to 1/p packets have a mean of (1/p + 1) / 2 (Floyd and Jacobson, section 7).
     let share = |p: f64| 2.0 / (1.0 / p + 1.0);
     for (depth, expected) in [(4, 0.0), (6, share(0.01)), (10, share(0.05)), (14, share(0.09)), (15, 1.0), (40, 1.0)] {
-        let (marked, dropped) = shares(RED, depth, Ecn::Capable0);
+        let (marked, dropped) = shares(RED, depth, Ecn::Ect0);
         assert!((marked - expected).abs() < 0.1 * expected + 1e-9, "{depth}: {marked} for {expected}");
         assert_eq!(dropped, 0.0);
     }
@@ -90,112 +95,113 @@ fn gentle_rises_to_all_at_twice_the_maximum() {
     let gentle = RedConfig { gentle: true, ..RED };
     let share = |p: f64| 2.0 / (1.0 / p + 1.0);
     for (depth, expected) in [(14, share(0.09)), (15, share(0.1)), (22, share(0.1 + 0.9 * 7.0 / 15.0)), (30, 1.0)] {
-        let (marked, _) = shares(gentle, depth, Ecn::Capable1);
+        let (marked, _) = shares(gentle, depth, Ecn::Ect1);
         assert!((marked - expected).abs() < 0.1 * expected, "{depth}: {marked} for {expected}");
     }
 }
 
 #[test]
 fn what_cannot_be_marked_is_dropped_and_without_ecn_all_are() {
-    for (config, ecn) in [(RED, Ecn::NotCapable), (RedConfig { ecn: false, ..RED }, Ecn::Capable0)] {
+    for (config, ecn) in [(RED, Ecn::NotEct), (RedConfig { ecn: false, ..RED }, Ecn::Ect0)] {
         let (marked, dropped) = shares(config, 15, ecn);
         assert_eq!((marked, dropped), (0.0, 1.0), "{config:?}");
     }
     // RFC 3168 section 7: above the upper threshold drop, not mark; below it, mark.
     let strict = RedConfig { harddrop: true, ..RED };
-    assert_eq!(shares(strict, 15, Ecn::Capable0), (0.0, 1.0));
-    let (marked, dropped) = shares(strict, 10, Ecn::Capable0);
+    assert_eq!(shares(strict, 15, Ecn::Ect0), (0.0, 1.0));
+    let (marked, dropped) = shares(strict, 10, Ecn::Ect0);
     assert!(marked > 0.05 && dropped == 0.0, "{marked} {dropped}");
 }
 
 #[test]
 fn the_average_follows_arrivals_and_decays_while_idle() {
     let mut queue = red(RedConfig { weight: 0.25, ..RED });
-    let mut books = Books::new(1);
+    let mut accounting = Accounting::new(1);
     for id in 1..=3 {
-        queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut books));
+        queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
     // Backlogs of 0, 1 and 2 were found.
     let average = 0.25 * 2.0 + 0.75 * 0.25;
     assert!((queue.average() - average).abs() < 1e-12);
     for _ in 0..3 {
-        queue.dequeue(&mut cx(at(10), &mut books)).unwrap();
+        queue.dequeue(&mut cx(at(10), &mut accounting)).unwrap();
     }
     // Idle from 10 to 14 ms: four packets of a millisecond might have come.
-    queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut books));
+    queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((queue.average() - average).abs() < 1e-12);
     // A packet that a full buffer refuses counts too, and the queue is idle no more.
-    queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut books));
+    queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((queue.average() - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
 #[test]
 fn an_average_in_octets_counts_octets() {
-    let octets = |count| Depth::Bytes(Bytes::new(count));
+    let octets = |count| Threshold::Bytes(Bytes::new(count));
     let mut queue = red(RedConfig { min: octets(2000), max: octets(2000), ..RED });
-    let mut books = Books::new(1);
+    let mut accounting = Accounting::new(1);
     for (id, size) in [(1, 100), (2, 100), (3, 1000), (4, 799), (5, 1), (6, 1)].map(|(id, size)| (id, size + 28)) {
-        queue.enqueue(packet(id, size), &mut cx(at(0), &mut books));
+        queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
     // Found by the last: 128 + 128 + 1028 + 827 + 29 = 2140; by the one before 2111.
-    assert_eq!(books.node(NodeId(0)).marked_packets, 2);
+    assert_eq!(accounting.node(NodeId(0)).marked_packets, 2);
 }
 
 #[test]
 fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let mut queue = step(STEP);
-    let mut books = Books::new(1);
-    let codes = [Ecn::Capable0, Ecn::Capable1, Ecn::NotCapable, Ecn::Experienced];
+    let mut accounting = Accounting::new(1);
+    let codes = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce];
     for id in 0..12 {
-        queue.enqueue(Packet { ecn: codes[id as usize % 4], ..packet(id, 1000) }, &mut cx(at(0), &mut books));
+        queue.enqueue(Packet { ecn: codes[id as usize % 4], ..packet(id, 1000) }, &mut cx(at(0), &mut accounting));
     }
     let out: Vec<Ecn> =
-        std::iter::from_fn(|| queue.dequeue(&mut cx(at(1), &mut books))).map(|given| given.packet.ecn).collect();
+        std::iter::from_fn(|| queue.dequeue(&mut cx(at(1), &mut accounting))).map(|given| given.packet.ecn).collect();
     let untouched = codes.iter().copied();
-    let above = [Ecn::Experienced, Ecn::Experienced, Ecn::NotCapable, Ecn::Experienced];
+    let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
-    assert_eq!(books.node(NodeId(0)).lost(DropReason::QueueFull), 2);
+    assert_eq!(accounting.node(NodeId(0)).lost(DropReason::QueueFull), 2);
     // Of the last six taken in, packet 6 cannot be marked; those refused are not counted.
-    assert_eq!(books.node(NodeId(0)).marked_packets, 5);
+    assert_eq!(accounting.node(NodeId(0)).marked_packets, 5);
 }
 
 #[test]
 fn a_step_in_time_marks_at_the_head() {
-    let mut queue = step(StepConfig { above: Step::Sojourn(Span::from_millis(5)), ..STEP });
-    let mut books = Books::new(1);
+    let mut queue = step(ThresholdConfig { above: MarkThreshold::Sojourn(Duration::from_millis(5)), ..STEP });
+    let mut accounting = Accounting::new(1);
     for id in 0..3 {
-        queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut books));
+        queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
     }
-    let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut books)).unwrap().packet.ecn;
+    let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn;
     // They waited 5, 5 and 6 ms.
-    assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Capable0, Ecn::Capable0, Ecn::Experienced]);
+    assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
 }
 
 #[test]
 fn a_step_for_low_latency_spares_classic_traffic() {
     // RFC 9331 section 5: ECT(0) is not for such marks.
-    let mut queue = step(StepConfig { marks: Markable::LowLatency, above: Step::Depth(Depth::Packets(0)), ..STEP });
-    let mut books = Books::new(1);
-    queue.enqueue(packet(0, 1000), &mut cx(at(0), &mut books));
-    let mut through = |id, ecn| pass_through(&mut queue, id, ecn, &mut books);
-    assert_eq!(through(1, Ecn::Capable0), Some(Ecn::Capable0));
-    queue.enqueue(packet(2, 1000), &mut cx(at(0), &mut books));
-    assert_eq!(pass_through(&mut queue, 3, Ecn::Capable1, &mut books), Some(Ecn::Experienced));
+    let mut queue =
+        step(ThresholdConfig { marks: Markable::Ect1, above: MarkThreshold::Depth(Threshold::Packets(0)), ..STEP });
+    let mut accounting = Accounting::new(1);
+    queue.enqueue(packet(0, 1000), &mut cx(at(0), &mut accounting));
+    let mut through = |id, ecn| pass_through(&mut queue, id, ecn, &mut accounting);
+    assert_eq!(through(1, Ecn::Ect0), Some(Ecn::Ect0));
+    queue.enqueue(packet(2, 1000), &mut cx(at(0), &mut accounting));
+    assert_eq!(pass_through(&mut queue, 3, Ecn::Ect1, &mut accounting), Some(Ecn::Ce));
 }
 
 #[test]
 fn settings_that_mean_nothing_are_refused() {
     let bad = |config: RedConfig| QueueConfig::Red(config).build(1, "link").map(|_| ()).unwrap_err();
-    assert_eq!(bad(RedConfig { min: Depth::Bytes(Bytes::new(5)), ..RED }), QueueError::MixedUnits);
-    assert_eq!(bad(RedConfig { min: Depth::Packets(16), ..RED }), QueueError::ThresholdsCrossed);
+    assert_eq!(bad(RedConfig { min: Threshold::Bytes(Bytes::new(5)), ..RED }), QueueError::MixedUnits);
+    assert_eq!(bad(RedConfig { min: Threshold::Packets(16), ..RED }), QueueError::ThresholdsCrossed);
     assert_eq!(bad(RedConfig { weight: 0.0, ..RED }), QueueError::Weight);
     assert_eq!(bad(RedConfig { probability: 1.5, ..RED }), QueueError::Probability);
     assert_eq!(bad(RedConfig { limit: Limit::Packets(0), ..RED }), QueueError::NoRoom);
 }
 
 fn ecn() -> impl Strategy<Value = Ecn> {
-    prop_oneof![Just(Ecn::NotCapable), Just(Ecn::Capable0), Just(Ecn::Capable1), Just(Ecn::Experienced)]
+    prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)]
 }
 
 fn red_config() -> impl Strategy<Value = RedConfig> {
@@ -203,39 +209,39 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
         prop_oneof![(1..20u32).prop_map(Limit::Packets), (400..9000u64).prop_map(|b| Limit::Bytes(Bytes::new(b)))];
     let thresholds = (any::<bool>(), 0..10u32, 0..10u32).prop_map(|(packets, low, more)| {
         let depth = |count: u32| {
-            if packets { Depth::Packets(count) } else { Depth::Bytes(Bytes::new(u64::from(count) * 500)) }
+            if packets { Threshold::Packets(count) } else { Threshold::Bytes(Bytes::new(u64::from(count) * 500)) }
         };
         (depth(low), depth(low + more))
     });
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (limit, thresholds, 0.0..=1.0f64, 0.001..=1.0f64, 0..5u64, flags).prop_map(
         |(limit, (min, max), probability, weight, idle, (ecn, harddrop, gentle))| {
-            let idle_packet = Span::from_millis(idle);
+            let idle_packet = Duration::from_millis(idle);
             RedConfig { limit, min, max, probability, weight, idle_packet, ecn, harddrop, gentle }
         },
     )
 }
 
 proptest! {
-    /// The audit watches every operation: nothing is lost without a reason, no mark is missing from the books, none is on a packet that
+    /// The audit watches every operation: nothing is lost without a reason, no mark is missing from the accounting, none is on a packet that
     /// cannot carry it. Beside it runs the same queue without the audit, which must do the same.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
-        let mut audited = QueueConfig::Red(config).build(1, "link").unwrap().audited();
+        let mut checked = QueueConfig::Red(config).build(1, "link").unwrap().checked();
         let mut plain = Red::new(&config, Rng::for_role(1, "link/queue")).unwrap();
-        let (mut books, mut plain_books) = (Books::new(1), Books::new(1));
+        let (mut accounting, mut plain_books) = (Accounting::new(1), Accounting::new(1));
         let mut now = 0;
         for (id, (ecn, size, gap, leave)) in steps.into_iter().enumerate() {
             now += gap;
-            audited.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut books));
+            checked.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut accounting));
             plain.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut plain_books));
             prop_assert!(plain.average() >= 0.0 && plain.average().is_finite());
             for _ in 0..leave {
-                let given = audited.dequeue(&mut cx(at(now), &mut books)).map(|given| (given.packet.id, given.packet.ecn));
+                let given = checked.dequeue(&mut cx(at(now), &mut accounting)).map(|given| (given.packet.id, given.packet.ecn));
                 let same = plain.dequeue(&mut cx(at(now), &mut plain_books)).map(|given| (given.packet.id, given.packet.ecn));
                 prop_assert_eq!(given, same);
             }
         }
-        prop_assert_eq!(books.digest(), plain_books.digest());
+        prop_assert_eq!(accounting.digest(), plain_books.digest());
     }
 }

@@ -1,6 +1,6 @@
 //! Statistics of a queue whose history is known by hand.
 
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use lopsided_queue::{Backlog, QueueSample, QueueStats};
 
 fn ns(nanos: u64) -> Time {
@@ -34,9 +34,9 @@ fn the_whole_history() {
     assert_eq!(stats.mean_packets(ns(100)), (30 + 50 + 10) as f64 / 100.0);
     assert_eq!(stats.mean_bytes(ns(100)), (30 * 100 + 50 * 200 + 10 * 400) as f64 / 100.0);
     assert_eq!(stats.max_backlog(), backlog(2, 600));
-    assert_eq!(stats.mean_sojourn(), Some(Span::from_nanos(40)));
-    assert_eq!(stats.max_sojourn(), Span::from_nanos(50));
-    assert_eq!(stats.sojourns().quantile(0.5), Some(Span::from_nanos(30)));
+    assert_eq!(stats.mean_sojourn(), Some(Duration::from_nanos(40)));
+    assert_eq!(stats.max_sojourn(), Duration::from_nanos(50));
+    assert_eq!(stats.sojourns().quantile(0.5), Some(Duration::from_nanos(30)));
     assert_eq!((stats.offered_packets(), stats.sent_packets(), stats.dropped_packets()), (4, 2, 2));
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
 }
@@ -52,14 +52,17 @@ fn the_mean_counts_what_still_waits() {
 fn a_sample_has_the_waits_of_its_own_interval() {
     let mut stats = history(40);
     let first = stats.sample();
-    assert_eq!((first.sojourn_mean, first.sojourn_max), (Some(Span::from_nanos(30)), Some(Span::from_nanos(30))));
+    assert_eq!(
+        (first.sojourn_mean, first.sojourn_max),
+        (Some(Duration::from_nanos(30)), Some(Duration::from_nanos(30)))
+    );
     let none = stats.sample();
     assert_eq!(none, QueueSample { sojourn_mean: None, sojourn_max: None, ..first });
     stats.left(ns(45), ns(20), Bytes::new(200));
     let second = stats.sample();
-    assert_eq!(second.sojourn_mean, Some(Span::from_nanos(25)));
-    assert_eq!(second.sojourn_max, Some(Span::from_nanos(25)));
-    assert_eq!(stats.max_sojourn(), Span::from_nanos(30), "the longest of all is not forgotten");
+    assert_eq!(second.sojourn_mean, Some(Duration::from_nanos(25)));
+    assert_eq!(second.sojourn_max, Some(Duration::from_nanos(25)));
+    assert_eq!(stats.max_sojourn(), Duration::from_nanos(30), "the longest of all is not forgotten");
     assert_eq!((second.offered_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
 }
 

@@ -3,7 +3,7 @@
 //! What only a TCP stack can know stays open: a `None` in a [`StackSpec`] means "as the profile says".
 
 use crate::graph::Graph;
-use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use std::collections::BTreeMap;
 
 /// One experiment: a network, the flows that cross it, how long, and what is written down.
@@ -14,7 +14,7 @@ pub struct Scenario {
     /// A line for people.
     pub title: Option<String>,
     /// The run ends here.
-    pub duration: Span,
+    pub duration: Duration,
     /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
     pub seed: u64,
     pub graph: Graph,
@@ -31,7 +31,7 @@ pub struct Scenario {
 /// the host's TCP notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceSpec {
-    pub delay: Span,
+    pub delay: Duration,
     /// Packets that may wait; `None`: any number.
     pub limit: Option<u32>,
     /// Packets that the network card takes before the link has sent them; `None`: any number.
@@ -44,7 +44,7 @@ pub struct DirSpec {
     /// The serializer's rate, or the shaper's where there is one. `None`: infinitely fast.
     pub rate: Option<BitRate>,
     /// One-way propagation delay.
-    pub delay: Span,
+    pub delay: Duration,
     pub framing: FramingSpec,
     pub queue: QueueSpec,
     pub shaper: Option<ShaperSpec>,
@@ -137,9 +137,9 @@ pub enum QueueDepth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepSpec {
     /// What an arriving packet may find.
-    Depth(QueueDepth),
+    Threshold(QueueDepth),
     /// How long a packet may wait.
-    Sojourn(Span),
+    Sojourn(Duration),
 }
 
 /// Which packets a step marks.
@@ -188,7 +188,7 @@ pub struct ShaperSpec {
     /// Bucket depth (Bc), in octets on the wire, at least a lump. With an `interval` it may be smaller than a packet.
     pub burst: Bytes,
     /// Credit comes in lumps of rate x interval, every interval (Tc); `None`: continuously.
-    pub interval: Option<Span>,
+    pub interval: Option<Duration>,
     /// The physical rate at which a burst leaves; `None`: at once.
     pub line_rate: Option<BitRate>,
 }
@@ -240,7 +240,7 @@ pub struct FlowSpec {
     /// Start without jitter. An instant at or after the run's end never comes.
     pub start: Time,
     /// The world adds a uniform draw from zero to this to `start`, from the stream of role `flow/NAME/start`.
-    pub start_jitter: Span,
+    pub start_jitter: Duration,
     /// The application stops here, at the latest when the run ends.
     pub stop: Time,
     pub transfer: Transfer,
@@ -260,10 +260,10 @@ pub enum Transfer {
         size: Bytes,
         /// How often in all; `None`: until the flow stops.
         repeat: Option<u32>,
-        pause: Span,
+        pause: Duration,
     },
     /// Always more to send for `on`, then silence for `off`, and again, on one connection.
-    OnOff { on: Span, off: Span },
+    OnOff { on: Duration, off: Duration },
     /// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
     Udp { rate: BitRate, size: Bytes },
 }
@@ -293,7 +293,7 @@ pub struct StackSpec {
     pub abc: Option<u32>,
     pub delayed_ack: Option<DelayedAck>,
     pub initial_window: Option<Window>,
-    pub min_rto: Option<Span>,
+    pub min_rto: Option<Duration>,
     /// Upper bound of the congestion window.
     pub max_window: Option<Window>,
     /// The MSS option's value: the MTU less 40. TCP options come out of it (RFC 6691).
@@ -363,7 +363,7 @@ pub enum DelayedAck {
     /// Every segment is acknowledged at once.
     Off,
     /// An ACK at the latest for every `segments`-th full segment or after `timeout`; `None`: as the profile says.
-    On { segments: Option<u32>, timeout: Option<Span> },
+    On { segments: Option<u32>, timeout: Option<Duration> },
 }
 
 /// A window, in full segments or octets.
@@ -385,7 +385,7 @@ pub enum Buffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordSpec {
     /// Flow and queue samples this often; `None`: no samples.
-    pub interval: Option<Span>,
+    pub interval: Option<Duration>,
     /// A flow sample at every change of its congestion state too.
     pub on_change: bool,
     /// A table of every packet event.
@@ -398,17 +398,17 @@ pub struct RecordSpec {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
     /// Left out of the means after the last flow has begun; `None`: a third of the time in which all are active.
-    pub warmup: Option<Span>,
+    pub warmup: Option<Duration>,
     /// How far from its fair share a flow may be, as a part of that share, and still count as having converged.
     pub within: f64,
     /// For how long it must stay there.
-    pub hold: Span,
+    pub hold: Duration,
     /// Whether each group of flows is run alone too, which harm is measured against.
     pub harm: bool,
 }
 
 impl Default for FairnessSpec {
     fn default() -> FairnessSpec {
-        FairnessSpec { warmup: None, within: 0.2, hold: Span::from_secs(5), harm: true }
+        FairnessSpec { warmup: None, within: 0.2, hold: Duration::from_secs(5), harm: true }
     }
 }

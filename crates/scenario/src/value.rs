@@ -4,7 +4,7 @@ use crate::error::{did_you_mean, quote};
 use crate::model::{Buffer, EcnSpec, Window};
 use crate::tree::{Node, Value};
 use crate::units::{self, Decimal, LIMIT, NotDecimal, NotWhole, Quantity, QueueLimitText, UnitError};
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 
 type Read<T> = Result<T, UnitError>;
 
@@ -20,12 +20,12 @@ pub(crate) fn rate(node: &Node) -> Read<BitRate> {
     units::parse_rate(quantity_text(node, units::RATE)?)
 }
 
-pub(crate) fn span(node: &Node) -> Read<Span> {
+pub(crate) fn span(node: &Node) -> Read<Duration> {
     units::parse_span(quantity_text(node, units::SPAN)?)
 }
 
 /// A time, or `None` for `false`, `"off"` and zero.
-pub(crate) fn span_or_off(node: &Node) -> Read<Option<Span>> {
+pub(crate) fn span_or_off(node: &Node) -> Read<Option<Duration>> {
     match &node.value {
         Value::Bool(false) => Ok(None),
         Value::Text(text) if text.trim() == "off" => Ok(None),
@@ -200,7 +200,7 @@ pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k
 }
 
 /// A pair of instants, the second later.
-pub(crate) fn outage(node: &Node) -> Read<(Span, Span)> {
+pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     let Value::List(ends) = &node.value else {
         return Err(UnitError::new(format!("an outage is a pair of times, and this is {}", node.value.kind()))
             .help("write [[\"10 s\", \"10.1 s\"]], with two brackets"));

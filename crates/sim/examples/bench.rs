@@ -6,7 +6,7 @@
 //! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
 //! buffer, 30 s. Building the world is not timed.
 
-use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_scenario::{
     Cells, DirSpec, DropEnd, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, QueueLimit, QueueSpec,
     RecordSpec, Scenario, StackSpec, Transfer,
@@ -86,10 +86,10 @@ impl Workload {
         }
         let spacing = if self.flows > 20 { 1_000 / self.flows as u64 } else { 50 };
         let mut flows: Vec<FlowSpec> = (0..self.flows)
-            .map(|n| self.flow(&format!("down{n}"), n, self.flows + n, Span::from_millis(spacing * n as u64)))
+            .map(|n| self.flow(&format!("down{n}"), n, self.flows + n, Duration::from_millis(spacing * n as u64)))
             .collect();
         if two_way {
-            flows.push(self.flow("up", self.flows, 0, Span::from_secs(self.seconds / 2)));
+            flows.push(self.flow("up", self.flows, 0, Duration::from_secs(self.seconds / 2)));
         }
         let side = |side: &str| (0..self.flows).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
         let graph =
@@ -97,7 +97,7 @@ impl Workload {
         Scenario {
             name: self.name.clone(),
             title: None,
-            duration: Span::from_secs(self.seconds),
+            duration: Duration::from_secs(self.seconds),
             seed: 1,
             graph,
             interfaces: std::collections::BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Workload {
     fn link(&self, name: &str, from: NodeRef, to: NodeRef, bottleneck: bool) -> LinkSpec {
         let dir = |rate: u64, loss: f64| DirSpec {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
-            delay: Span::from_millis(if bottleneck { 18 } else { 1 }),
+            delay: Duration::from_millis(if bottleneck { 18 } else { 1 }),
             framing: FramingSpec { overhead: Bytes::ZERO, minimum: Bytes::ZERO, cells: Cells::None },
             queue: QueueSpec::Fifo {
                 limit: QueueLimit::Packets(if bottleneck { self.queue } else { 100_000 }),
@@ -122,7 +122,7 @@ impl Workload {
         LinkSpec { name: name.to_owned(), from, to, down: dir(self.rates.0, self.loss), up: dir(self.rates.1, 0.0) }
     }
 
-    fn flow(&self, name: &str, from: usize, to: usize, start: Span) -> FlowSpec {
+    fn flow(&self, name: &str, from: usize, to: usize, start: Duration) -> FlowSpec {
         FlowSpec {
             name: name.to_owned(),
             group: name.to_owned(),
@@ -130,8 +130,8 @@ impl Workload {
             to,
             direction: Some(if name == "up" { Dir::Up } else { Dir::Down }),
             start: Time::ZERO + start,
-            start_jitter: Span::ZERO,
-            stop: Time::ZERO + Span::from_secs(self.seconds),
+            start_jitter: Duration::ZERO,
+            stop: Time::ZERO + Duration::from_secs(self.seconds),
             transfer: Transfer::Bulk,
             from_stack: StackSpec::new(&self.profile, &self.cc),
             to_stack: StackSpec::new(&self.profile, &self.cc),

@@ -9,7 +9,7 @@ use crate::host::{App, Dialer, Host, Interface, MAX_SERVICES, Remote, TcpSink, T
 use crate::router::{Router, Routes, address};
 use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
-use lopsided_core::{Books, Dir, FlowId, NodeId, Port, Rng, Span, Time};
+use lopsided_core::{Accounting, Dir, Duration, FlowId, NodeId, Port, Rng, Time};
 use lopsided_scenario::{FlowSpec, Graph, Hop, InterfaceSpec, NodeRef, Scenario, Transfer};
 use lopsided_tcp::Controllers;
 use std::fmt;
@@ -45,7 +45,7 @@ pub enum BuildError {
         limit: usize,
     },
     TooLong {
-        limit: Span,
+        limit: Duration,
     },
 }
 
@@ -169,9 +169,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         stations.push(Station::Middlebox(placed.node));
         wires.push(vec![onward]);
     }
-    let mut books = Books::new(stations.len());
-    options.sinks.into_iter().for_each(|sink| books.watch(sink));
-    let world = World::new(stations, wires, books);
+    let mut accounting = Accounting::new(stations.len());
+    options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
+    let world = World::new(stations, wires, accounting);
     if Time::ZERO + scenario.duration > world.horizon() {
         return Err(BuildError::TooLong { limit: world.horizon() - Time::ZERO });
     }
@@ -296,13 +296,13 @@ fn routing_tables(scenario: &Scenario, net: &Net<'_>) -> Result<Vec<Routes>, Bui
 fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
-    duration: Span,
+    duration: Duration,
     seed: u64,
     controllers: &Controllers,
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
-    let start = spec.start + Span::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
+    let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let dialer = |host: usize, stack: &_, part: &str| -> Result<Dialer, BuildError> {
         Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, controllers)?, numbers: role(part) })

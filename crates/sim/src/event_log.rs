@@ -2,7 +2,7 @@
 
 use crate::build::{NodeKind, node_labels};
 use crate::results::{EventRow, EventTable, NodeRow, NodeTable};
-use lopsided_core::{Bytes, Event, Interest, NodeId, Packet, Sink, Span, Time, Transport};
+use lopsided_core::{Bytes, Duration, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
 use lopsided_scenario::Scenario;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,9 +21,9 @@ impl EventLog {
     }
 }
 
-impl Sink for EventLog {
-    fn interest(&self) -> Interest {
-        Interest { hosts: true, queues: true, drops: true }
+impl Observer for EventLog {
+    fn mask(&self) -> EventMask {
+        EventMask { hosts: true, queues: true, drops: true }
     }
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
@@ -34,7 +34,7 @@ impl Sink for EventLog {
                 EventRow { backlog_packets, ..row(at, node, "enqueued", packet) }
             }
             Event::Dequeued { packet, backlog_packets, sojourn, .. } => {
-                let sojourn_ms = Span::as_millis_f64(sojourn);
+                let sojourn_ms = Duration::as_millis_f64(sojourn);
                 EventRow { backlog_packets, sojourn_ms, ..row(at, node, "dequeued", packet) }
             }
             Event::Marked { packet } => row(at, node, "marked", packet),

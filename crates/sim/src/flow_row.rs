@@ -6,7 +6,7 @@ use crate::meter::{Delays, Moments};
 use crate::observe::Tally;
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::world::World;
-use lopsided_core::{Dir, Span};
+use lopsided_core::{Dir, Duration};
 use lopsided_scenario::{FlowSpec, Scenario, Transfer};
 use lopsided_tcp::{Counters, TcpInfo};
 
@@ -74,7 +74,7 @@ fn with_connection(row: SampleRow, host: &Host, source: &TcpSource) -> SampleRow
         state: info.phase.name(),
         cwnd_bytes: info.snd_cwnd.get(),
         ssthresh_bytes: info.snd_ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
-        srtt_ms: info.srtt.map_or(f64::NAN, Span::as_millis_f64),
+        srtt_ms: info.srtt.map_or(f64::NAN, Duration::as_millis_f64),
         rttvar_ms: info.rttvar.as_millis_f64(),
         rto_ms: info.rto.as_millis_f64(),
         in_flight_bytes: info.in_flight.get(),
@@ -129,7 +129,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
     let rtt = delays.all();
     let active_s = match spec.transfer {
         Transfer::Bytes { .. } => {
-            let running = tally.running_since.map_or(Span::ZERO, |since| world.now().saturating_since(since));
+            let running = tally.running_since.map_or(Duration::ZERO, |since| world.now().saturating_since(since));
             tally.done.sum + running.as_secs_f64()
         }
         _ => site.stop.saturating_since(site.start).as_secs_f64(),
@@ -166,7 +166,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         rtt_p50_ms: delays.quantile(0.5),
         rtt_p95_ms: delays.quantile(0.95),
         rtt_max_ms: rtt.greatest(),
-        srtt_ms: sent.srtt.map_or(f64::NAN, Span::as_millis_f64),
+        srtt_ms: sent.srtt.map_or(f64::NAN, Duration::as_millis_f64),
         cwnd_mean_bytes: sent.cwnd_mean,
         cwnd_max_bytes: sent.cwnd_max,
         transfers: tally.done.count,
@@ -179,7 +179,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
 /// What the sender did, over all its connections.
 struct Sent {
     counters: Counters,
-    srtt: Option<Span>,
+    srtt: Option<Duration>,
     cwnd_mean: f64,
     cwnd_max: u64,
 }

@@ -1,6 +1,6 @@
 //! What is measured of a flow while it runs, in memory that does not grow with time.
 
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 use lopsided_queue::Histogram;
 use lopsided_tcp::RttStats;
 
@@ -68,14 +68,14 @@ pub struct Delays {
 
 impl Delays {
     #[inline]
-    pub fn add(&mut self, span: Span) {
+    pub fn add(&mut self, span: Duration) {
         self.interval.add(span.as_millis_f64());
         self.spread.add(span);
     }
 
     /// Counts values in the histogram only; [`Delays::absorb`] brings the rest.
     #[inline]
-    pub fn count(&mut self, span: Span, times: u32) {
+    pub fn count(&mut self, span: Duration, times: u32) {
         (0..times).for_each(|_| self.spread.add(span));
     }
 
@@ -106,7 +106,7 @@ impl Delays {
 
     /// The span, in milliseconds, that a share of all values does not exceed; NaN where there are none.
     pub fn quantile(&self, share: f64) -> f64 {
-        self.spread.quantile(share).map_or(f64::NAN, Span::as_millis_f64)
+        self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }
 }
 
@@ -118,7 +118,7 @@ pub struct Level {
     since: Option<Time>,
     /// Value times nanoseconds, and nanoseconds.
     area: u128,
-    span: Span,
+    span: Duration,
     pub max: u64,
 }
 

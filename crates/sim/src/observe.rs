@@ -11,14 +11,14 @@ use crate::results::{
     Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable,
 };
 use crate::world::World;
-use lopsided_core::{Dir, DropReason, NodeId, Span, Time};
+use lopsided_core::{Dir, DropReason, Duration, NodeId, Time};
 use lopsided_link::Link;
 use lopsided_scenario::{Scenario, Transfer};
 
 /// Everything that is gathered of one run.
 #[derive(Debug)]
-pub(crate) struct Observer {
-    interval: Option<Span>,
+pub(crate) struct Recorder {
+    interval: Option<Duration>,
     next: Option<Time>,
     on_change: bool,
     samples: SampleTable,
@@ -39,14 +39,14 @@ pub(crate) struct Tally {
     pub done: Moments,
 }
 
-impl Observer {
-    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog) -> Observer {
+impl Recorder {
+    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog) -> Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
         if record.on_change {
             simulation.world.note_touched();
         }
-        Observer {
+        Recorder {
             interval,
             next: interval.map(|interval| Time::ZERO + interval),
             on_change: record.on_change,
@@ -64,7 +64,7 @@ impl Observer {
         self.next
     }
 
-    /// How many events may pass between two calls of [`Observer::gather`].
+    /// How many events may pass between two calls of [`Recorder::gather`].
     pub fn patience(&self, usual: u64) -> u64 {
         if self.on_change { 1 } else { usual }
     }
@@ -123,7 +123,7 @@ impl Observer {
                 backlog_bytes: sample.backlog.bytes.get(),
                 offered_packets: sample.offered_packets,
                 dropped_packets: sample.dropped_packets,
-                marked_packets: simulation.world.books().node(node).marked_packets,
+                marked_packets: simulation.world.accounting().node(node).marked_packets,
                 sent_packets: sample.sent_packets,
                 sent_bytes: sample.sent_bytes.get(),
                 sojourn_mean_ms: millis(sample.sojourn_mean),
@@ -194,15 +194,15 @@ fn take_delays(world: &mut World, site: &FlowSite) -> Moments {
     if at_source.count > 0 { at_source } else { world.host_mut(site.sink.host).take_delays(site.sink.app) }
 }
 
-fn millis(span: Option<Span>) -> f64 {
-    span.map_or(f64::NAN, Span::as_millis_f64)
+fn millis(span: Option<Duration>) -> f64 {
+    span.map_or(f64::NAN, Duration::as_millis_f64)
 }
 
 fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
     let (spec, dir) = (&scenario.graph.links[link / 2], Dir::BOTH[link % 2]);
     let node = simulation.link_node(link);
     simulation.world.with_link(node, Link::observe);
-    let books = simulation.world.books().node(node).clone();
+    let accounting = simulation.world.accounting().node(node).clone();
     let now = simulation.world.now();
     let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
     simulation.world.with_link(node, |place, _| {
@@ -221,13 +221,13 @@ fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> Li
             sent_packets: stats.sent_packets(),
             sent_bytes: stats.sent_bytes().get(),
             dropped_packets: stats.dropped_packets(),
-            dropped_queue_full: books.lost(DropReason::QueueFull),
-            dropped_head: books.lost(DropReason::HeadDrop),
-            dropped_early: books.lost(DropReason::Early),
-            dropped_policed: books.lost(DropReason::Policed),
-            marked_packets: books.marked_packets,
-            lost_random: books.lost(DropReason::RandomLoss),
-            lost_pattern: books.lost(DropReason::PatternLoss),
+            dropped_queue_full: accounting.lost(DropReason::QueueFull),
+            dropped_head: accounting.lost(DropReason::HeadDrop),
+            dropped_early: accounting.lost(DropReason::Early),
+            dropped_policed: accounting.lost(DropReason::Policed),
+            marked_packets: accounting.marked_packets,
+            lost_random: accounting.lost(DropReason::RandomLoss),
+            lost_pattern: accounting.lost(DropReason::PatternLoss),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
             sojourn_p95_ms: millis(stats.sojourns().quantile(0.95)),
@@ -239,7 +239,7 @@ fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> Li
 /// The digest of the packets' fates, and of what the applications got.
 fn digest(world: &World, delivered: &[u64]) -> u64 {
     let mut digest = lopsided_core::Digest::default();
-    digest.mix(world.books().digest());
+    digest.mix(world.accounting().digest());
     delivered.iter().for_each(|bytes| digest.mix(*bytes));
     digest.value()
 }
@@ -252,10 +252,10 @@ fn audit(simulation: &mut Simulation) -> Audit {
             audit.waiting += Count { packets: part.packets, bytes: part.bytes.get() };
         }
     }
-    for books in simulation.world.books().nodes() {
-        audit.created += Count { packets: books.created_packets, bytes: books.created_bytes.get() };
-        audit.consumed += Count { packets: books.consumed_packets, bytes: books.consumed_bytes.get() };
-        audit.lost += Count { packets: books.lost_total(), bytes: books.lost_bytes.get() };
+    for accounting in simulation.world.accounting().nodes() {
+        audit.created += Count { packets: accounting.created_packets, bytes: accounting.created_bytes.get() };
+        audit.consumed += Count { packets: accounting.consumed_packets, bytes: accounting.consumed_bytes.get() };
+        audit.lost += Count { packets: accounting.lost_total(), bytes: accounting.lost_bytes.get() };
     }
     audit
 }

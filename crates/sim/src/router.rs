@@ -2,14 +2,14 @@
 //!
 //! Leaves out routing protocols and ICMP: a packet without a route, or whose time to live is over, is lost with its reason.
 
-use lopsided_core::{DropReason, HostAddr, Packet, Port};
+use lopsided_core::{DropReason, Ipv4Addr, Packet, Port};
 
 /// Hosts have the addresses 10.0.0.1, 10.0.0.2 and so on, in the scenario's order.
 const BEFORE_FIRST: u32 = 0x0a00_0000;
 
 /// The address of a host by its place in the scenario.
-pub(crate) fn address(host: usize) -> HostAddr {
-    HostAddr(BEFORE_FIRST + 1 + host as u32)
+pub(crate) fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr(BEFORE_FIRST + 1 + host as u32)
 }
 
 /// Which port leads to which host.
@@ -30,7 +30,7 @@ impl Routes {
     }
 
     #[inline]
-    pub fn to(&self, dst: HostAddr) -> Option<Port> {
+    pub fn to(&self, dst: Ipv4Addr) -> Option<Port> {
         let host = dst.0.wrapping_sub(BEFORE_FIRST + 1);
         self.ports.get(host as usize).filter(|port| **port != Routes::NONE).map(|port| Port(*port))
     }

@@ -2,10 +2,10 @@
 
 use crate::build::{BuildError, Simulation, build};
 use crate::event_log::EventLog;
-use crate::observe::Observer;
+use crate::observe::Recorder;
 use crate::results::{Audit, RunResult};
 use crate::world::{Middlebox, Progress};
-use lopsided_core::{Dir, Sink, Span, Time};
+use lopsided_core::{Dir, Duration, Observer, Time};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
 use std::fmt;
@@ -21,7 +21,7 @@ const STUCK: u64 = 1 << 20;
 #[derive(Default)]
 pub struct RunOptions {
     /// Watchers of the packets; [`crate::node_labels`] tells them which node is which.
-    pub sinks: Vec<Box<dyn Sink>>,
+    pub observers: Vec<Box<dyn Observer>>,
     /// Check every operation of every queue (slow). Always so in builds with debug assertions.
     pub audit_queues: bool,
     /// Nodes put into the way; each has the number after the last, in this order.
@@ -41,10 +41,10 @@ pub struct Placed {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { sinks, audit_queues, middleboxes, controllers } = self;
+        let RunOptions { observers, audit_queues, middleboxes, controllers } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
-            .field("sinks", &sinks.len())
+            .field("observers", &observers.len())
             .field("audit_queues", audit_queues)
             .field("middleboxes", middleboxes)
             .field("controllers", controllers)
@@ -75,11 +75,11 @@ impl Monitor {
         if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
     }
 
-    fn expect(&self, span: Span) {
+    fn expect(&self, span: Duration) {
         self.total.fetch_add(span.as_nanos(), Ordering::Relaxed);
     }
 
-    fn advance(&self, span: Span) {
+    fn advance(&self, span: Duration) {
         self.done.fetch_add(span.as_nanos(), Ordering::Relaxed);
     }
 }
@@ -93,7 +93,7 @@ pub enum RunError {
     Stuck {
         at: Time,
     },
-    /// The books do not balance: an error in lopsided itself.
+    /// The accounting does not balance: an error in lopsided itself.
     Unbalanced {
         audit: Audit,
     },
@@ -133,17 +133,17 @@ pub struct Prepared<'a> {
     scenario: &'a Scenario,
     seed: u64,
     simulation: Simulation,
-    observer: Observer,
+    observer: Recorder,
 }
 
 impl<'a> Prepared<'a> {
     pub fn new(scenario: &'a Scenario, seed: u64, mut options: RunOptions) -> Result<Prepared<'a>, BuildError> {
         let log = EventLog::default();
         if scenario.record.events {
-            options.sinks.push(Box::new(log.clone()));
+            options.observers.push(Box::new(log.clone()));
         }
         let mut simulation = build(scenario, seed, options)?;
-        let observer = Observer::new(scenario, &mut simulation, log);
+        let observer = Recorder::new(scenario, &mut simulation, log);
         Ok(Prepared { scenario, seed, simulation, observer })
     }
 
@@ -168,7 +168,7 @@ fn run_until(
     until: Time,
     scenario: &Scenario,
     simulation: &mut Simulation,
-    observer: &mut Observer,
+    observer: &mut Recorder,
     monitor: &Monitor,
 ) -> Result<(), RunError> {
     let mut stuck = 0;

@@ -9,7 +9,7 @@ use crate::agenda::Agenda;
 use crate::host::Host;
 use crate::results::Count;
 use crate::router::Router;
-use lopsided_core::{Books, Cx, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Cx, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
 
 /// What can stand in a world. An enum for the usual kinds, so that the loop's calls are direct.
@@ -65,7 +65,7 @@ pub struct World {
     wires: Vec<Wire>,
     first_wire: Vec<u32>,
     agenda: Agenda,
-    books: Books,
+    accounting: Accounting,
     /// Nodes that must still be polled, the one on top first.
     touched: Vec<NodeId>,
     events: u64,
@@ -74,7 +74,7 @@ pub struct World {
 }
 
 impl World {
-    pub(crate) fn new(stations: Vec<Station>, wires: Vec<Vec<Wire>>, books: Books) -> World {
+    pub(crate) fn new(stations: Vec<Station>, wires: Vec<Vec<Wire>>, accounting: Accounting) -> World {
         let mut first_wire = Vec::with_capacity(wires.len());
         let mut flat = Vec::new();
         for of_node in &wires {
@@ -91,7 +91,7 @@ impl World {
             wires: flat,
             first_wire,
             agenda,
-            books,
+            accounting,
             touched: Vec::new(),
             events: 0,
             noted: None,
@@ -106,8 +106,8 @@ impl World {
         self.events
     }
 
-    pub fn books(&self) -> &Books {
-        &self.books
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
     }
 
     /// The latest instant that this world can tell from never.
@@ -132,7 +132,7 @@ impl World {
     /// Does something with a link at the present time.
     pub(crate) fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
         match &mut self.stations[node.index()] {
-            Station::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.books)),
+            Station::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
             other => unreachable!("links have numbers of their own, not {other:?}"),
         }
     }
@@ -176,7 +176,7 @@ impl World {
     #[inline]
     fn wake(&mut self, slot: usize) {
         let node = NodeId(slot as u32);
-        let mut cx = Cx::new(self.now, node, &mut self.books);
+        let mut cx = Cx::new(self.now, node, &mut self.accounting);
         match &mut self.stations[slot] {
             Station::Link(link) => {
                 link.handle_timeout(&mut cx);
@@ -195,7 +195,7 @@ impl World {
     fn deliver(&mut self, node: NodeId) {
         let slot = node.index();
         let Station::Link(link) = &mut self.stations[slot] else { unreachable!("asked of links only") };
-        let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.books));
+        let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.accounting));
         // Set before the packet goes on: what it meets may be the same link.
         self.agenda.set(slot, link.poll_timeout());
         if let Some((_, packet)) = given {
@@ -209,7 +209,7 @@ impl World {
     /// Polls every touched node until none has anything to send. A node given a packet goes on top, before its giver.
     fn settle(&mut self) {
         while let Some(&node) = self.touched.last() {
-            let mut cx = Cx::new(self.now, node, &mut self.books);
+            let mut cx = Cx::new(self.now, node, &mut self.accounting);
             let out = match &mut self.stations[node.index()] {
                 Station::Host(host) => host.poll_transmit(&mut cx),
                 Station::Middlebox(middlebox) => middlebox.poll_transmit(&mut cx),
@@ -235,14 +235,14 @@ impl World {
     #[inline(always)]
     fn carry(&mut self, mut wire: Wire, mut packet: Packet) {
         loop {
-            let mut cx = Cx::new(self.now, wire.node, &mut self.books);
+            let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
             match &mut self.stations[wire.node.index()] {
                 Station::Router(router) => match router.forward(&mut packet) {
                     Ok(port) => {
                         wire = self.wires[self.first_wire[wire.node.index()] as usize + usize::from(port.0)];
                         continue;
                     }
-                    Err(why) => return cx.discard(packet, why),
+                    Err(why) => return cx.drop(packet, why),
                 },
                 // A link is never polled here: what it has to send, even at once, it asks for by its time.
                 Station::Link(link) => {

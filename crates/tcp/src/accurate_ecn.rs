@@ -14,13 +14,13 @@
 
 use crate::ecn::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
-use lopsided_core::packet::{AccurateEcn, CounterOrder, Flags, TcpHeader};
+use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
 /// Where both ends' packet counts begin (section 3.2.1): not at zero, which a middlebox may make of anything.
 const FIRST_COUNT: u8 = 5;
 /// So do the counts of ECT(0) and ECT(1).
 const FIRST_OCTETS: u32 = 1;
-const OCTETS_MASK: u32 = (1 << AccurateEcn::COUNTER_BITS) - 1;
+const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
 /// Marked packets that an ACK may stand for: with data that waits for it, and without, when it would itself be acknowledged.
 const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
@@ -53,9 +53,9 @@ impl Received {
     pub fn new(arrived: Ecn) -> Received {
         Received {
             syn_arrived_as: arrived,
-            packets: FIRST_COUNT + u8::from(arrived == Ecn::Experienced),
+            packets: FIRST_COUNT + u8::from(arrived == Ecn::Ce),
             octets: Octets { ect0: FIRST_OCTETS, ect1: FIRST_OCTETS, ce: 0 },
-            last: Ecn::NotCapable,
+            last: Ecn::NotEct,
             marks_since_ack: 0,
             handshake: None,
             told: None,
@@ -69,7 +69,7 @@ impl Received {
 
     /// A segment of the connection arrived, with `len` octets of data. True if it should be acknowledged at once.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
-        if ecn == Ecn::Experienced {
+        if ecn == Ecn::Ce {
             self.packets = (self.packets + 1) & 7;
             self.marks_since_ack += 1;
         }
@@ -77,10 +77,10 @@ impl Received {
             return self.marks_since_ack >= MARKS_WITHOUT_DATA;
         }
         match ecn {
-            Ecn::NotCapable => return false,
-            Ecn::Capable0 => self.octets.ect0 += len,
-            Ecn::Capable1 => self.octets.ect1 += len,
-            Ecn::Experienced => self.octets.ce += len,
+            Ecn::NotEct => return false,
+            Ecn::Ect0 => self.octets.ect0 += len,
+            Ecn::Ect1 => self.octets.ect1 += len,
+            Ecn::Ce => self.octets.ce += len,
         }
         let Octets { ect0, ect1, ce } = self.octets;
         self.octets = Octets { ect0: ect0 & OCTETS_MASK, ect1: ect1 & OCTETS_MASK, ce: ce & OCTETS_MASK };
@@ -95,21 +95,21 @@ impl Received {
     }
 
     /// The option for a segment with so much room, if there is news.
-    pub fn option(&mut self, room: u32) -> Option<Box<AccurateEcn>> {
+    pub fn option(&mut self, room: u32) -> Option<Box<AccEcnOption>> {
         let Octets { ect0, ect1, ce } = self.octets;
         if self.told == Some(self.octets) {
             return None;
         }
         let low_latency = ect1 != FIRST_OCTETS;
         let (order, first, last) =
-            if low_latency { (CounterOrder::Ect1First, ect1, ect0) } else { (CounterOrder::Ect0First, ect0, ect1) };
+            if low_latency { (AccEcnOrder::Ect1First, ect1, ect0) } else { (AccEcnOrder::Ect0First, ect0, ect1) };
         let all = [first, ce, last];
         let used = if last == FIRST_OCTETS { 2 } else { 3 };
-        if AccurateEcn::padded_len_of(used) > room {
+        if AccEcnOption::padded_len_of(used) > room {
             return None;
         }
         self.told = Some(self.octets);
-        Some(Box::new(AccurateEcn::new(order, &all[..used as usize])))
+        Some(Box::new(AccEcnOption::new(order, &all[..used as usize])))
     }
 }
 
@@ -117,7 +117,7 @@ impl Received {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts<'a> {
     packets: u8,
-    option: Option<&'a AccurateEcn>,
+    option: Option<&'a AccEcnOption>,
 }
 
 impl<'a> Counts<'a> {
@@ -127,7 +127,7 @@ impl<'a> Counts<'a> {
 
     /// The count is zero although no packet can have been marked (section 3.2.2.4).
     pub fn is_zeroed(&self) -> bool {
-        self.packets == 0 && self.option.and_then(AccurateEcn::ce).unwrap_or(0) == 0
+        self.packets == 0 && self.option.and_then(AccEcnOption::ce).unwrap_or(0) == 0
     }
 }
 
@@ -150,7 +150,7 @@ impl Reported {
     pub fn newly_marked(&mut self, counts: Counts<'_>, delivered: u64, mss: u64) -> u64 {
         let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
         self.packets = counts.packets;
-        let reported = counts.option.and_then(AccurateEcn::ce);
+        let reported = counts.option.and_then(AccEcnOption::ce);
         self.option_seen |= reported.is_some();
         match reported {
             Some(octets) => {
@@ -177,7 +177,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn counts(packets: u8, option: Option<&AccurateEcn>) -> Counts<'_> {
+    fn counts(packets: u8, option: Option<&AccEcnOption>) -> Counts<'_> {
         Counts { packets, option }
     }
 
@@ -194,23 +194,23 @@ mod tests {
     #[test]
     fn an_option_settles_how_often_the_field_went_round() {
         let mut reported = Reported::default();
-        let option = AccurateEcn::new(CounterOrder::Ect0First, &[10_001, 10_000]);
+        let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
         assert_eq!(reported.newly_marked(counts(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
         // One that is missing afterwards is no reason for the worst.
         assert_eq!(reported.newly_marked(counts(1, None), 20 * MSS, MSS), 2 * MSS);
         // And what was guessed is not told again.
-        let option = AccurateEcn::new(CounterOrder::Ect0First, &[10_001, 12_500]);
+        let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
         assert_eq!(reported.newly_marked(counts(2, Some(&option)), MSS, MSS), 500);
     }
 
     #[test]
     fn counters_wrap() {
         let mut reported = Reported { octets: OCTETS_MASK - 200, ..Reported::default() };
-        let option = AccurateEcn::new(CounterOrder::Ect1First, &[7, 799]);
+        let option = AccEcnOption::new(AccEcnOrder::Ect1First, &[7, 799]);
         assert_eq!(reported.newly_marked(counts(6, Some(&option)), MSS, MSS), MSS);
-        let mut received = Received::new(Ecn::NotCapable);
+        let mut received = Received::new(Ecn::NotEct);
         for _ in 0..20_000 {
-            received.take(Ecn::Experienced, 1448);
+            received.take(Ecn::Ce, 1448);
         }
         let option = received.option(40).unwrap();
         assert_eq!(option.ce(), Some(20_000 * 1448 % (1 << 24)));
@@ -219,35 +219,35 @@ mod tests {
 
     #[test]
     fn the_option_has_the_counters_in_use_and_goes_out_when_they_changed() {
-        let mut received = Received::new(Ecn::NotCapable);
+        let mut received = Received::new(Ecn::NotEct);
         let first = received.option(40).unwrap();
-        assert_eq!((first.order, first.counters()), (CounterOrder::Ect0First, &[1, 0][..]));
+        assert_eq!((first.order, first.counters()), (AccEcnOrder::Ect0First, &[1, 0][..]));
         assert_eq!(received.option(40), None);
-        received.take(Ecn::Capable1, 100);
+        received.take(Ecn::Ect1, 100);
         assert_eq!(received.option(7), None, "no room");
         let low_latency = received.option(8).unwrap();
-        assert_eq!((low_latency.order, low_latency.counters()), (CounterOrder::Ect1First, &[101, 0][..]));
-        received.take(Ecn::Capable0, 10);
+        assert_eq!((low_latency.order, low_latency.counters()), (AccEcnOrder::Ect1First, &[101, 0][..]));
+        received.take(Ecn::Ect0, 10);
         let both = received.option(12).unwrap();
         assert_eq!((both.ect1(), both.ce(), both.ect0()), (Some(101), Some(0), Some(11)));
-        received.take(Ecn::NotCapable, 10);
-        received.take(Ecn::Experienced, 0);
+        received.take(Ecn::NotEct, 10);
+        received.take(Ecn::Ce, 0);
         assert_eq!(received.option(40), None, "octets of data are counted");
     }
 
     #[test]
     fn a_change_and_every_second_mark_are_acknowledged_at_once() {
-        let mut received = Received::new(Ecn::NotCapable);
-        received.take(Ecn::Capable0, 1000);
-        assert!(!received.take(Ecn::Capable0, 1000));
-        assert!(received.take(Ecn::Experienced, 1000), "the first mark");
+        let mut received = Received::new(Ecn::NotEct);
+        received.take(Ecn::Ect0, 1000);
+        assert!(!received.take(Ecn::Ect0, 1000));
+        assert!(received.take(Ecn::Ce, 1000), "the first mark");
         received.flags();
-        assert!(!received.take(Ecn::Experienced, 1000));
-        assert!(received.take(Ecn::Experienced, 1000), "the second since an ACK");
+        assert!(!received.take(Ecn::Ce, 1000));
+        assert!(received.take(Ecn::Ce, 1000), "the second since an ACK");
         received.flags();
-        assert!(received.take(Ecn::Capable0, 1000), "the end of the marks");
-        assert!(!received.take(Ecn::NotCapable, 1000), "a retransmission");
-        let bare = (0..3).map(|_| received.take(Ecn::Experienced, 0)).collect::<Vec<_>>();
+        assert!(received.take(Ecn::Ect0, 1000), "the end of the marks");
+        assert!(!received.take(Ecn::NotEct, 1000), "a retransmission");
+        let bare = (0..3).map(|_| received.take(Ecn::Ce, 0)).collect::<Vec<_>>();
         assert_eq!(bare, [false, false, true], "ACKs are not answered as readily");
     }
 }

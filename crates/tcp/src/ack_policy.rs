@@ -1,12 +1,12 @@
 //! When the receiver acknowledges: at once, with the next segment, or when a timer says so.
 
 use crate::AckRule;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Duplicate ACKs that go out at once before Linux starts to compress them.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
 /// No ACK may wait longer (RFC 1122 section 4.2.3.2).
-const DELAY_MAX: Span = Span::from_millis(500);
+const DELAY_MAX: Duration = Duration::from_millis(500);
 /// One compressed ACK at the latest for so many segments.
 const COMPRESSED_MAX: u32 = 44;
 
@@ -24,7 +24,7 @@ pub(crate) struct AckPolicy {
     deadline: Time,
     /// ACKs still to be sent without delay.
     quick: u32,
-    ato: Span,
+    ato: Duration,
     last_data: Option<Time>,
     /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
     duplicates: u32,
@@ -64,7 +64,7 @@ impl AckPolicy {
             wanted: Wanted::Nothing,
             deadline: Time::MAX,
             quick: 0,
-            ato: Span::ZERO,
+            ato: Duration::ZERO,
             last_data: None,
             duplicates: 0,
             compressed: 0,
@@ -72,7 +72,7 @@ impl AckPolicy {
         }
     }
 
-    pub fn ato(&self) -> Span {
+    pub fn ato(&self) -> Duration {
         self.ato
     }
 
@@ -99,7 +99,15 @@ impl AckPolicy {
     }
 
     /// Data of `len` octets arrived. `rtt` is the receiver's idea of the round trip, `rto` its own timeout, `window` what it advertises.
-    pub fn on_data(&mut self, now: Time, len: u32, arrival: Arrival, rtt: Option<Span>, rto: Span, window: u64) {
+    pub fn on_data(
+        &mut self,
+        now: Time,
+        len: u32,
+        arrival: Arrival,
+        rtt: Option<Duration>,
+        rto: Duration,
+        window: u64,
+    ) {
         match arrival {
             Arrival::Duplicate => {
                 if let AckRule::Quick { quick_acks, .. } = self.rule {
@@ -158,7 +166,7 @@ impl AckPolicy {
         self.deadline = Time::MAX;
     }
 
-    pub fn on_timeout(&mut self, now: Time, rto: Span) {
+    pub fn on_timeout(&mut self, now: Time, rto: Duration) {
         if now < self.deadline {
             return;
         }
@@ -172,7 +180,7 @@ impl AckPolicy {
         }
     }
 
-    fn acknowledge_in_order(&mut self, now: Time, closed_gap: bool, gaps_left: bool, rtt: Option<Span>) {
+    fn acknowledge_in_order(&mut self, now: Time, closed_gap: bool, gaps_left: bool, rtt: Option<Duration>) {
         match self.rule {
             AckRule::Every => self.demand(),
             AckRule::Delayed { segments, timeout } => {
@@ -194,7 +202,7 @@ impl AckPolicy {
         }
     }
 
-    fn acknowledge_duplicate(&mut self, now: Time, rtt: Option<Span>) {
+    fn acknowledge_duplicate(&mut self, now: Time, rtt: Option<Duration>) {
         let AckRule::Quick { compress, .. } = self.rule else {
             self.demand();
             return;
@@ -219,7 +227,7 @@ impl AckPolicy {
     }
 
     /// Linux: the timeout follows the gaps between segments, no longer than an RTT if that is known.
-    fn delay_adaptively(&mut self, now: Time, min: Span, max: Span, rtt: Option<Span>) {
+    fn delay_adaptively(&mut self, now: Time, min: Duration, max: Duration, rtt: Option<Duration>) {
         let mut ato = self.ato;
         if ato > min {
             let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(min)).min(DELAY_MAX);
@@ -228,7 +236,7 @@ impl AckPolicy {
         self.delay_until(now + ato.min(max));
     }
 
-    fn adapt_timeout(&mut self, now: Time, min: Span, quick_acks: u32, rto: Span, window: u64) {
+    fn adapt_timeout(&mut self, now: Time, min: Duration, quick_acks: u32, rto: Duration, window: u64) {
         let Some(last) = self.last_data else {
             self.enter_quick(quick_acks, window);
             self.ato = min;

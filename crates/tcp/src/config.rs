@@ -3,12 +3,12 @@
 use crate::cc::Setup;
 use crate::{Controller, Profile, cc};
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
-use lopsided_core::{Bytes, HostAddr};
+use lopsided_core::{Bytes, Ipv4Addr};
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    pub addr: HostAddr,
+    pub addr: Ipv4Addr,
     pub port: u16,
 }
 

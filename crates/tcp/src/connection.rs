@@ -151,7 +151,7 @@ impl Connection {
             rcv_wscale,
             offer,
             ecn: Feedback::None,
-            capable: Ecn::NotCapable,
+            capable: Ecn::NotEct,
             ecn_echo: false,
             sent_new: false,
             early_ack: None,

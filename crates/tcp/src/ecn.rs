@@ -39,10 +39,10 @@ impl Offer {
     pub fn new(profile: &Profile, controller: &dyn Controller) -> Offer {
         let rule = profile.ecn;
         let (accurate, classic, accurate_codepoint) = match controller.ecn_use() {
-            EcnUse::Accurate => (true, Feedback::Classic, Ecn::Capable1),
-            EcnUse::EachMark => (rule == EcnRule::Accurate, Feedback::EachMark, Ecn::Capable0),
-            EcnUse::Classic if rule == EcnRule::Off => (false, Feedback::None, Ecn::NotCapable),
-            EcnUse::Classic => (rule == EcnRule::Accurate, Feedback::Classic, Ecn::Capable0),
+            EcnUse::Accurate => (true, Feedback::Classic, Ecn::Ect1),
+            EcnUse::EachMark => (rule == EcnRule::Accurate, Feedback::EachMark, Ecn::Ect0),
+            EcnUse::Classic if rule == EcnRule::Off => (false, Feedback::None, Ecn::NotEct),
+            EcnUse::Classic => (rule == EcnRule::Accurate, Feedback::Classic, Ecn::Ect0),
         };
         let asks = controller.ecn_use() != EcnUse::Classic || matches!(rule, EcnRule::On | EcnRule::Accurate);
         Offer { asks, accurate, classic, accurate_codepoint }
@@ -65,10 +65,10 @@ pub(crate) fn flags_of(ace: u8) -> Flags {
 /// How a handshake tells which codepoint a SYN or SYN/ACK arrived with (RFC 9768 tables 2 and 3).
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
-        Ecn::NotCapable => 0b010,
-        Ecn::Capable1 => 0b011,
-        Ecn::Capable0 => 0b100,
-        Ecn::Experienced => 0b110,
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
     }
 }
 
@@ -124,7 +124,7 @@ impl Connection {
                 }
                 // The SYN was not capable; 0b101 is for later use and says that it came as it was sent.
                 if !matches!(answer, 0b010 | 0b101) {
-                    self.capable = Ecn::NotCapable;
+                    self.capable = Ecn::NotEct;
                 }
             }
         }
@@ -134,14 +134,14 @@ impl Connection {
     pub(crate) fn check_handshake_ack(&mut self, header: &TcpHeader) {
         if self.ecn == Feedback::Accurate && matches!(ace_of(header.flags), 0b000 | 0b011 | 0b100 | 0b110) {
             // Zeroed on the way, or a codepoint that the SYN/ACK did not have.
-            self.capable = Ecn::NotCapable;
+            self.capable = Ecn::NotEct;
         }
     }
 
     fn agree_on_classic(&mut self) {
         self.ecn = self.offer.classic;
         if self.ecn != Feedback::None {
-            self.capable = Ecn::Capable0;
+            self.capable = Ecn::Ect0;
         }
     }
 

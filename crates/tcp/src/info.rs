@@ -1,7 +1,7 @@
 //! What a connection shows of itself: the fields of Linux's `tcp_info`, and counts for a whole run.
 
 use crate::{Phase, State};
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 
 /// The state of a connection, with the fields and the meaning of Linux's `tcp_info` where it has them.
 #[derive(Clone, Copy, Debug)]
@@ -14,9 +14,9 @@ pub struct TcpInfo {
     pub backoff: u32,
     pub snd_wscale: u8,
     pub rcv_wscale: u8,
-    pub rto: Span,
+    pub rto: Duration,
     /// The delayed-ACK timeout.
-    pub ato: Span,
+    pub ato: Duration,
     pub snd_mss: Bytes,
     pub rcv_mss: Bytes,
     /// Segments sent and not acknowledged; of these SACKed, lost, sent again.
@@ -26,9 +26,9 @@ pub struct TcpInfo {
     pub retrans: u32,
     /// Octets in the network as the sender sees it.
     pub in_flight: Bytes,
-    pub srtt: Option<Span>,
-    pub rttvar: Span,
-    pub min_rtt: Option<Span>,
+    pub srtt: Option<Duration>,
+    pub rttvar: Duration,
+    pub min_rtt: Option<Duration>,
     pub snd_cwnd: Bytes,
     pub snd_ssthresh: Option<Bytes>,
     /// The peer's receive window.
@@ -78,13 +78,13 @@ pub struct RttStats {
     pub sum_ns: u64,
     /// In square milliseconds.
     pub sum_of_squares_ms2: f64,
-    pub min: Option<Span>,
-    pub max: Option<Span>,
+    pub min: Option<Duration>,
+    pub max: Option<Duration>,
 }
 
 impl RttStats {
     #[inline]
-    pub(crate) fn add(&mut self, rtt: Span) {
+    pub(crate) fn add(&mut self, rtt: Duration) {
         self.count += 1;
         self.sum_ns += rtt.as_nanos();
         let ms = rtt.as_millis_f64();
@@ -93,7 +93,7 @@ impl RttStats {
         self.max = Some(self.max.map_or(rtt, |max| max.max(rtt)));
     }
 
-    pub fn mean(&self) -> Option<Span> {
-        self.sum_ns.checked_div(self.count).map(Span::from_nanos)
+    pub fn mean(&self) -> Option<Duration> {
+        self.sum_ns.checked_div(self.count).map(Duration::from_nanos)
     }
 }

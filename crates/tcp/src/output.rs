@@ -5,7 +5,7 @@ use crate::recovery::Phase;
 use crate::timer::LossTimer;
 use crate::{Connection, IdleRestart, Signal, State};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, Payload, Seq, Span, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
 /// What the other options leave of a SYN's header.
 const SYN_OPTION_ROOM: u32 = 20;
@@ -57,7 +57,7 @@ impl Connection {
     /// The ECN bits for the IP header of the segment that `poll_segment` gave last: new data is ECN-capable once negotiated, ACKs and data sent
     /// again are not (RFC 3168 sections 6.1.4 and 6.1.5).
     pub fn ecn_codepoint(&self, payload: &Payload) -> Ecn {
-        if self.sent_new && !payload.is_empty() { self.capable } else { Ecn::NotCapable }
+        if self.sent_new && !payload.is_empty() { self.capable } else { Ecn::NotEct }
     }
 
     /// Pacing holds a segment until then.
@@ -253,7 +253,7 @@ impl Connection {
         if !send.board.is_empty() || send.profile.idle_restart == IdleRestart::Never {
             return;
         }
-        let (rto, idle) = (send.rtt.rto(), send.last_sent.map_or(Span::ZERO, |last| now.saturating_since(last)));
+        let (rto, idle) = (send.rtt.rto(), send.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last)));
         if idle > rto {
             let initial = send.profile.initial_window(Bytes::new(u64::from(send.mss)));
             let window = match send.profile.idle_restart {

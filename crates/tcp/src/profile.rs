@@ -2,7 +2,7 @@
 //!
 //! A profile is a plain struct. A scenario starts from one by name and may change single fields.
 
-use lopsided_core::{Bytes, Span};
+use lopsided_core::{Bytes, Duration};
 
 /// The names that [`Profile::named`] knows.
 pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
@@ -97,44 +97,44 @@ pub enum AckRule {
     /// Every segment.
     Every,
     /// Every `segments`-th segment or after `timeout`; out-of-order segments at once (RFC 5681 section 4.2).
-    Delayed { segments: u32, timeout: Span },
+    Delayed { segments: u32, timeout: Duration },
     /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for more than one full
     /// segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a row, one per `compress`. A short segment
     /// that was read is acknowledged at once, and with `push` (since 6.1.57) a full one with PSH too.
-    Quick { min: Span, max: Span, quick_acks: u32, compress: Span, push: bool },
+    Quick { min: Duration, max: Duration, quick_acks: u32, compress: Duration, push: bool },
 }
 
 /// How the retransmission timeout follows from the measured RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RtoRule {
     /// RFC 6298, plus a constant `slop` (4.4BSD's descendants add one for their coarse clocks).
-    Rfc6298 { min: Span, max: Span, initial: Span, slop: Span },
+    Rfc6298 { min: Duration, max: Duration, initial: Duration, slop: Duration },
     /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly when the RTT falls
     /// (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
-    Linux { min: Span, max: Span, initial: Span },
+    Linux { min: Duration, max: Duration, initial: Duration },
 }
 
 impl RtoRule {
-    pub fn initial(self) -> Span {
+    pub fn initial(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { initial, .. } | RtoRule::Linux { initial, .. } => initial,
         }
     }
 
-    pub fn min(self) -> Span {
+    pub fn min(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { min, .. } | RtoRule::Linux { min, .. } => min,
         }
     }
 
-    pub fn max(self) -> Span {
+    pub fn max(self) -> Duration {
         match self {
             RtoRule::Rfc6298 { max, .. } | RtoRule::Linux { max, .. } => max,
         }
     }
 
     #[must_use]
-    pub fn with_min(self, min: Span) -> RtoRule {
+    pub fn with_min(self, min: Duration) -> RtoRule {
         match self {
             RtoRule::Rfc6298 { max, initial, slop, .. } => RtoRule::Rfc6298 { min, max, initial, slop },
             RtoRule::Linux { max, initial, .. } => RtoRule::Linux { min, max, initial },
@@ -148,10 +148,10 @@ pub enum TimerGrain {
     /// At once.
     Exact,
     /// At the next tick of a clock.
-    Tick(Span),
+    Tick(Duration),
     /// At a tick, and coarser the further off it is: eight times for each level of 64 ticks (a hierarchical timer wheel that does not cascade,
     /// as Linux has had since 4.8).
-    Wheel(Span),
+    Wheel(Duration),
 }
 
 /// How a sender infers loss from ACKs.
@@ -265,14 +265,18 @@ impl Profile {
             ecn: EcnRule::Accept,
             abe: false,
             ack: AckRule::Quick {
-                min: Span::from_millis(40),
-                max: Span::from_millis(200),
+                min: Duration::from_millis(40),
+                max: Duration::from_millis(200),
                 quick_acks: 16,
-                compress: Span::from_millis(1),
+                compress: Duration::from_millis(1),
                 push: true,
             },
-            rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(1) },
-            grain: TimerGrain::Wheel(Span::from_millis(4)),
+            rto: RtoRule::Linux {
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(1),
+            },
+            grain: TimerGrain::Wheel(Duration::from_millis(4)),
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             limited_transmit: true,
@@ -305,14 +309,14 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Off,
             abe: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(100) },
+            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(100) },
             rto: RtoRule::Rfc6298 {
-                min: Span::from_millis(30),
-                max: Span::from_secs(64),
-                initial: Span::from_secs(3),
-                slop: Span::from_millis(200),
+                min: Duration::from_millis(30),
+                max: Duration::from_secs(64),
+                initial: Duration::from_secs(3),
+                slop: Duration::from_millis(200),
             },
-            grain: TimerGrain::Tick(Span::from_millis(1)),
+            grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::HighestSack,
             dup_threshold: 3,
             limited_transmit: true,
@@ -349,14 +353,18 @@ impl Profile {
             byte_counting: ByteCounting::Acks,
             // ACKs were not compressed before 4.18.
             ack: AckRule::Quick {
-                min: Span::from_millis(40),
-                max: Span::from_millis(200),
+                min: Duration::from_millis(40),
+                max: Duration::from_millis(200),
                 quick_acks: 16,
-                compress: Span::ZERO,
+                compress: Duration::ZERO,
                 push: false,
             },
-            rto: RtoRule::Linux { min: Span::from_millis(200), max: Span::from_secs(120), initial: Span::from_secs(3) },
-            grain: TimerGrain::Tick(Span::from_millis(1)),
+            rto: RtoRule::Linux {
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(3),
+            },
+            grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::Fack,
             descent: Descent::Halving,
             tlp: false,
@@ -377,14 +385,14 @@ impl Profile {
             initial_window_segments: 1,
             initial_window_cap: None,
             sack: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(200) },
+            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(200) },
             rto: RtoRule::Rfc6298 {
-                min: Span::from_secs(1),
-                max: Span::from_secs(64),
-                initial: Span::from_secs(6),
-                slop: Span::ZERO,
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(64),
+                initial: Duration::from_secs(6),
+                slop: Duration::ZERO,
             },
-            grain: TimerGrain::Tick(Span::from_millis(500)),
+            grain: TimerGrain::Tick(Duration::from_millis(500)),
             loss_detection: LossDetection::Counting,
             limited_transmit: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
@@ -403,10 +411,10 @@ impl Profile {
             timestamps: false,
             ack: AckRule::Every,
             rto: RtoRule::Rfc6298 {
-                min: Span::from_millis(200),
-                max: Span::from_secs(100_000),
-                initial: Span::from_secs(3),
-                slop: Span::ZERO,
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(100_000),
+                initial: Duration::from_secs(3),
+                slop: Duration::ZERO,
             },
             grain: TimerGrain::Exact,
             idle_restart: IdleRestart::Never,
@@ -432,14 +440,14 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Off,
             abe: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Span::from_millis(200) },
+            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(200) },
             rto: RtoRule::Rfc6298 {
-                min: Span::from_millis(300),
-                max: Span::from_secs(120),
-                initial: Span::from_secs(3),
-                slop: Span::ZERO,
+                min: Duration::from_millis(300),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(3),
+                slop: Duration::ZERO,
             },
-            grain: TimerGrain::Tick(Span::from_micros(15_625)),
+            grain: TimerGrain::Tick(Duration::from_micros(15_625)),
             loss_detection: LossDetection::Counting,
             dup_threshold: 3,
             limited_transmit: true,

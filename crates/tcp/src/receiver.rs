@@ -2,7 +2,7 @@
 
 use crate::{BufferRule, Profile};
 use lopsided_core::packet::{SackBlock, SackBlocks};
-use lopsided_core::{Payload, Seq, Span, Time};
+use lopsided_core::{Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ack_policy::Arrival;
@@ -50,7 +50,7 @@ struct Buffer {
     round_read: u64,
     space: u64,
     read: u64,
-    rtt: Option<Span>,
+    rtt: Option<Duration>,
     /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
     last_echo: Option<u32>,
 }
@@ -131,7 +131,7 @@ impl Receiver {
         self.buffer.space
     }
 
-    pub fn rtt(&self) -> Option<Span> {
+    pub fn rtt(&self) -> Option<Duration> {
         self.buffer.rtt
     }
 
@@ -223,7 +223,7 @@ impl Receiver {
         self.buffer.read += count;
         match &mut self.bytes {
             Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
-            None => Payload::synthetic(count as u32),
+            None => Payload::virtual_len(count as u32),
         }
     }
 
@@ -247,7 +247,7 @@ impl Receiver {
     }
 
     /// Takes the round-trip time that a timestamp's echo on arriving data tells, once for each echo.
-    pub fn sample_echo(&mut self, echo: u32, rtt: Span) {
+    pub fn sample_echo(&mut self, echo: u32, rtt: Duration) {
         if self.buffer.last_echo != Some(echo) {
             self.buffer.last_echo = Some(echo);
             self.sample_rtt(rtt);
@@ -255,7 +255,7 @@ impl Receiver {
     }
 
     /// Takes a round-trip time measured otherwise.
-    pub fn sample_rtt(&mut self, rtt: Span) {
+    pub fn sample_rtt(&mut self, rtt: Duration) {
         let smoothed = self.buffer.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
         self.buffer.rtt = Some(smoothed);
     }

@@ -1,37 +1,37 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298; Linux's variant).
 
 use crate::RtoRule;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).
-const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
     rule: RtoRule,
-    grain: Span,
-    srtt: Option<Span>,
+    grain: Duration,
+    srtt: Option<Duration>,
     /// RFC 6298's RTTVAR; for Linux the smoothed deviation of the moment.
-    deviation: Span,
+    deviation: Duration,
     /// Linux: four times the deviation, the largest of this round trip and the one that the RTO uses.
-    round_max: Span,
-    held: Span,
+    round_max: Duration,
+    held: Duration,
     /// Linux: a round trip ends when the data sent at its start is acknowledged.
     round_end: u64,
     backoff: u32,
-    rto: Span,
-    min_rtt: Option<(Span, Time)>,
+    rto: Duration,
+    min_rtt: Option<(Duration, Time)>,
 }
 
 impl RttEstimator {
-    pub fn new(rule: RtoRule, grain: Span) -> RttEstimator {
+    pub fn new(rule: RtoRule, grain: Duration) -> RttEstimator {
         RttEstimator {
             rule,
             grain,
             srtt: None,
-            deviation: Span::ZERO,
-            round_max: Span::ZERO,
-            held: Span::ZERO,
+            deviation: Duration::ZERO,
+            round_max: Duration::ZERO,
+            held: Duration::ZERO,
             round_end: 0,
             backoff: 0,
             rto: rule.initial(),
@@ -39,16 +39,16 @@ impl RttEstimator {
         }
     }
 
-    pub fn srtt(&self) -> Option<Span> {
+    pub fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
 
     /// RTTVAR of the moment, as `tcp_info` reports it.
-    pub fn rttvar(&self) -> Span {
+    pub fn rttvar(&self) -> Duration {
         self.deviation
     }
 
-    pub fn rto(&self) -> Span {
+    pub fn rto(&self) -> Duration {
         self.rto
     }
 
@@ -56,7 +56,7 @@ impl RttEstimator {
         self.backoff
     }
 
-    pub fn min_rtt(&self) -> Option<Span> {
+    pub fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
 
@@ -65,7 +65,7 @@ impl RttEstimator {
     }
 
     /// The smallest RTT of the last minutes, from samples without the peer's ACK delay.
-    pub fn update_min(&mut self, now: Time, rtt: Span) {
+    pub fn update_min(&mut self, now: Time, rtt: Duration) {
         match self.min_rtt {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_WINDOW => {}
             _ => self.min_rtt = Some((rtt, now)),
@@ -73,7 +73,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample. `una` and `nxt` are the stream offsets acknowledged and sent so far.
-    pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
+    pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
             RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
@@ -85,7 +85,7 @@ impl RttEstimator {
     /// The handshake was retransmitted and gave no sample (RFC 6298 rule 5.7).
     pub fn fall_back(&mut self) {
         self.backoff = 0;
-        self.rto = self.rule.initial().max(Span::from_secs(3));
+        self.rto = self.rule.initial().max(Duration::from_secs(3));
     }
 
     /// The timer expired: twice as long next time (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
@@ -102,7 +102,7 @@ impl RttEstimator {
         }
     }
 
-    fn sample_rfc6298(&mut self, rtt: Span) {
+    fn sample_rfc6298(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);
             self.deviation = rtt / 2;
@@ -113,7 +113,7 @@ impl RttEstimator {
         self.srtt = Some((srtt * 7 + rtt) / 8);
     }
 
-    fn sample_linux(&mut self, rtt: Span, min: Span, una: u64, nxt: u64) {
+    fn sample_linux(&mut self, rtt: Duration, min: Duration, una: u64, nxt: u64) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);
             self.deviation = rtt / 2;
@@ -161,7 +161,7 @@ impl RttEstimator {
 mod tests {
     use super::*;
 
-    const MS: fn(u64) -> Span = Span::from_millis;
+    const MS: fn(u64) -> Duration = Duration::from_millis;
 
     #[test]
     fn first_samples_follow_rfc6298() {
@@ -171,7 +171,7 @@ mod tests {
         rtt.sample(MS(100), 1, 10);
         assert_eq!(rtt.rto(), MS(300), "SRTT 100 + 4 * 50");
         rtt.sample(MS(100), 2, 10);
-        assert_eq!(rtt.rto(), Span::from_micros(250_000), "RTTVAR 37.5");
+        assert_eq!(rtt.rto(), Duration::from_micros(250_000), "RTTVAR 37.5");
     }
 
     #[test]

@@ -7,13 +7,13 @@ use crate::ecn::Feedback;
 use crate::sender::AckFacts;
 use crate::{ConnEvent, Connection, State};
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Bytes, Ecn, Payload, Span, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
 
 /// How long the end that closes first remembers the connection: Linux's and FreeBSD's 60 s.
-const TIME_WAIT: Span = Span::from_secs(60);
+const TIME_WAIT: Duration = Duration::from_secs(60);
 /// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for ever (Linux's
 /// tcp_invalid_ratelimit).
-const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 impl Connection {
     /// A segment of this connection arrived. Segments that do not fit the connection are answered or ignored as RFC 9293 and RFC 5961 say.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
@@ -306,14 +306,14 @@ impl Connection {
     fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
         self.send.counters.data_segments_in += 1;
         if self.ecn == Feedback::EachMark {
-            self.note_mark(ecn == Ecn::Experienced);
+            self.note_mark(ecn == Ecn::Ce);
         } else if self.ecn == Feedback::Classic {
             if header.flags.has(Flags::CWR) {
                 self.ecn_echo = false;
                 // The peer's window may be down to a segment or two: it should not wait.
                 self.acks.demand();
             }
-            if ecn == Ecn::Experienced {
+            if ecn == Ecn::Ce {
                 self.ecn_echo = true;
                 self.acks.demand();
             }
@@ -354,7 +354,7 @@ impl Connection {
         if !self.feedback_seen {
             self.feedback_seen = true;
             if Counts::of(header).is_zeroed() {
-                self.capable = Ecn::NotCapable;
+                self.capable = Ecn::NotEct;
             }
         }
     }

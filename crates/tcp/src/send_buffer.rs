@@ -39,7 +39,7 @@ impl SendBuffer {
     /// The octets `[from, from + len)`.
     pub fn slice(&self, from: u64, len: u32) -> Payload {
         match &self.bytes {
-            None => Payload::synthetic(len),
+            None => Payload::virtual_len(len),
             Some(bytes) => {
                 let at = (from - self.start) as usize;
                 Payload::real(bytes.range(at..at + len as usize).copied().collect())

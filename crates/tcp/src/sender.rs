@@ -14,7 +14,7 @@ use crate::send_buffer::SendBuffer;
 use crate::send_space::{Filling, SendSpace};
 use crate::timer::Deadline;
 use crate::{Controller, Counters, PathState, Profile, RttStats};
-use lopsided_core::{Bytes, Payload, Seq, Span, Time};
+use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -205,7 +205,7 @@ impl Sender {
 
     /// Data goes into an empty network.
     pub fn start_flight(&mut self, now: Time) {
-        let idle = self.last_sent.map_or(Span::ZERO, |last| now.saturating_since(last));
+        let idle = self.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.controller.on_transmit_start(now, idle, &path);
     }
@@ -219,7 +219,7 @@ impl Sender {
         let Some(rate) = self.controller.pacing_rate().filter(|rate| rate.as_bps() > 0) else { return };
         let (time, _) = rate.time_to_send(Bytes::new(len), 0);
         let late = now.saturating_since(self.pacing.next).as_nanos();
-        self.pacing.next = now + time.saturating_sub(Span::from_nanos(late.min(time.as_nanos() / 2)));
+        self.pacing.next = now + time.saturating_sub(Duration::from_nanos(late.min(time.as_nanos() / 2)));
     }
 
     pub fn path(&self) -> PathState {
@@ -320,9 +320,9 @@ impl Sender {
     }
 }
 
-fn grain_of(profile: &Profile) -> Span {
+fn grain_of(profile: &Profile) -> Duration {
     match profile.grain {
-        crate::TimerGrain::Exact => Span::ZERO,
+        crate::TimerGrain::Exact => Duration::ZERO,
         crate::TimerGrain::Tick(tick) | crate::TimerGrain::Wheel(tick) => tick,
     }
 }

@@ -1,11 +1,11 @@
 //! When timers fire: the grain of a stack's clock, and the one timer that a sender runs for its losses.
 
 use crate::TimerGrain;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
     /// When a timer set at `now` for `after` fires.
-    pub(crate) fn deadline(self, now: Time, after: Span) -> Time {
+    pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {
             TimerGrain::Exact => now + after,
             TimerGrain::Tick(tick) => (now + after).ceil_to(tick),
@@ -16,7 +16,7 @@ impl TimerGrain {
 
 /// A wheel has 64 slots a level, each level eight times as coarse as the one below; a timer waits in the first level that reaches it and
 /// fires at the end of its slot.
-fn wheel_deadline(now: Time, after: Span, tick: Span) -> Time {
+fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     // The clock shows the last tick that passed; the span is rounded up to whole ticks from there.
     let expires = now.as_nanos() / tick + after.as_nanos().div_ceil(tick);
@@ -30,7 +30,7 @@ fn wheel_deadline(now: Time, after: Span, tick: Span) -> Time {
 }
 
 /// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's two ticks at 250 Hz.
-pub(crate) const TIMER_MARGIN: Span = Span::from_millis(8);
+pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(8);
 
 /// What the sender's one loss timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

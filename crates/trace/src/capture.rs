@@ -1,10 +1,10 @@
-//! A sink that writes what passes some points of a world to a pcapng file.
+//! A observer that writes what passes some points of a world to a pcapng file.
 //!
 //! A file should hold what one observer could have seen: one host, or the two directions of one link. Put the two ends of a
 //! path into one file and every packet appears twice, which trace tools take for retransmissions.
 
 use crate::pcapng::{self, Direction, PacketBlock};
-use lopsided_core::{BitRate, Event, Interest, NodeId, Packet, Sink, Span, Time, wire};
+use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ impl Tap {
 /// Writes a capture while the run goes on. Clones share the file: give one to the run and call [`Capture::finish`] on the other.
 #[derive(Clone)]
 pub struct Capture {
-    interest: Interest,
+    interest: EventMask,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -60,7 +60,7 @@ struct Shared {
     /// In order of time; what came first among equals comes first.
     pending: VecDeque<Record>,
     /// How much later than others a tap may report an event.
-    lateness: Span,
+    lateness: Duration,
     newest: Time,
     written: u64,
     failed: Option<io::Error>,
@@ -80,9 +80,9 @@ struct Record {
 impl Capture {
     /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for links at
     /// most the longest propagation delay, since a link replays its departures when it is next touched.
-    pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Span) -> Capture {
+    pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let is_link = |tap: &Tap| matches!(tap.point, Point::Link { .. });
-        let interest = Interest {
+        let interest = EventMask {
             hosts: taps.iter().any(|tap| tap.point == Point::Host),
             queues: taps.iter().any(is_link),
             drops: taps.iter().any(|tap| tap.point == Point::Link { drops: true }),
@@ -115,8 +115,8 @@ impl Capture {
     }
 }
 
-impl Sink for Capture {
-    fn interest(&self) -> Interest {
+impl Observer for Capture {
+    fn mask(&self) -> EventMask {
         self.interest
     }
 

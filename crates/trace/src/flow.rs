@@ -7,15 +7,15 @@
 //! out: selective acknowledgements, and segments that were lost before the point of capture.
 
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{FlowId, HostAddr, Packet, Seq, Span, Time, Transport};
+use lopsided_core::{Duration, FlowId, Ipv4Addr, Packet, Seq, Time, Transport};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One direction of a connection: from the sender of its data to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
-    pub src: HostAddr,
+    pub src: Ipv4Addr,
     pub src_port: u16,
-    pub dst: HostAddr,
+    pub dst: Ipv4Addr,
     pub dst_port: u16,
 }
 
@@ -35,7 +35,7 @@ pub struct FlowSummary {
     pub packets: u64,
     pub packets_back: u64,
     /// From the first packet of the connection to its last, in either direction.
-    pub elapsed: Span,
+    pub elapsed: Duration,
     /// Segments with data, and the octets they carried, retransmissions included.
     pub data_segments: u64,
     pub data_bytes: u64,
@@ -45,7 +45,7 @@ pub struct FlowSummary {
     /// Octets that the receiver acknowledged.
     pub acked_bytes: u64,
     /// From the first segment with data to the last acknowledgement of new data.
-    pub active: Span,
+    pub active: Duration,
     pub rtt: RttSummary,
     pub outstanding: OutstandingSummary,
 }
@@ -69,14 +69,14 @@ impl FlowSummary {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttSummary {
     pub samples: u64,
-    pub min: Span,
-    pub max: Span,
+    pub min: Duration,
+    pub max: Duration,
     sum_ms: f64,
     sum_of_squares_ms2: f64,
 }
 
 impl RttSummary {
-    fn take(&mut self, rtt: Span) {
+    fn take(&mut self, rtt: Duration) {
         self.min = if self.samples == 0 { rtt } else { self.min.min(rtt) };
         self.max = self.max.max(rtt);
         self.samples += 1;

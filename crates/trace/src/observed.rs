@@ -1,7 +1,7 @@
 //! What captures at hosts would say of their flows, without writing any.
 
 use crate::flow::{FlowSummary, FlowTable};
-use lopsided_core::{Event, Interest, NodeId, Sink, Time};
+use lopsided_core::{Event, EventMask, NodeId, Observer, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Watches hosts while a run goes on. Clones share what they see: give one to the run and read the other.
@@ -33,9 +33,9 @@ impl Observing {
     }
 }
 
-impl Sink for Observing {
-    fn interest(&self) -> Interest {
-        Interest { hosts: true, ..Interest::default() }
+impl Observer for Observing {
+    fn mask(&self) -> EventMask {
+        EventMask { hosts: true, ..EventMask::default() }
     }
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {

@@ -4,7 +4,7 @@ mod gentle;
 mod shallow;
 
 use gentle::Gentle;
-use lopsided_core::Span;
+use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Controllers, Monitor, RunOptions};
 use lopsided_tcp::cc::Windowed;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn own() -> Result<Controllers, Box<dyn Error>> {
     let mut controllers = Controllers::default();
     controllers.add("gentle", |setup| Box::new(Windowed::new(setup, Gentle)))?;
-    controllers.add("shallow", |setup| Box::new(Shallow::new(setup, Span::from_millis(10))))?;
+    controllers.add("shallow", |setup| Box::new(Shallow::new(setup, Duration::from_millis(10))))?;
     Ok(controllers)
 }
 
@@ -57,15 +57,15 @@ mod tests {
     /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its window.
     fn settled(name: &str) -> Path {
         let make = own().unwrap().get(name).unwrap();
-        let mut path = Path::new(make(&setup()), 20.0, Span::from_millis(50), 86);
-        path.run(Span::from_secs(20));
+        let mut path = Path::new(make(&setup()), 20.0, Duration::from_millis(50), 86);
+        path.run(Duration::from_secs(20));
         path
     }
 
     #[test]
     fn both_fill_a_line_alone() {
         for name in ["gentle", "shallow"] {
-            let share = settled(name).run(Span::from_secs(20));
+            let share = settled(name).run(Duration::from_secs(20));
             assert!(share > 0.9, "{name} uses {share} of the line");
         }
     }
@@ -82,7 +82,7 @@ mod tests {
     fn shallow_loses_nothing_once_it_has_settled() {
         let mut path = settled("shallow");
         let losses = path.losses;
-        path.run(Span::from_secs(20));
+        path.run(Duration::from_secs(20));
         assert_eq!(path.losses, losses);
     }
 }

@@ -1,6 +1,6 @@
 //! A `Controller`: the window is its own.
 
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{Acked, Controller, PathState, Setup, Signal};
 
 /// Keeps little waiting: each round trip the window becomes what the line carries in the shortest round trip seen, and
@@ -11,13 +11,13 @@ pub struct Shallow {
     ssthresh: Option<u64>,
     /// The window before the last signal, should that prove wrong.
     before: u64,
-    standing: Span,
+    standing: Duration,
     /// The round trip is over when this octet is acknowledged.
     round_end: u64,
 }
 
 impl Shallow {
-    pub fn new(setup: &Setup, standing: Span) -> Shallow {
+    pub fn new(setup: &Setup, standing: Duration) -> Shallow {
         let cwnd = setup.initial_window.get();
         Shallow { cwnd, ssthresh: None, before: cwnd, standing, round_end: 0 }
     }

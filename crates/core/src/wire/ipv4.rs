@@ -2,7 +2,7 @@
 
 use super::{Checksum, Malformed, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::packet::IPV4_HEADER;
-use crate::{Ecn, FlowId, HostAddr, Packet, Payload, Time, Transport};
+use crate::{Ecn, FlowId, Ipv4Addr, Packet, Payload, Time, Transport};
 
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
@@ -32,7 +32,7 @@ fn protocol(transport: &Transport) -> u8 {
 }
 
 /// The sum over the fields of the IP header that TCP and UDP protect with their own checksum.
-pub(super) fn pseudo_header(src: HostAddr, dst: HostAddr, protocol: u8, body_len: usize) -> Checksum {
+pub(super) fn pseudo_header(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(&src.0.to_be_bytes());
     sum.add(&dst.0.to_be_bytes());
@@ -49,15 +49,15 @@ pub(super) struct Header {
     id: u16,
     ttl: u8,
     pub(super) protocol: u8,
-    src: HostAddr,
-    dst: HostAddr,
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
 }
 
 /// The header and what follows it.
 pub(super) fn parse(octets: &[u8]) -> Result<(Header, &[u8]), Malformed> {
     let fixed: &[u8; IPV4_HEADER as usize] = octets.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-    let address = |at: usize| HostAddr(u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]));
+    let address = |at: usize| Ipv4Addr(u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]));
     if fixed[0] >> 4 != 4 {
         return Err(Malformed::NotIpv4);
     }
@@ -93,10 +93,10 @@ impl Header {
 
     pub(super) fn packet(&self, transport: Transport, payload: Payload) -> Packet {
         let ecn = match self.tos & 3 {
-            0 => Ecn::NotCapable,
-            1 => Ecn::Capable1,
-            2 => Ecn::Capable0,
-            _ => Ecn::Experienced,
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
         };
         Packet {
             id: u64::from(self.id),

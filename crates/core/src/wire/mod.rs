@@ -85,7 +85,7 @@ fn read_body(ip: &ipv4::Header, body: &[u8]) -> Result<Packet, Malformed> {
     }
     let payload = match body.get(header_len..whole) {
         Some(bytes) => Payload::real(bytes.to_vec()),
-        None => Payload::synthetic((whole - header_len) as u32),
+        None => Payload::virtual_len((whole - header_len) as u32),
     };
     Ok(ip.packet(transport, payload))
 }

@@ -4,7 +4,7 @@
 //! padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole words.
 
 use super::{Checksum, Malformed, PROTOCOL_TCP, ipv4};
-use crate::packet::{AccurateEcn, CounterOrder, Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use crate::packet::{AccEcnOption, AccEcnOrder, Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use crate::{Packet, Seq};
 
 const HEADER: usize = TCP_HEADER as usize;
@@ -70,7 +70,7 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
         let counters = option.counters();
         let len = 2 + 3 * counters.len();
         out.resize(out.len() + option.padded_len() as usize - len, NOP);
-        let kind = if option.order == CounterOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
+        let kind = if option.order == AccEcnOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
         out.extend_from_slice(&[kind, len as u8]);
         for counter in counters {
             out.extend_from_slice(&counter.to_be_bytes()[1..]);
@@ -136,11 +136,11 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
         }
         (ACCURATE_ECN_0 | ACCURATE_ECN_1, 0 | 3 | 6 | 9..) => {
-            // Room for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
-            let order = if kind == ACCURATE_ECN_0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+            // BufferLimit for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
+            let order = if kind == ACCURATE_ECN_0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
             let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
             let counters: Vec<u32> = counters.take(3).collect();
-            options.accurate_ecn = Some(Box::new(AccurateEcn::new(order, &counters)));
+            options.accurate_ecn = Some(Box::new(AccEcnOption::new(order, &counters)));
         }
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {

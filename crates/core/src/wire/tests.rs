@@ -1,8 +1,8 @@
 use super::*;
 use crate::packet::{
-    AccurateEcn, CounterOrder, Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps, UdpHeader,
+    AccEcnOption, AccEcnOrder, Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps, UdpHeader,
 };
-use crate::{Ecn, FlowId, HostAddr, Seq, Time};
+use crate::{Ecn, FlowId, Ipv4Addr, Seq, Time};
 use proptest::prelude::*;
 
 /// RFC 1071 section 3 adds up these eight octets to ddf2.
@@ -54,8 +54,8 @@ fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
 /// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1); CE is between.
 #[test]
 fn accurate_ecn_octet_for_octet() {
-    for (order, kind) in [(CounterOrder::Ect0First, 172), (CounterOrder::Ect1First, 174)] {
-        let option = AccurateEcn::new(order, &[0x01_0203, 0x04_0506, 0x07_0809]);
+    for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
+        let option = AccEcnOption::new(order, &[0x01_0203, 0x04_0506, 0x07_0809]);
         let options = TcpOptions { accurate_ecn: Some(Box::new(option)), ..TcpOptions::default() };
         let octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
         assert_eq!(octets[40..], [1, kind, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -81,7 +81,7 @@ fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
 
 #[test]
 fn refuses_what_is_not_a_whole_ipv4_packet() {
-    let good = encode(&tcp_packet(header(), Payload::synthetic(100)));
+    let good = encode(&tcp_packet(header(), Payload::virtual_len(100)));
     let with = |at: usize, octet: u8| {
         let mut octets = good.clone();
         octets[at] = octet;
@@ -99,7 +99,7 @@ fn refuses_what_is_not_a_whole_ipv4_packet() {
 
 #[test]
 fn headers_alone_are_the_beginning_of_the_packet_and_tell_its_length() {
-    let packet = tcp_packet(header(), Payload::synthetic(1448));
+    let packet = tcp_packet(header(), Payload::virtual_len(1448));
     let headers = encode_headers(&packet);
     assert_eq!(headers, encode(&packet)[..40]);
     let parsed = parse_captured(&headers).expect("whole headers");
@@ -206,9 +206,9 @@ fn tcp_packet(header: TcpHeader, payload: Payload) -> Packet {
         id: 7,
         sent_at: Time::ZERO,
         flow: FlowId(0),
-        src: HostAddr(0x0a00_0001),
-        dst: HostAddr(0x0a00_0102),
-        ecn: Ecn::NotCapable,
+        src: Ipv4Addr(0x0a00_0001),
+        dst: Ipv4Addr(0x0a00_0102),
+        ecn: Ecn::NotEct,
         dscp: 0,
         ttl: 64,
         transport: Transport::Tcp(header),
@@ -227,8 +227,8 @@ fn options_of(bits: u32, blocks: u32) -> TcpOptions {
         sack_permitted: bits & 4 != 0,
         timestamps: (bits & 8 != 0).then_some(Timestamps { value: 1, echo: 2 }),
         accurate_ecn: (bits >> 4 != 0).then(|| {
-            let order = if bits & 16 != 0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
-            Box::new(AccurateEcn::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4]))
+            let order = if bits & 16 != 0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
+            Box::new(AccEcnOption::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4]))
         }),
         sack,
     }
@@ -240,9 +240,9 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         id: u64::from(id),
         sent_at: Time::ZERO,
         flow: FlowId(0),
-        src: HostAddr(src),
-        dst: HostAddr(dst),
-        ecn: [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Experienced][usize::from(ecn)],
+        src: Ipv4Addr(src),
+        dst: Ipv4Addr(dst),
+        ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
         dscp,
         ttl,
         transport,
@@ -252,7 +252,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
 
 fn any_payload() -> impl Strategy<Value = Payload> {
     prop_oneof![
-        (0..2000u32).prop_map(Payload::synthetic),
+        (0..2000u32).prop_map(Payload::virtual_len),
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Payload::real),
     ]
 }
@@ -282,8 +282,8 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
     let mss = prop::option::of(any::<u16>());
     let scale = prop::option::of(any::<u8>());
     let counters = (any::<bool>(), prop::collection::vec(0..1u32 << 24, 0..4)).prop_map(|(ect0, counters)| {
-        let order = if ect0 { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
-        Box::new(AccurateEcn::new(order, &counters))
+        let order = if ect0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
+        Box::new(AccEcnOption::new(order, &counters))
     });
     let accurate = prop::option::of(counters);
     (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack).prop_map(

@@ -3,8 +3,8 @@
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Books, Bytes, Cx, DropReason, Ecn, Event, FlowId, HostAddr, Interest, Node, NodeId, Packet, Payload, Port, Sink,
-    Span, Time, Transport,
+    Accounting, Bytes, Cx, DropReason, Duration, Ecn, Event, EventMask, FlowId, Ipv4Addr, Node, NodeId, Observer,
+    Packet, Payload, Port, Time, Transport,
 };
 use lopsided_link::Link;
 use std::sync::{Arc, Mutex};
@@ -37,20 +37,20 @@ pub fn packet(id: u64, size: u32, now: Time) -> Packet {
         id,
         sent_at: now,
         flow: FlowId(0),
-        src: HostAddr(1),
-        dst: HostAddr(2),
-        ecn: Ecn::Capable0,
+        src: Ipv4Addr(1),
+        dst: Ipv4Addr(2),
+        ecn: Ecn::Ect0,
         dscp: 0,
         ttl: 64,
         transport: Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }),
-        payload: Payload::synthetic(size - 28),
+        payload: Payload::virtual_len(size - 28),
     }
 }
 
-/// A link under test, its books, and the fates so far.
+/// A link under test, its accounting, and the fates so far.
 pub struct Bench {
     pub link: Link,
-    pub books: Books,
+    pub accounting: Accounting,
     drops: Arc<Mutex<Vec<Fate>>>,
     delivered: Vec<Fate>,
     next_id: u64,
@@ -59,11 +59,11 @@ pub struct Bench {
     pub marked: u64,
 }
 
-struct DropEar(Arc<Mutex<Vec<Fate>>>);
+struct DropRecorder(Arc<Mutex<Vec<Fate>>>);
 
-impl Sink for DropEar {
-    fn interest(&self) -> Interest {
-        Interest { drops: true, ..Interest::default() }
+impl Observer for DropRecorder {
+    fn mask(&self) -> EventMask {
+        EventMask { drops: true, ..EventMask::default() }
     }
 
     fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
@@ -75,13 +75,13 @@ impl Sink for DropEar {
 impl Bench {
     pub fn new(link: Link) -> Bench {
         let drops = Arc::new(Mutex::new(Vec::new()));
-        let mut books = Books::new(1);
-        books.watch(Box::new(DropEar(drops.clone())));
-        Bench { link, books, drops, delivered: Vec::new(), next_id: 1, timeouts: 0, marked: 0 }
+        let mut accounting = Accounting::new(1);
+        accounting.subscribe(Box::new(DropRecorder(drops.clone())));
+        Bench { link, accounting, drops, delivered: Vec::new(), next_id: 1, timeouts: 0, marked: 0 }
     }
 
     pub fn with_cx<T>(&mut self, now: Time, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
-        act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.books))
+        act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.accounting))
     }
 
     /// Runs the link's own events up to `now`, those of that instant included.
@@ -108,15 +108,15 @@ impl Bench {
         }
         let ledger = self.link.ledger();
         assert!(ledger.balances(), "{ledger:?}");
-        let in_books = self.books.node(NodeId(0)).lost_total();
-        assert_eq!(in_books, ledger.dropped.packets + ledger.lost.packets, "the books and the ledger disagree");
+        let in_books = self.accounting.node(NodeId(0)).lost_total();
+        assert_eq!(in_books, ledger.dropped.packets + ledger.lost.packets, "the accounting and the ledger disagree");
         self.collect(now);
     }
 
     fn collect(&mut self, now: Time) {
         while let Some((port, packet)) = self.with_cx(now, |link, cx| link.poll_transmit(cx)) {
             assert_eq!(port, Port(0));
-            self.marked += u64::from(packet.ecn == Ecn::Experienced);
+            self.marked += u64::from(packet.ecn == Ecn::Ce);
             self.delivered.push(Fate::Delivered(packet.id, now));
         }
     }
@@ -130,7 +130,7 @@ impl Bench {
     }
 
     pub fn marks_in_books(&self) -> u64 {
-        self.books.node(NodeId(0)).marked_packets
+        self.accounting.node(NodeId(0)).marked_packets
     }
 
     /// Packets handed on, in order.
@@ -143,7 +143,7 @@ impl Bench {
     }
 
     /// How long each delivered packet was under way.
-    pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Span> {
+    pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Duration> {
         let transit = |fate: &Fate| match *fate {
             Fate::Delivered(id, at) => at - entered(id),
             Fate::Dropped(..) => unreachable!("this list holds deliveries"),

@@ -3,7 +3,7 @@
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
 use super::seen::{Acked, Lost, PathState, Signal, ecn_use, feedback_word};
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 use lopsided_tcp::{EcnUse, Feedback, cc};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ impl cc::Controller for AskedController {
         });
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &cc::PathState) {
+    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
         if self.hears_transmit_start {
             self.tell("on_transmit_start", now, (idle.as_secs_f64(), PathState(*path)));
         }

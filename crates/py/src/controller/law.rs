@@ -3,7 +3,7 @@
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};
 use super::seen::{Acked, PathState, Setup, Signal, ecn_use};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 use lopsided_tcp::{EcnUse, cc};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -189,7 +189,7 @@ impl cc::Law for AskedLaw {
         self.tell("on_established", now, window, |window| (PathState(*path), window));
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &cc::PathState) {
+    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
         if self.hears_transmit_start {
             self.object.ask("on_transmit_start", now, |object| {
                 object.cast::<Law>()?.borrow_mut().now = now;

@@ -2,7 +2,7 @@
 
 use super::{Fate, Own, controllers};
 use crate::error::Failure;
-use lopsided_core::Span;
+use lopsided_core::Duration;
 use lopsided_sim::Monitor;
 use lopsided_tcp::cc::alone::{Path, setup};
 use pyo3::prelude::*;
@@ -20,8 +20,8 @@ pub(crate) fn alone(make: Py<PyAny>, mbits: f64, rtt_ns: u64, room: u64, span_ns
     let own = [Own { name: name.clone(), make: Some(Arc::new(make)) }];
     let known = controllers(&own, &fate).map_err(|taken| Failure::Usage(taken.to_string()))?;
     let make = known.get(&name).ok_or_else(|| Failure::Bug("a controller that was added is not there".to_owned()))?;
-    let mut path = Path::new(make(&setup()), mbits, Span::from_nanos(rtt_ns), room);
-    let share = path.run(Span::from_nanos(span_ns));
+    let mut path = Path::new(make(&setup()), mbits, Duration::from_nanos(rtt_ns), room);
+    let share = path.run(Duration::from_nanos(span_ns));
     if let Some(raised) = fate.take() {
         return Err(Failure::Controller(raised).into());
     }

@@ -1,7 +1,7 @@
 //! What a controller in Python is told, as classes of plain values with the unit in each name. A new field is a line here and one in
 //! `_native.pyi`.
 
-use lopsided_core::Span;
+use lopsided_core::Duration;
 use lopsided_tcp::{ByteCounting, EcnUse, Feedback, Phase, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -61,8 +61,8 @@ seen! {
     Acked(ack: cc::Acked) {
         delivered_bytes: u64 = ack.delivered.get(),
         cumulative_bytes: u64 = ack.cumulative.get(),
-        rtt_s: Option<f64> = ack.rtt.map(Span::as_secs_f64),
-        newest_rtt_s: Option<f64> = ack.newest_rtt.map(Span::as_secs_f64),
+        rtt_s: Option<f64> = ack.rtt.map(Duration::as_secs_f64),
+        newest_rtt_s: Option<f64> = ack.newest_rtt.map(Duration::as_secs_f64),
         forward_ms: Option<u32> = ack.forward_ms,
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
         cwnd_limited: bool = ack.cwnd_limited,
@@ -99,8 +99,8 @@ seen! {
     PathState(path: cc::PathState) {
         mss_bytes: u64 = path.mss.get(),
         in_flight_bytes: u64 = path.in_flight.get(),
-        srtt_s: Option<f64> = path.srtt.map(Span::as_secs_f64),
-        min_rtt_s: Option<f64> = path.min_rtt.map(Span::as_secs_f64),
+        srtt_s: Option<f64> = path.srtt.map(Duration::as_secs_f64),
+        min_rtt_s: Option<f64> = path.min_rtt.map(Duration::as_secs_f64),
         delivered_bytes: u64 = path.delivered.get(),
         lost_bytes: u64 = path.lost.get(),
         una: u64 = path.una,

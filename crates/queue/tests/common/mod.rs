@@ -3,7 +3,8 @@
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Books, Cx, DropReason, Ecn, Event, FlowId, HostAddr, Interest, NodeId, Packet, Payload, Sink, Time, Transport,
+    Accounting, Cx, DropReason, Ecn, Event, EventMask, FlowId, Ipv4Addr, NodeId, Observer, Packet, Payload, Time,
+    Transport,
 };
 use std::sync::{Arc, Mutex};
 
@@ -13,18 +14,18 @@ pub fn packet(id: u64, size: u32) -> Packet {
         id,
         sent_at: Time::ZERO,
         flow: FlowId(0),
-        src: HostAddr(1),
-        dst: HostAddr(2),
-        ecn: Ecn::Capable0,
+        src: Ipv4Addr(1),
+        dst: Ipv4Addr(2),
+        ecn: Ecn::Ect0,
         dscp: 0,
         ttl: 64,
         transport: Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }),
-        payload: Payload::synthetic(size - 28),
+        payload: Payload::virtual_len(size - 28),
     }
 }
 
-pub fn cx(now: Time, books: &mut Books) -> Cx<'_> {
-    Cx::new(now, NodeId(0), books)
+pub fn cx(now: Time, accounting: &mut Accounting) -> Cx<'_> {
+    Cx::new(now, NodeId(0), accounting)
 }
 
 /// Hears of packets entering a queue and of losses, in order.
@@ -35,12 +36,12 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Books with an ear.
-    pub fn watched() -> (Drops, Books) {
+    /// Accounting with an ear.
+    pub fn watched() -> (Drops, Accounting) {
         let drops = Drops::default();
-        let mut books = Books::new(1);
-        books.watch(Box::new(drops.clone()));
-        (drops, books)
+        let mut accounting = Accounting::new(1);
+        accounting.subscribe(Box::new(drops.clone()));
+        (drops, accounting)
     }
 
     pub fn seen(&self) -> Vec<(u64, DropReason)> {
@@ -52,9 +53,9 @@ impl Drops {
     }
 }
 
-impl Sink for Drops {
-    fn interest(&self) -> Interest {
-        Interest { hosts: false, queues: true, drops: true }
+impl Observer for Drops {
+    fn mask(&self) -> EventMask {
+        EventMask { hosts: false, queues: true, drops: true }
     }
 
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {

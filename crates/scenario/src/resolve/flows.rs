@@ -11,7 +11,7 @@ use crate::schema::entry_name;
 use crate::tree::{Node, Table, Value};
 use crate::units::{UnitError, format_span};
 use crate::value;
-use lopsided_core::{Bytes, Dir, Span, Time};
+use lopsided_core::{Bytes, Dir, Duration, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each flow costs memory and table rows; more is a slip of the finger.
@@ -35,7 +35,7 @@ struct Common<'a, 't> {
     /// The names that `cc` may have.
     controllers: &'a [&'a str],
     routes: Routes<'a>,
-    duration: Span,
+    duration: Duration,
     /// For each direction, which pair of hosts the next flow takes.
     next_pair: [usize; 2],
     names: BTreeSet<String>,
@@ -46,7 +46,7 @@ pub(super) fn resolve_flows(
     file: &Layers<'_>,
     network: &Network,
     controllers: &[&str],
-    duration: Span,
+    duration: Duration,
     report: &mut Report<'_>,
 ) -> Flows {
     let mut flows = Flows::default();
@@ -130,9 +130,9 @@ impl<'t> Common<'_, 't> {
 
     fn resolve_times(&self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> Times {
         let mut span = |key: &str| read(flow, key, value::span, report);
-        let start = span("start").unwrap_or(Span::ZERO);
+        let start = span("start").unwrap_or(Duration::ZERO);
         let (jitter, spacing) =
-            (span("start_jitter").unwrap_or(Span::ZERO), span("start_spacing").unwrap_or(Span::ZERO));
+            (span("start_jitter").unwrap_or(Duration::ZERO), span("start_spacing").unwrap_or(Duration::ZERO));
         let stop = span("stop").unwrap_or(self.duration).min(self.duration);
         let last = start + spacing * (count as u64 - 1);
         if last >= self.duration {
@@ -276,10 +276,10 @@ impl<'t> Common<'_, 't> {
 }
 
 struct Times {
-    start: Span,
-    jitter: Span,
-    spacing: Span,
-    stop: Span,
+    start: Duration,
+    jitter: Duration,
+    spacing: Duration,
+    stop: Duration,
 }
 
 fn pick(hosts: &[usize], copy: usize) -> Option<usize> {
@@ -326,7 +326,7 @@ fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Tran
                 super::read::require(layers, key, "\"1 s\"", report);
             }
             let positive = |node: &Node| match value::span(node)? {
-                Span::ZERO => Err(UnitError::new("this must be longer than nothing")),
+                Duration::ZERO => Err(UnitError::new("this must be longer than nothing")),
                 span => Ok(span),
             };
             let (on, off) = (read(layers, "on", positive, report), read(layers, "off", positive, report));
@@ -334,7 +334,7 @@ fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Tran
         }
         _ => {
             let repeat = read(layers, "repeat", value::repeat, report).unwrap_or(Some(1));
-            let pause = read(layers, "pause", value::span, report).unwrap_or(Span::ZERO);
+            let pause = read(layers, "pause", value::span, report).unwrap_or(Duration::ZERO);
             match size.flatten() {
                 Some(Bytes::ZERO) => {
                     report.problem(layers.place_of("size"), layers.path(), "a transfer of nothing", None);

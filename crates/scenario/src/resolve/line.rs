@@ -7,7 +7,7 @@ use crate::model::{Cells, DirSpec, FramingSpec, Gilbert, LossSpec, ShaperSpec};
 use crate::tree::{Node, Value};
 use crate::units::{UnitError, format_size};
 use crate::value;
-use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 
 /// Beyond this a bucket shapes nothing, and its credit would no longer fit 64 bits.
 const DEEPEST_BUCKET: Bytes = Bytes::new(1 << 30);
@@ -19,7 +19,7 @@ pub(super) struct Defaults {
     /// Whether a rate and a delay must be given.
     pub delay_required: bool,
     /// Whether the link is the whole path, so that its RTT is the RTT of BDP; with what the hosts' own links add to it.
-    pub base_rtt_beyond: Option<Span>,
+    pub base_rtt_beyond: Option<Duration>,
 }
 
 /// A link that is neither a LAN nor the one line of `[link]`.
@@ -31,7 +31,7 @@ pub(super) const FAST: Defaults = Defaults { queue_packets: 1000, delay_required
 pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (DirSpec, DirSpec) {
     let (down_delay, up_delay) = resolve_delays(link, defaults, report);
     let base_rtt = defaults.base_rtt_beyond.map(|beyond| down_delay + up_delay + beyond);
-    let mut direction = |dir: Dir, delay: Span| {
+    let mut direction = |dir: Dir, delay: Duration| {
         let layers = link.below(dir.name()).over(link);
         resolve_direction(&layers, dir, delay, base_rtt, defaults, report)
     };
@@ -39,7 +39,7 @@ pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut R
 }
 
 /// One-way delays: from the directions, the link's delay, or halves of its RTT.
-pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Span, Span) {
+pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Duration, Duration) {
     let own = |dir: Dir, report: &mut Report<'_>| read(&link.below(dir.name()), "delay", value::span, report);
     let own = [own(Dir::Down, report), own(Dir::Up, report)];
     let deciding = link.deciding(&["rtt", "delay"]);
@@ -63,17 +63,17 @@ pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut
         report.problem(link.place, link.path(), message, Some(help));
     }
     let half = rtt.map(|rtt| rtt / 2);
-    let down = own[0].or(half).or(delay).unwrap_or(Span::ZERO);
+    let down = own[0].or(half).or(delay).unwrap_or(Duration::ZERO);
     // An odd nanosecond goes up.
-    let up = own[1].or(rtt.zip(half).map(|(rtt, half)| rtt - half)).or(delay).unwrap_or(Span::ZERO);
+    let up = own[1].or(rtt.zip(half).map(|(rtt, half)| rtt - half)).or(delay).unwrap_or(Duration::ZERO);
     (down, up)
 }
 
 fn resolve_direction(
     layers: &Layers<'_>,
     dir: Dir,
-    delay: Span,
-    base_rtt: Option<Span>,
+    delay: Duration,
+    base_rtt: Option<Duration>,
     defaults: Defaults,
     report: &mut Report<'_>,
 ) -> DirSpec {
@@ -149,7 +149,7 @@ fn resolve_shaper(layers: &Layers<'_>, rate: Option<BitRate>, report: &mut Repor
         return None;
     };
     let interval = read(layers, "interval", value::span, report);
-    if interval.is_some_and(Span::is_zero) {
+    if interval.is_some_and(Duration::is_zero) {
         report.problem(layers.place_of("interval"), layers.path(), "a shaper's interval cannot be zero", None);
         return None;
     }

@@ -13,7 +13,7 @@ use crate::tree::{Node, Table, Value};
 use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
 use flows::{Flows, resolve_flows};
-use lopsided_core::{Bytes, Span};
+use lopsided_core::{Bytes, Duration};
 use network::{Network, resolve_network};
 use read::{Layers, read, require};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Beyond so many sampled rows a table no longer fits a desk computer.
 const MOST_ROWS: u128 = 50_000_000;
 /// Ten years: far beyond any run, and sums of times still fit.
-const LONGEST: Span = Span::from_secs(10 * 365 * 24 * 3600);
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// The Ethernet MTU, which stacks use where nothing else is said.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
@@ -44,7 +44,7 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
     // A duration that is wrong was reported: what is compared with it is not reported too.
-    let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Span::MAX), report);
+    let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
     let record = resolve_record(&layers.below("record"), report);
     let fairness = resolve_fairness(&layers.below("fairness"), report);
     check_rows(&layers, &network, &flows, duration?, &record, report);
@@ -62,9 +62,9 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     })
 }
 
-fn duration(node: &Node) -> Result<Span, UnitError> {
+fn duration(node: &Node) -> Result<Duration, UnitError> {
     match value::span(node)? {
-        Span::ZERO => Err(UnitError::new("a run of no length shows nothing")),
+        Duration::ZERO => Err(UnitError::new("a run of no length shows nothing")),
         span if span > LONGEST => Err(UnitError::new("a run lasts at most ten years")),
         span => Ok(span),
     }
@@ -73,7 +73,7 @@ fn duration(node: &Node) -> Result<Span, UnitError> {
 fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
     let interval = read(record, "interval", value::span_or_off, report);
     RecordSpec {
-        interval: interval.unwrap_or(Some(Span::from_millis(100))),
+        interval: interval.unwrap_or(Some(Duration::from_millis(100))),
         on_change: read(record, "on_change", value::flag, report).unwrap_or(false),
         events: read(record, "events", value::flag, report).unwrap_or(false),
         traces: read(record, "traces", value::flag, report).unwrap_or(false),
@@ -129,7 +129,7 @@ fn resolve_interface(interface: &Layers<'_>, report: &mut Report<'_>) -> Option<
     if interface.is_empty() {
         return None;
     }
-    let delay = read(interface, "delay", value::span, report).unwrap_or(Span::ZERO);
+    let delay = read(interface, "delay", value::span, report).unwrap_or(Duration::ZERO);
     let mut packets = |key: &str| match read(interface, key, value::limit, report) {
         None => None,
         Some(QueueLimitText::Packets(packets)) => Some(packets),
@@ -147,7 +147,7 @@ fn check_rows(
     file: &Layers<'_>,
     network: &Network,
     flows: &Flows,
-    duration: Span,
+    duration: Duration,
     record: &RecordSpec,
     report: &mut Report<'_>,
 ) {

@@ -7,7 +7,7 @@ use crate::graph::{Graph, LinkSpec, NodeRef};
 use crate::schema::entry_name;
 use crate::tree::{Node, Table, Value};
 use crate::value;
-use lopsided_core::Span;
+use lopsided_core::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More nodes than this are a slip of the finger.
@@ -80,7 +80,7 @@ impl Network {
         let link = file.below("link");
         let server = self.add_host("server");
         let client = self.add_host("client");
-        let (mut from, mut to, mut beyond) = (server, client, Span::ZERO);
+        let (mut from, mut to, mut beyond) = (server, client, Duration::ZERO);
         let lan = file.below("lan");
         if !lan.is_empty() {
             from = self.add_router("r1");
@@ -138,7 +138,7 @@ impl Network {
         if dumbbell.has("bottleneck") {
             // The one base RTT of a dumbbell is that of a pair.
             let beyond = [&left, &right].map(|side| resolve_delays(&side.clone().over(&access), FAST, report));
-            let beyond = beyond.into_iter().fold(Span::ZERO, |sum, (down, up)| sum + down + up);
+            let beyond = beyond.into_iter().fold(Duration::ZERO, |sum, (down, up)| sum + down + up);
             let defaults = Defaults { base_rtt_beyond: Some(beyond), ..PLAIN };
             self.add_line("bottleneck", r1, r2, &dumbbell.below("bottleneck"), defaults, report);
         }

@@ -8,14 +8,14 @@ use crate::names::QUEUES;
 use crate::tree::Node;
 use crate::units::{QueueLimitText, UnitError};
 use crate::value;
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 
 /// The line that a queue stands before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub rate: Option<BitRate>,
     /// The RTT of BDP, where there is one.
-    pub base_rtt: Option<Span>,
+    pub base_rtt: Option<Duration>,
     pub defaults: Defaults,
 }
 
@@ -100,9 +100,9 @@ fn resolve_step(layers: &Layers<'_>, limit: QueueLimit, line: Before, report: &m
     require(layers, "threshold", "\"20 packets\" or \"1 ms\"", report);
     let threshold = |node: &Node| match value::limit(node)? {
         QueueLimitText::Time(span) => Ok(StepSpec::Sojourn(span)),
-        _ => depth(node, line).map(StepSpec::Depth),
+        _ => depth(node, line).map(StepSpec::Threshold),
     };
-    let threshold = read(layers, "threshold", threshold, report).unwrap_or(StepSpec::Sojourn(Span::ZERO));
+    let threshold = read(layers, "threshold", threshold, report).unwrap_or(StepSpec::Sojourn(Duration::ZERO));
     let marks = match read(layers, "marks", |node| value::choice(node, "marks", &["ect", "ect1"]), report) {
         Some("ect1") => Marks::Ect1,
         _ => Marks::Ect,

@@ -102,7 +102,7 @@ fn value(kind: Kind) -> Fields {
             let unit = "([kKmMgG]?([bB][iI][tT]([sS]?/[sS])?|[bB][pP][sS]|b/[sS])|[kKmMgG])";
             any(quantity(unit, &["2.4 Mbit/s", "196 kbit/s"]), constant("unlimited"))
         }
-        Kind::Span => quantity(SPAN, &["20 ms", "1.5 s", "4 min"]),
+        Kind::Duration => quantity(SPAN, &["20 ms", "1.5 s", "4 min"]),
         Kind::SpanOrOff => any(
             quantity(SPAN, &["100 ms"]),
             Json::object([("enum", Json::List(vec![Json::Bool(false), Json::text("off")]))]),
@@ -148,7 +148,7 @@ fn value(kind: Kind) -> Fields {
         ]),
         Kind::Choice(names) => object_fields([("enum", texts(names.iter().copied()))]),
         Kind::Pair => pair_of(Kind::Name),
-        Kind::Outage => pair_of(Kind::Span),
+        Kind::Outage => pair_of(Kind::Duration),
     }
 }
 

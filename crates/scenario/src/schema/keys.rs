@@ -70,7 +70,7 @@ static SCENARIO: TableShape = TableShape {
             "A short name of letters, digits, - and _. Default: the file's name without .toml.",
         ),
         value("title", Kind::Text, "", "A line that says what is shown."),
-        value("duration", Kind::Span, "", "How long the run lasts, such as \"240 s\" or \"4 min\". Required."),
+        value("duration", Kind::Duration, "", "How long the run lasts, such as \"240 s\" or \"4 min\". Required."),
         value("seed", Kind::Count, "1", "Seed of everything random. Repetition k runs with seed + k."),
     ],
 };
@@ -81,7 +81,7 @@ macro_rules! line_keys {
         &[
             $($more,)*
             value("rate", Kind::Rate, "", "Bits per second on the wire, such as \"2.4 Mbit/s\" or \"196 kbit/s\"; \"unlimited\" for an infinitely fast line. Required."),
-            value("delay", Kind::Span, "0 s", "One-way propagation delay, such as \"10 ms\"."),
+            value("delay", Kind::Duration, "0 s", "One-way propagation delay, such as \"10 ms\"."),
             table("framing", &FRAMING, "none", "Octets a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table."),
             table("queue", &QUEUE, "50 packets", "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access links default to 1000 packets."),
             table("shaper", &SHAPER, "", "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table."),
@@ -100,7 +100,7 @@ pub(crate) static ACCESS_LINE: TableShape = TableShape {
     keys: line_keys!(
         value(
             "rtt",
-            Kind::Span,
+            Kind::Duration,
             "",
             "Base round-trip time, split evenly over the directions, such as \"20 ms\". This or delays are required."
         ),
@@ -114,7 +114,7 @@ pub(crate) static LINE: TableShape = TableShape {
     doc: "A link. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
     shorthand: None,
     keys: line_keys!(
-        value("rtt", Kind::Span, "", "Base round-trip time, split evenly over the directions."),
+        value("rtt", Kind::Duration, "", "Base round-trip time, split evenly over the directions."),
         table("down", &DIRECTION, "", "From the first end to the second: towards the client."),
         table("up", &DIRECTION, "", "From the second end to the first: away from the client."),
     ),
@@ -127,7 +127,7 @@ pub(crate) static TOPOLOGY_LINK: TableShape = TableShape {
     keys: line_keys!(
         value("between", Kind::Pair, "", "Two nodes: `down` runs from the first to the second, `up` back. Required."),
         value("name", Kind::Name, "", "Default: the two nodes' names joined by -."),
-        value("rtt", Kind::Span, "", "Base round-trip time, split evenly over the directions."),
+        value("rtt", Kind::Duration, "", "Base round-trip time, split evenly over the directions."),
         table("down", &DIRECTION, "", "From the first node to the second."),
         table("up", &DIRECTION, "", "From the second node to the first."),
     ),
@@ -262,7 +262,7 @@ static SHAPER: TableShape = TableShape {
         ),
         value(
             "interval",
-            Kind::Span,
+            Kind::Duration,
             "",
             "Credit comes in lumps of rate x interval this often (Tc); without it, continuously.",
         ),
@@ -339,7 +339,7 @@ static INTERFACE: TableShape = TableShape {
     doc: "A host's own interface, as with netem on it: what the host sends waits here before it reaches the link. TCP notices when there is no room: the packet is refused, not lost, and the window comes down.",
     shorthand: Some("delay"),
     keys: &[
-        value("delay", Kind::Span, "0 s", "How long each packet waits, such as \"100 ms\"."),
+        value("delay", Kind::Duration, "0 s", "How long each packet waits, such as \"100 ms\"."),
         value("limit", Kind::Limit, "", "How many packets may wait, such as \"1000 packets\". Default: any number."),
         value(
             "ring",
@@ -393,7 +393,7 @@ static STACK: TableShape = TableShape {
         value("abc", Kind::Count, "", "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs."),
         table("delayed_ack", &DELAYED_ACK, "", "Delayed ACKs: \"on\", \"off\", or a table."),
         value("initial_window", Kind::Window, "", "The first congestion window, such as \"10 segments\"."),
-        value("min_rto", Kind::Span, "", "The shortest retransmission timeout, such as \"200 ms\"."),
+        value("min_rto", Kind::Duration, "", "The shortest retransmission timeout, such as \"200 ms\"."),
         value("max_window", Kind::Window, "", "Upper bound of the congestion window, such as \"64 KiB\"."),
         value(
             "mss",
@@ -414,7 +414,7 @@ static DELAYED_ACK: TableShape = TableShape {
     keys: &[
         value("mode", Kind::Switch, "on", "\"on\" or \"off\"."),
         value("segments", Kind::Count, "", "An ACK at the latest for every such full segment; usually 2."),
-        value("timeout", Kind::Span, "", "An ACK at the latest after this time, such as \"40 ms\"."),
+        value("timeout", Kind::Duration, "", "An ACK at the latest after this time, such as \"40 ms\"."),
     ],
 };
 
@@ -438,10 +438,10 @@ static FLOW: TableShape = TableShape {
         ),
         other("from", Shape::OneOrList(Kind::Name), "The sending host; of a list each copy takes the next."),
         other("to", Shape::OneOrList(Kind::Name), "The receiving host; of a list each copy takes the next."),
-        value("start", Kind::Span, "0 s", "When the flow begins."),
-        value("start_jitter", Kind::Span, "0 s", "A random time from 0 to this is added to the start."),
-        value("start_spacing", Kind::Span, "0 s", "With `count`: each copy starts this much after the one before."),
-        value("stop", Kind::Span, "", "When the application stops. Default: the end of the run."),
+        value("start", Kind::Duration, "0 s", "When the flow begins."),
+        value("start_jitter", Kind::Duration, "0 s", "A random time from 0 to this is added to the start."),
+        value("start_spacing", Kind::Duration, "0 s", "With `count`: each copy starts this much after the one before."),
+        value("stop", Kind::Duration, "", "When the application stops. Default: the end of the run."),
         value("count", Kind::Count, "1", "So many equal flows."),
         table("transfer", &TRANSFER, "bulk", "What is sent: \"bulk\", a size such as \"10 MB\", or a table."),
         value("cc", Kind::Choice(CONGESTION_CONTROLS), "", "Congestion control of both ends: short for stack.cc."),
@@ -463,9 +463,9 @@ static TRANSFER: TableShape = TableShape {
             "\"bulk\" (until the flow stops) or a size; with `udp` the size of the IP packets.",
         ),
         value("repeat", Kind::Repeat, "1", "With a size: how often, each time on a new connection; or \"forever\"."),
-        value("pause", Kind::Span, "0 s", "With `repeat`: from the end of a transfer to the start of the next."),
-        value("on", Kind::Span, "", "With `off`: send for so long."),
-        value("off", Kind::Span, "", "With `on`: then be silent for so long, and again."),
+        value("pause", Kind::Duration, "0 s", "With `repeat`: from the end of a transfer to the start of the next."),
+        value("on", Kind::Duration, "", "With `off`: send for so long."),
+        value("off", Kind::Duration, "", "With `on`: then be silent for so long, and again."),
         value("udp", Kind::Rate, "", "Datagrams at this constant rate, IP headers counted, in place of TCP."),
     ],
 };
@@ -494,7 +494,7 @@ static FAIRNESS: TableShape = TableShape {
     keys: &[
         value(
             "warmup",
-            Kind::Span,
+            Kind::Duration,
             "",
             "Left out of the means after the last flow has begun. Default: a third of the time in which all are active.",
         ),
@@ -504,7 +504,7 @@ static FAIRNESS: TableShape = TableShape {
             "20 %",
             "A flow has converged while its share is this near to its fair share, as a part of that.",
         ),
-        value("hold", Kind::Span, "5 s", "It must stay there for so long."),
+        value("hold", Kind::Duration, "5 s", "It must stay there for so long."),
         value("harm", Kind::Flag, "true", "Run each group of flows alone too, which harm is measured against."),
     ],
 };

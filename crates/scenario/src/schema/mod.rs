@@ -54,7 +54,7 @@ pub(crate) enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Rate,
-    Span,
+    Duration,
     /// A time, or `false` for none.
     SpanOrOff,
     Size,

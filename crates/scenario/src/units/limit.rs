@@ -3,7 +3,7 @@
 use super::{Decimal, Quantity, UnitError, size_factor, span_factor, split, too_large, whole, wrong_size_unit};
 use crate::error::quote;
 use crate::model::QueueLimit;
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 
 pub(crate) const LIMIT: Quantity = Quantity {
     name: "a queue limit",
@@ -19,7 +19,7 @@ pub enum QueueLimitText {
     Packets(u32),
     Bytes(Bytes),
     /// What the line sends in this time.
-    Time(Span),
+    Time(Duration),
     /// So many bandwidth-delay products.
     Bdp(Decimal),
 }
@@ -32,7 +32,7 @@ pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     } else if let Some(factor) = size_factor(unit) {
         QueueLimitText::Bytes(Bytes::new(whole(text, number, factor, super::SIZE)?))
     } else if let Some(factor) = span_factor(unit) {
-        QueueLimitText::Time(Span::from_nanos(whole(text, number, factor, super::SPAN)?))
+        QueueLimitText::Time(Duration::from_nanos(whole(text, number, factor, super::SPAN)?))
     } else if unit.eq_ignore_ascii_case("bdp") {
         // Through `whole` for its messages; the fraction is allowed here.
         match Decimal::parse(number) {
@@ -60,7 +60,7 @@ impl QueueLimitText {
     }
 
     /// The limit on a line of this rate and base RTT, rounded down to whole octets.
-    pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Span>) -> Result<QueueLimit, UnitError> {
+    pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<QueueLimit, UnitError> {
         let (products, span) = match self {
             QueueLimitText::Packets(count) => return Ok(QueueLimit::Packets(count)),
             QueueLimitText::Bytes(size) => return Ok(QueueLimit::Bytes(size)),

@@ -15,7 +15,7 @@ pub use limit::{QueueLimitText, parse_queue_limit};
 use crate::error::quote;
 use crate::model::{Buffer, Window};
 use decimal::format_scaled;
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 use std::fmt;
 
 /// Why a text is not the quantity that was asked for.
@@ -104,7 +104,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 }
 
 /// A length of time: `"200 ms"`, `"1.5 s"`, `"4 min"`, `"30 us"`.
-pub fn parse_span(text: &str) -> Result<Span, UnitError> {
+pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(text, SPAN)?;
     let Some(factor) = span_factor(unit) else {
         let error = UnitError::new(format!("unknown unit {} of a time in {}", quote(unit), quote(text)));
@@ -113,7 +113,7 @@ pub fn parse_span(text: &str) -> Result<Span, UnitError> {
             _ => error.help(format!("times are in {}", SPAN.units)),
         });
     };
-    Ok(Span::from_nanos(whole(text, number, factor, SPAN)?))
+    Ok(Duration::from_nanos(whole(text, number, factor, SPAN)?))
 }
 
 /// A number of octets: `"1500 B"`, `"75 kB"`, `"64 KiB"`.
@@ -204,7 +204,7 @@ pub fn format_rate(rate: BitRate) -> String {
 }
 
 /// The largest of ns, us, ms, s that leaves no fraction below one, exactly.
-pub fn format_span(span: Span) -> String {
+pub fn format_span(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {
         0 => "0 s".to_owned(),

@@ -6,7 +6,7 @@ use crate::model::{
     QueueSpec, Scenario, StackSpec, StepSpec, Transfer, Window,
 };
 use crate::units::seconds;
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::{self, Write as _};
 
 /// A JSON value; objects keep their order.
@@ -192,7 +192,7 @@ fn queue(queue: &QueueSpec) -> Json {
         ]),
         QueueSpec::Step { threshold, marks, .. } => {
             let threshold = match threshold {
-                StepSpec::Depth(found) => depth(*found),
+                StepSpec::Threshold(found) => depth(*found),
                 StepSpec::Sojourn(longest) => Json::object([("sojourn_s", span(*longest))]),
             };
             Json::object([kind, ("limit", limit), ("threshold", threshold), ("marks", Json::text(marks.name()))])
@@ -331,7 +331,7 @@ fn bytes(size: Bytes) -> Json {
     number(size.get())
 }
 
-fn span(span: Span) -> Json {
+fn span(span: Duration) -> Json {
     Json::Number(seconds(span.as_nanos()))
 }
 

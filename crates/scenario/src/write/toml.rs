@@ -7,7 +7,7 @@ use crate::model::{
     StackSpec, StepSpec, Transfer, Window,
 };
 use crate::units::{format_rate, format_size, format_span};
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Write as _;
 
 /// The whole scenario; it reads back to an equal one.
@@ -78,7 +78,7 @@ impl Inline {
         self.put(key, quoted(text))
     }
 
-    fn span(self, key: &'static str, span: Span) -> Inline {
+    fn span(self, key: &'static str, span: Duration) -> Inline {
         self.text(key, &format_span(span))
     }
 
@@ -146,7 +146,7 @@ fn queue(queue: &QueueSpec) -> Inline {
             .put("gentle", red.gentle),
         QueueSpec::Step { threshold, marks, .. } => {
             let threshold = match threshold {
-                StepSpec::Depth(found) => depth(*found),
+                StepSpec::Threshold(found) => depth(*found),
                 StepSpec::Sojourn(longest) => quoted(&format_span(*longest)),
             };
             written.put("threshold", threshold).text("marks", marks.name())

@@ -1,7 +1,7 @@
 //! Overrides reach every part of a scenario.
 
 use super::{BASE, good, with};
-use lopsided_core::{BitRate, Bytes, Span};
+use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_scenario::{DropEnd, FairnessSpec, QueueLimit, QueueSpec, Scenario, Transfer, Window};
 
 #[track_caller]
@@ -22,14 +22,14 @@ fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("record.interval", "false").record.interval, None);
     assert_eq!(changed("record.events", "true").fairness, None);
     assert_eq!(changed("fairness", "{}").fairness, Some(FairnessSpec::default()));
-    assert_eq!(changed("fairness.warmup", "8 s").fairness.and_then(|asked| asked.warmup), Some(Span::from_secs(8)));
+    assert_eq!(changed("fairness.warmup", "8 s").fairness.and_then(|asked| asked.warmup), Some(Duration::from_secs(8)));
     assert_eq!(changed("link.down.loss.random", "1 %").graph.links[0].down.loss.random, 0.01);
     assert_eq!(changed("link.down.loss.packets", "[3, 1, 3]").graph.links[0].down.loss.packets, [1, 3]);
 }
 
 #[test]
 fn flows_and_hosts_are_named_or_counted() {
-    let size = Transfer::Bytes { size: Bytes::new(10_000_000), repeat: Some(1), pause: Span::ZERO };
+    let size = Transfer::Bytes { size: Bytes::new(10_000_000), repeat: Some(1), pause: Duration::ZERO };
     for key in
         ["flow.flow1.transfer", "flow.1.transfer", "flow.*.transfer", "flow.1.transfer.size", "flow.\"flow1\".transfer"]
     {

@@ -1,7 +1,7 @@
 //! What a file means.
 
 use super::{BASE, good, with};
-use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_scenario::{
     Buffer, Cells, DelayedAck, DropEnd, EcnSpec, FramingSpec, Gilbert, Marks, QueueDepth, QueueLimit, QueueSpec,
     Scenario, ShaperSpec, StepSpec, Transfer,
@@ -11,12 +11,12 @@ use lopsided_scenario::{
 fn the_least_file_has_every_default_filled() {
     let scenario = good(BASE);
     assert_eq!((scenario.name.as_str(), scenario.seed), ("test", 1));
-    assert_eq!(scenario.record.interval, Some(Span::from_millis(100)));
+    assert_eq!(scenario.record.interval, Some(Duration::from_millis(100)));
     assert_eq!(scenario.graph.hosts, ["server", "client"]);
     assert!(scenario.graph.routers.is_empty(), "without a [lan] the hosts sit at the ends of the line");
     let link = &scenario.graph.links[0];
     assert_eq!(link.down.rate, Some(BitRate::from_bps(2_400_000)));
-    assert_eq!((link.down.delay, link.up.delay), (Span::from_millis(10), Span::from_millis(10)));
+    assert_eq!((link.down.delay, link.up.delay), (Duration::from_millis(10), Duration::from_millis(10)));
     assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(50), drop: DropEnd::Tail });
     assert!(link.up.loss.is_none() && link.up.shaper.is_none());
     let flow = &scenario.flows[0];
@@ -83,9 +83,9 @@ fn a_step_in_time_is_how_long_a_packet_may_wait() {
         ref other => panic!("{other:?}"),
     };
     let timed = step("{ kind = \"step\", threshold = \"1 ms\", marks = \"ect1\" }");
-    assert_eq!(timed, (StepSpec::Sojourn(Span::from_millis(1)), Marks::Ect1));
+    assert_eq!(timed, (StepSpec::Sojourn(Duration::from_millis(1)), Marks::Ect1));
     let deep = step("{ kind = \"step\", threshold = \"20 packets\" }");
-    assert_eq!(deep, (StepSpec::Depth(QueueDepth::Packets(20)), Marks::Ect));
+    assert_eq!(deep, (StepSpec::Threshold(QueueDepth::Packets(20)), Marks::Ect));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn ecn_is_a_switch_or_a_word() {
 fn a_shapers_lump_follows_from_the_rate() {
     let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
     // merritt2010: 196 kbit/s for 4 ms are 98 octets.
-    let expected = ShaperSpec { burst: Bytes::new(98), interval: Some(Span::from_millis(4)), line_rate: None };
+    let expected = ShaperSpec { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
     assert_eq!(shaper("{ interval = \"4 ms\" }"), Some(expected));
     // 24.5 octets: the bucket must hold a whole lump.
     assert_eq!(shaper("{ interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
@@ -170,7 +170,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     assert_eq!((sender.profile.as_str(), receiver.profile.as_str()), ("freebsd-7", "freebsd-7"));
     assert_eq!((sender.sack, receiver.sack), (Some(true), Some(false)));
     assert_eq!((sender.tlp, receiver.tlp), (Some(false), Some(false)));
-    assert_eq!((sender.min_rto, receiver.min_rto), (Some(Span::from_secs(2)), Some(Span::from_secs(1))));
+    assert_eq!((sender.min_rto, receiver.min_rto), (Some(Duration::from_secs(2)), Some(Duration::from_secs(1))));
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
     assert_eq!((sender.receive_buffer, receiver.receive_buffer), (None, Some(Buffer::Fixed(Bytes::new(65_536)))));
     assert_eq!(receiver.send_buffer, Some(Buffer::Auto));
@@ -184,7 +184,7 @@ fn delayed_acks_in_each_way_of_writing() {
     assert_eq!((delayed("off"), delayed("false")), (Some(DelayedAck::Off), Some(DelayedAck::Off)));
     assert_eq!((delayed("on"), delayed("true")), (Some(default), Some(default)));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
-    assert_eq!(table, Some(DelayedAck::On { segments: Some(2), timeout: Some(Span::from_millis(40)) }));
+    assert_eq!(table, Some(DelayedAck::On { segments: Some(2), timeout: Some(Duration::from_millis(40)) }));
     // A flow that asks for details of delayed ACKs wants them, whatever holds for all.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
     assert_eq!(good(&text).flows[0].to_stack.delayed_ack, Some(DelayedAck::On { segments: Some(4), timeout: None }));
@@ -195,14 +195,14 @@ fn transfers_of_each_kind() {
     let transfer = |value: &str| with(&[("flow.1.transfer", value)]).expect("it is valid").flows[0].transfer;
     let size = Bytes::new(100_000);
     assert_eq!(transfer("bulk"), Transfer::Bulk);
-    assert_eq!(transfer("100 kB"), Transfer::Bytes { size, repeat: Some(1), pause: Span::ZERO });
+    assert_eq!(transfer("100 kB"), Transfer::Bytes { size, repeat: Some(1), pause: Duration::ZERO });
     assert_eq!(
         transfer("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
-        Transfer::Bytes { size, repeat: None, pause: Span::from_secs(1) }
+        Transfer::Bytes { size, repeat: None, pause: Duration::from_secs(1) }
     );
     assert_eq!(
         transfer("{ on = \"2 s\", off = \"500 ms\" }"),
-        Transfer::OnOff { on: Span::from_secs(2), off: Span::from_millis(500) }
+        Transfer::OnOff { on: Duration::from_secs(2), off: Duration::from_millis(500) }
     );
     assert_eq!(
         transfer("{ udp = \"64 kbit/s\" }"),
@@ -219,7 +219,7 @@ fn copies_are_named_and_spaced() {
     let starts: Vec<(&str, u64)> =
         flows.iter().map(|flow| (flow.name.as_str(), flow.start.as_nanos() / 1_000_000)).collect();
     assert_eq!(starts, [("get.1", 1000), ("get.2", 1050), ("get.3", 1100)]);
-    assert!(flows.iter().all(|flow| flow.group == "get" && flow.start_jitter == Span::from_secs(2)));
+    assert!(flows.iter().all(|flow| flow.group == "get" && flow.start_jitter == Duration::from_secs(2)));
     assert!(flows.iter().all(|flow| flow.stop == Time::from_nanos(60_000_000_000)), "no flow outlives the run");
 }
 

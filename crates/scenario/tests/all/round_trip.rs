@@ -2,7 +2,7 @@
 
 use super::schema::Json;
 use super::{BASE, parse};
-use lopsided_core::{BitRate, Bytes, Dir, Span, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_scenario::{
     Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, EcnSpec, FairnessSpec, FlowSpec, FramingSpec, Gilbert, Graph,
     InterfaceSpec, LinkSpec, LossSpec, Marks, NodeRef, QueueDepth, QueueLimit, QueueSpec, RecordSpec, RedSpec,
@@ -13,10 +13,10 @@ use proptest::option::of;
 use proptest::prelude::*;
 
 /// A run of an hour, so that every instant below lies inside.
-const DURATION: Span = Span::from_secs(3600);
+const DURATION: Duration = Duration::from_secs(3600);
 
-fn span() -> impl Strategy<Value = Span> {
-    (0u64..3_000_000_000_000).prop_map(Span::from_nanos)
+fn span() -> impl Strategy<Value = Duration> {
+    (0u64..3_000_000_000_000).prop_map(Duration::from_nanos)
 }
 
 fn rate() -> impl Strategy<Value = BitRate> {
@@ -45,7 +45,7 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
     let drop = prop_oneof![Just(DropEnd::Tail), Just(DropEnd::Front)];
     let fifo = (limit.clone(), drop).prop_map(|(limit, drop)| QueueSpec::Fifo { limit, drop });
     let threshold = prop_oneof![
-        depth().prop_map(StepSpec::Depth),
+        depth().prop_map(StepSpec::Threshold),
         span().prop_filter("no threshold at all", |span| !span.is_zero()).prop_map(StepSpec::Sojourn),
     ];
     let step = (limit.clone(), threshold, prop_oneof![Just(Marks::Ect), Just(Marks::Ect1)])
@@ -97,7 +97,7 @@ fn direction() -> impl Strategy<Value = DirSpec> {
             burst: Bytes::new(burst),
             // An interval of which the bucket holds the lump.
             interval: (burst % 2 == 0)
-                .then(|| Span::from_nanos((u128::from(burst) * 8_000_000_000 / u128::from(rate.as_bps())) as u64))
+                .then(|| Duration::from_nanos((u128::from(burst) * 8_000_000_000 / u128::from(rate.as_bps())) as u64))
                 .filter(|interval| !interval.is_zero()),
             line_rate: line_rate.map(|line| line.max(rate)),
         });
@@ -173,7 +173,7 @@ fn transfer() -> impl Strategy<Value = Transfer> {
             pause
         }),
         (1u64..1 << 50, 1u64..1 << 50)
-            .prop_map(|(on, off)| Transfer::OnOff { on: Span::from_nanos(on), off: Span::from_nanos(off) }),
+            .prop_map(|(on, off)| Transfer::OnOff { on: Duration::from_nanos(on), off: Duration::from_nanos(off) }),
         (rate(), 28u64..=65_535).prop_map(|(rate, size)| Transfer::Udp { rate, size: Bytes::new(size) }),
     ]
 }
@@ -207,7 +207,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let links =
         (link("first", NodeRef::Host(0), NodeRef::Router(0)), link("second", NodeRef::Router(0), NodeRef::Host(1)));
     let record = (of(1_000_000_000u64..), any::<[bool; 3]>()).prop_map(|(interval, [on_change, events, traces])| {
-        RecordSpec { interval: interval.map(Span::from_nanos), on_change, events, traces }
+        RecordSpec { interval: interval.map(Duration::from_nanos), on_change, events, traces }
     });
     let interface =
         (span(), of(1u32..), of(1u32..)).prop_map(|(delay, limit, ring)| InterfaceSpec { delay, limit, ring });

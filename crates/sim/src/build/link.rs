@@ -2,9 +2,11 @@
 
 use super::BuildError;
 use crate::host::Ring;
-use lopsided_core::{Bytes, Dir, Span};
+use lopsided_core::{Bytes, Dir, Duration};
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
-use lopsided_queue::{Depth, DropFrom, FifoConfig, Limit, Markable, QueueConfig, RedConfig, Step, StepConfig};
+use lopsided_queue::{
+    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
+};
 use lopsided_scenario::{
     Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, Marks, QueueDepth, QueueLimit, QueueSpec, StepSpec,
 };
@@ -83,28 +85,28 @@ fn queue(spec: &QueueSpec) -> QueueConfig {
             max: depth(red.max),
             probability: red.probability,
             weight: red.weight,
-            idle_packet: red.bandwidth.map_or(Span::ZERO, |rate| rate.time_to_send(red.avpkt, 0).0),
+            idle_packet: red.bandwidth.map_or(Duration::ZERO, |rate| rate.time_to_send(red.avpkt, 0).0),
             ecn: red.ecn,
             harddrop: red.harddrop,
             gentle: red.gentle,
         }),
-        QueueSpec::Step { threshold, marks, .. } => QueueConfig::Step(StepConfig {
+        QueueSpec::Step { threshold, marks, .. } => QueueConfig::Threshold(ThresholdConfig {
             limit,
             above: match *threshold {
-                StepSpec::Depth(found) => Step::Depth(depth(found)),
-                StepSpec::Sojourn(longest) => Step::Sojourn(longest),
+                StepSpec::Threshold(found) => MarkThreshold::Depth(depth(found)),
+                StepSpec::Sojourn(longest) => MarkThreshold::Sojourn(longest),
             },
             marks: match marks {
-                Marks::Ect => Markable::Capable,
-                Marks::Ect1 => Markable::LowLatency,
+                Marks::Ect => Markable::Ect,
+                Marks::Ect1 => Markable::Ect1,
             },
         }),
     }
 }
 
-fn depth(spec: QueueDepth) -> Depth {
+fn depth(spec: QueueDepth) -> Threshold {
     match spec {
-        QueueDepth::Packets(packets) => Depth::Packets(packets),
-        QueueDepth::Bytes(bytes) => Depth::Bytes(bytes),
+        QueueDepth::Packets(packets) => Threshold::Packets(packets),
+        QueueDepth::Bytes(bytes) => Threshold::Bytes(bytes),
     }
 }

@@ -1,7 +1,7 @@
 //! A scenario's words about a stack, made into a profile.
 
 use super::BuildError;
-use lopsided_core::{Bytes, Span};
+use lopsided_core::{Bytes, Duration};
 use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, FlowSpec, StackSpec, Window};
 use lopsided_tcp::cc::Make;
 use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, Descent, EcnRule, LossDetection, Profile};
@@ -16,7 +16,7 @@ const TIMESTAMPS: u64 = 12;
 /// Linux's usual bound of a receive buffer (tcp_rmem), less its overhead.
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
 /// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
-const USUAL_DELAY: (u32, Span) = (2, Span::from_millis(100));
+const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
 /// One end's stack, ready for any number of connections.
 #[derive(Clone)]

@@ -5,13 +5,13 @@
 //! keeps count of what the link has not sent yet, which it can foretell: no one else sends on this link. Leaves out: any other
 //! order than first in, first out.
 
-use lopsided_core::{BitRate, Packet, Port, Span, Time};
+use lopsided_core::{BitRate, Duration, Packet, Port, Time};
 use lopsided_link::Framing;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Interface {
-    delay: Span,
+    delay: Duration,
     /// Packets that may wait.
     limit: usize,
     /// In order of the times at which they may leave.
@@ -21,7 +21,7 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    pub fn new(delay: Span, limit: Option<u32>, ring: Option<Ring>) -> Interface {
+    pub fn new(delay: Duration, limit: Option<u32>, ring: Option<Ring>) -> Interface {
         Interface { delay, limit: limit.map_or(usize::MAX, |limit| limit as usize), waiting: VecDeque::new(), ring }
     }
 

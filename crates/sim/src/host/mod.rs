@@ -19,7 +19,7 @@ use crate::agenda::Agenda;
 use crate::meter::Moments;
 use crate::router::Routes;
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Cx, DropReason, Ecn, FlowId, HostAddr, Node, Packet, Payload, Port, Time, Transport};
+use lopsided_core::{Cx, DropReason, Ecn, FlowId, Ipv4Addr, Node, Packet, Payload, Port, Time, Transport};
 use lopsided_tcp::Connection;
 use ports::{Owner, Ports};
 
@@ -48,7 +48,7 @@ impl App {
 /// The far end of a connection or datagram flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Remote {
-    pub addr: HostAddr,
+    pub addr: Ipv4Addr,
     pub port: u16,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Wish {
 
 #[derive(Debug)]
 pub struct Host {
-    addr: HostAddr,
+    addr: Ipv4Addr,
     /// Which port leads where; `None` for the usual host with one.
     routes: Option<Routes>,
     apps: Vec<(FlowId, App)>,
@@ -92,7 +92,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(addr: HostAddr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
+    pub(crate) fn new(addr: Ipv4Addr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
         Host {
             addr,
             routes,
@@ -157,7 +157,7 @@ impl Host {
 
     /// The connection that the segment belongs to, or a new one if it asks for a service.
     #[inline]
-    fn connection_for(&mut self, src: HostAddr, header: &TcpHeader) -> Option<u32> {
+    fn connection_for(&mut self, src: Ipv4Addr, header: &TcpHeader) -> Option<u32> {
         let remote = Remote { addr: src, port: header.src_port };
         // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
         if let Some(Some(conn)) = self.conns.get(self.latest as usize)
@@ -322,8 +322,8 @@ impl Host {
                     && let Some(len) = source.poll(now)
                 {
                     let (flow, to, header) = (*flow, source.to.addr, source.header);
-                    let payload = Payload::synthetic(len);
-                    return Some(self.packet(flow, to, Ecn::NotCapable, Transport::Udp(header), payload, cx));
+                    let payload = Payload::virtual_len(len);
+                    return Some(self.packet(flow, to, Ecn::NotEct, Transport::Udp(header), payload, cx));
                 }
                 self.ready.pop();
                 lower(&mut self.timers, number as usize, app.due());
@@ -340,8 +340,8 @@ impl Host {
             if room {
                 interface.take(cx.now(), port, packet);
             } else {
-                cx.create(&packet);
-                cx.discard(packet, DropReason::QueueFull);
+                cx.originate(&packet);
+                cx.drop(packet, DropReason::QueueFull);
             }
         }
         let given = interface.give(cx.now());
@@ -353,7 +353,7 @@ impl Host {
     fn packet(
         &mut self,
         flow: FlowId,
-        to: HostAddr,
+        to: Ipv4Addr,
         ecn: Ecn,
         transport: Transport,
         payload: Payload,
@@ -391,14 +391,14 @@ impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
         if packet.dst != self.addr {
-            return cx.discard(packet, DropReason::NoRoute);
+            return cx.drop(packet, DropReason::NoRoute);
         }
         match &packet.transport {
             Transport::Tcp(header) => {
                 let Some(slot) = self.connection_for(packet.src, header) else {
-                    return cx.discard(packet, DropReason::NoSocket);
+                    return cx.drop(packet, DropReason::NoSocket);
                 };
-                cx.consume(&packet);
+                cx.deliver(&packet);
                 let conn = self.conns[slot as usize].as_deref_mut().expect("it was just found");
                 conn.connection.handle_segment(now, header, &packet.payload, packet.ecn);
                 self.serve(slot, now);
@@ -406,12 +406,12 @@ impl Node for Host {
             }
             Transport::Udp(header) => {
                 let Some(sink) = self.datagram_sink(header.dst_port) else {
-                    return cx.discard(packet, DropReason::NoSocket);
+                    return cx.drop(packet, DropReason::NoSocket);
                 };
-                cx.consume(&packet);
+                cx.deliver(&packet);
                 sink.receive(&packet, now);
             }
-            Transport::Other { .. } => cx.discard(packet, DropReason::NoSocket),
+            Transport::Other { .. } => cx.drop(packet, DropReason::NoSocket),
         }
     }
 
@@ -435,7 +435,7 @@ impl Node for Host {
             Some(interface) => self.pass_interface(interface, cx),
         };
         if let Some((_, packet)) = &given {
-            cx.create(packet);
+            cx.originate(packet);
         }
         given
     }

@@ -3,19 +3,19 @@
 use super::{Remote, Wish, add_counters};
 use crate::build::Stack;
 use crate::meter::{Delays, Level};
-use lopsided_core::{Bytes, HostAddr, Payload, Rng, Span, Time};
+use lopsided_core::{Bytes, Duration, Ipv4Addr, Payload, Rng, Time};
 use lopsided_scenario::Transfer;
 use lopsided_tcp::{ConnConfig, ConnEvent, Connection, Counters, Endpoint, State};
 
 /// As much as an application that always has more offers at once: more than any send buffer takes.
 const PLENTY: u64 = u64::MAX;
 /// Between attempts to find a free port.
-const RETRY: Span = Span::from_secs(1);
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Makes the connections of one end of a flow.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    pub local: HostAddr,
+    pub local: Ipv4Addr,
     pub stack: Stack,
     /// Initial sequence numbers.
     pub numbers: Rng,
@@ -45,7 +45,7 @@ pub(crate) struct TcpSourceSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Until `next`: before the start, or between transfers.
-    Waiting,
+    QueuedPacket,
     Sending,
     /// Connected, with nothing to say until `next`.
     Silent,
@@ -75,7 +75,7 @@ pub(crate) struct Meter {
     pub cwnd: Level,
     /// Of the connections that are over.
     pub past: Counters,
-    pub last_srtt: Option<Span>,
+    pub last_srtt: Option<Duration>,
     /// How much of the connection's own statistic is counted in `rtt`'s histogram: samples and their sum.
     counted: (u64, u64),
 }
@@ -83,7 +83,7 @@ pub(crate) struct Meter {
 impl TcpSource {
     pub fn new(spec: TcpSourceSpec) -> TcpSource {
         TcpSource {
-            stage: Stage::Waiting,
+            stage: Stage::QueuedPacket,
             current: None,
             next: Some(spec.start),
             left: 0,
@@ -123,7 +123,7 @@ impl TcpSource {
             return Wish::Nothing;
         }
         match (self.stage, self.spec.transfer) {
-            (Stage::Waiting, transfer) => {
+            (Stage::QueuedPacket, transfer) => {
                 self.begin(now, transfer);
                 return Wish::Connect;
             }
@@ -175,7 +175,7 @@ impl TcpSource {
 
     /// There was no port to connect from: tries again later.
     pub fn not_connected(&mut self, now: Time) {
-        self.stage = Stage::Waiting;
+        self.stage = Stage::QueuedPacket;
         self.next = Some(now + RETRY);
     }
 
@@ -202,7 +202,7 @@ impl TcpSource {
         }
         let len = self.left.min(connection.writable()).min(u64::from(u32::MAX));
         if len > 0 {
-            let written = connection.write(&Payload::synthetic(len as u32));
+            let written = connection.write(&Payload::virtual_len(len as u32));
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
         // A FIN needs a connection to end.
@@ -228,7 +228,7 @@ impl TcpSource {
         if let Transfer::Bytes { repeat, pause, .. } = self.spec.transfer
             && repeat.is_none_or(|times| self.attempts < times)
         {
-            self.stage = Stage::Waiting;
+            self.stage = Stage::QueuedPacket;
             self.next = Some(now + pause);
         }
     }
@@ -251,7 +251,7 @@ impl Meter {
         let (count, sum) = (stats.count - self.counted.0, stats.sum_ns - self.counted.1);
         if let Some(mean) = sum.checked_div(count) {
             self.counted = (stats.count, stats.sum_ns);
-            self.rtt.count(Span::from_nanos(mean), count as u32);
+            self.rtt.count(Duration::from_nanos(mean), count as u32);
         }
     }
 

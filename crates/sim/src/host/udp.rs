@@ -3,7 +3,7 @@
 use super::Remote;
 use crate::meter::Delays;
 use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER, UdpHeader};
-use lopsided_core::{BitRate, Bytes, Packet, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Packet, Time};
 
 /// Sends a packet of one size every size / rate, the remainder carried, from `start` until just before `stop`.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl UdpSource {
         }
         let (span, carry) = self.rate.time_to_send(self.size, self.carry);
         // A rate so high that packets are less than a nanosecond apart still moves on.
-        self.next += span.max(Span::from_nanos(1));
+        self.next += span.max(Duration::from_nanos(1));
         self.carry = carry;
         self.sent_packets += 1;
         Some((self.size.get() as u32).saturating_sub(IPV4_HEADER + UDP_HEADER))

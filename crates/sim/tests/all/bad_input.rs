@@ -1,7 +1,7 @@
 //! A scenario made in code can be wrong in ways that a file cannot: it is refused, and never a panic.
 
 use crate::{TWO_WAY, scenario};
-use lopsided_core::{BitRate, Span};
+use lopsided_core::{BitRate, Duration};
 use lopsided_scenario::{QueueLimit, QueueSpec, Scenario, ShaperSpec};
 use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, RunResult, run_many};
 
@@ -43,7 +43,7 @@ fn what_cannot_be_built_is_refused() {
         scenario.graph.links[0].up.shaper = Some(ShaperSpec { burst: nothing, interval: None, line_rate: None });
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
-    let error = refused(|scenario| scenario.duration = Span::MAX);
+    let error = refused(|scenario| scenario.duration = Duration::MAX);
     assert!(matches!(error, BuildError::TooLong { .. }), "{error}");
 }
 
@@ -53,7 +53,7 @@ fn a_clock_that_cannot_move_is_noticed() {
     for link in &mut scenario.graph.links {
         for dir in [&mut link.down, &mut link.up] {
             dir.rate = None;
-            dir.delay = Span::ZERO;
+            dir.delay = Duration::ZERO;
         }
     }
     let error = outcome(&scenario).expect_err("a bulk flow over it never ends its first instant");

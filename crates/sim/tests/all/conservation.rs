@@ -69,7 +69,7 @@ proptest! {
             flows.concat()
         );
         let scenario = scenario(&text);
-        // A run whose books do not balance is an error.
+        // A run whose accounting do not balance is an error.
         let result = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default());
         let result = result.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(result.audit.created.packets > 0);

@@ -1,7 +1,7 @@
 //! Changes to a scenario whose effect on the result is known exactly.
 
 use crate::{cell, run, scenario};
-use lopsided_core::Span;
+use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{FlowTable, Monitor, RunOptions, RunResult};
 
@@ -41,7 +41,7 @@ fn a_later_start_shifts_everything_and_changes_nothing() {
     let now = scenario(DOWNLOADS);
     // Linux' clock ticks every 4 ms, its timer wheel rounds far timers to coarser steps of it, up to 256 ms here, and sums are taken
     // by sampling intervals of 100 ms: a multiple of all of them.
-    let shift = Span::from_millis(51_200);
+    let shift = Duration::from_millis(51_200);
     let mut later = now.clone();
     later.duration += shift;
     for flow in &mut later.flows {

@@ -145,7 +145,7 @@ impl Node for Tenth {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         self.seen += u64::from(!packet.payload.is_empty());
         if !packet.payload.is_empty() && self.seen.is_multiple_of(10) {
-            return cx.discard(packet, DropReason::Policed);
+            return cx.drop(packet, DropReason::Policed);
         }
         assert!(self.through.replace(packet).is_none(), "it is polled after each packet");
     }

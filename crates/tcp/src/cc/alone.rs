@@ -5,7 +5,7 @@
 
 use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, Phase};
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use std::collections::VecDeque;
 
 /// Of all that is sent here, in octets.
@@ -17,7 +17,7 @@ pub fn setup() -> Setup {
         abe: false,
         initial_window: Bytes::new(10 * MSS),
         counting: ByteCounting::Delivered,
-        tick: Span::from_millis(4),
+        tick: Duration::from_millis(4),
         seed: 1,
     }
 }
@@ -39,7 +39,7 @@ pub fn path_state() -> PathState {
 }
 
 /// An ACK of `segments` segments with an RTT, in good order.
-pub fn acked(segments: u64, rtt: Span) -> Acked {
+pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
         cumulative: Bytes::new(segments * MSS),
@@ -80,7 +80,7 @@ pub struct Path {
     rate: u64,
     /// Segments that the queue holds.
     room: u64,
-    rtt: Span,
+    rtt: Duration,
     /// Mark instead of dropping from this backlog on.
     pub mark_from: Option<u64>,
     /// The line is free again.
@@ -103,7 +103,7 @@ pub struct Path {
 
 impl Path {
     /// A line of `mbits` Mbit/s with a round trip of `rtt` and a queue of `room` segments.
-    pub fn new(controller: Box<dyn Controller>, mbits: f64, rtt: Span, room: u64) -> Path {
+    pub fn new(controller: Box<dyn Controller>, mbits: f64, rtt: Duration, room: u64) -> Path {
         let mut path = Path {
             controller,
             now: Time::from_nanos(1),
@@ -127,12 +127,12 @@ impl Path {
         path
     }
 
-    fn serialize(&self) -> Span {
-        Span::from_nanos(MSS * 1_000_000_000 / self.rate)
+    fn serialize(&self) -> Duration {
+        Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }
 
     /// Runs for so long; returns the segments delivered meanwhile as a share of what the line could carry.
-    pub fn run(&mut self, span: Span) -> f64 {
+    pub fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         loop {
             self.send();
@@ -160,7 +160,7 @@ impl Path {
         while self.has_window() && self.may_send <= self.now {
             if self.flight.is_empty() {
                 self.delivered_at = self.now;
-                self.controller.on_transmit_start(self.now, Span::ZERO, &self.state);
+                self.controller.on_transmit_start(self.now, Duration::ZERO, &self.state);
             }
             let waiting = self.free.saturating_since(self.now).as_nanos() / self.serialize().as_nanos();
             let lost = waiting >= self.room;

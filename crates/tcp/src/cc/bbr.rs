@@ -17,7 +17,7 @@ mod policer;
 use super::path_model::{AckEpoch, HeldBack, MaxOf, Pacer, Rounds};
 use super::{Acked, Controller, PathState, Setup, Signal};
 use crate::Phase;
-use lopsided_core::{BitRate, Bytes, Rng, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
 /// 2 / ln 2: doubles the delivery rate every round.
@@ -28,8 +28,8 @@ const CWND_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Rounds over which the maximum of the delivery rate is taken.
 const BANDWIDTH_ROUNDS: usize = 10;
-const MIN_RTT_WINDOW: Span = Span::from_secs(10);
-const PROBE_RTT_TIME: Span = Span::from_millis(200);
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window, in segments.
 const LEAST_WINDOW: u64 = 4;
 /// Startup has filled the line when three rounds in a row brought less than a quarter more.
@@ -39,7 +39,7 @@ const FULL_ROUNDS: u32 = 3;
 const INITIAL_SEGMENTS: u64 = 10;
 /// Rounds after which a maximum of aggregation is old, and the most that is allowed for, as time at the bandwidth.
 const AGGREGATION_ROUNDS: u32 = 5;
-const AGGREGATION_MAX: Span = Span::from_millis(100);
+const AGGREGATION_MAX: Duration = Duration::from_millis(100);
 /// Segments after which an epoch of aggregation is begun anew.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
 const LARGEST: u64 = 1 << 30;
@@ -65,7 +65,7 @@ pub struct Bbr {
 
     rounds: Rounds,
     bandwidth: MaxOf<BANDWIDTH_ROUNDS>,
-    min_rtt: Option<Span>,
+    min_rtt: Option<Duration>,
     min_rtt_at: Time,
     pacer: Pacer,
 
@@ -162,7 +162,7 @@ impl Bbr {
         if let Some(rtt) = ack.newest_rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt < min))
         {
-            self.min_rtt = Some(rtt.max(Span::from_micros(1)));
+            self.min_rtt = Some(rtt.max(Duration::from_micros(1)));
             self.min_rtt_at = now;
         }
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
@@ -366,7 +366,7 @@ impl Controller for Bbr {
         self.pacer.guess(self.cwnd, path.srtt, HIGH_GAIN);
     }
 
-    fn on_transmit_start(&mut self, now: Time, _idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
         if !path.app_limited {
             return;
         }

@@ -22,7 +22,7 @@ mod startup;
 use super::path_model::{AckEpoch, MaxOf, Pacer, Rounds};
 use super::{Acked, Controller, Lost, PathState, Setup, Signal};
 use crate::Phase;
-use lopsided_core::{BitRate, Bytes, Rng, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use losses::{DeliveryOfRound, ShortTerm, Undo};
 use probe_bw::ProbeBw;
 use probe_rtt::PropagationTime;
@@ -128,7 +128,7 @@ struct Sample {
     rate: f64,
     /// Octets delivered as the newest segment acknowledged was sent; `None` if there is no such segment.
     prior_delivered: Option<u64>,
-    rtt: Option<Span>,
+    rtt: Option<Duration>,
     tx_in_flight: u64,
     /// Octets marked lost since that segment was sent.
     lost: u64,
@@ -326,7 +326,7 @@ impl Controller for Bbr3 {
     }
 
     /// Section 5.4.1.
-    fn on_transmit_start(&mut self, now: Time, _idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
         if !path.app_limited {
             return;
         }

@@ -12,7 +12,7 @@
 
 use super::{Acked, Law, PathState, Signal, Window};
 use crate::Phase;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 const BETA: u64 = 819;
 const BETA_SCALE: u64 = 1024;
@@ -25,7 +25,7 @@ const SEARCH: u64 = 4;
 const SMOOTH: u64 = 20;
 /// Before the first loss: at least a segment for each so many.
 const EVERY_AT_FIRST: u64 = 20;
-const STALE_AFTER: Span = Span::from_nanos(1_000_000_000 / 32);
+const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 #[derive(Debug)]
 pub struct Bic {

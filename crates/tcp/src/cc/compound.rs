@@ -13,7 +13,7 @@
 use super::delay::share;
 use super::{Acked, Law, PathState, Signal, Window};
 use crate::Phase;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 0.5;
@@ -24,7 +24,7 @@ const LOW_WINDOW: u64 = 38;
 pub struct Compound {
     /// The delay-based part in segments: the loss-based one is the rest of the window.
     dwnd: u64,
-    base: Option<Span>,
+    base: Option<Duration>,
     /// Of this round.
     sum: u64,
     count: u64,

@@ -16,7 +16,7 @@
 
 use super::hystart::{HyStart, Rounds, Train};
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Which CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,9 +49,9 @@ pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819.0 / 1024.0
 /// RFC 8511 section 3.1.
 const BETA_ECN: f64 = 0.85;
 /// Linux computes the function anew after this, or when the window has changed.
-const STALE_AFTER: Span = Span::from_nanos(1_000_000_000 / 32);
+const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// RTTs are not believed this soon after a reduction, when the queue drains.
-const DEAF_AFTER_REDUCTION: Span = Span::from_secs(1);
+const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
 /// Before the first reduction: at least a segment for each so many.
 const EVERY_AT_FIRST: u64 = 20;
 /// Segments for a segment where the function does not rise: nearly never.
@@ -64,7 +64,7 @@ pub struct Cubic {
     /// Segments of friendly window: (1 + beta) / (3 (1 - beta)) windows acknowledged give one (RFC 9438 equation 4).
     friendly_every: f64,
     /// The smallest RTT ever.
-    min_rtt: Option<Span>,
+    min_rtt: Option<Duration>,
     /// The window before the last reduction, or what fast convergence made of it; zero for none.
     w_max: u64,
     epoch: Option<Epoch>,
@@ -124,7 +124,7 @@ impl Cubic {
             return;
         }
         self.computed = Some((now, cwnd));
-        let ahead = now.saturating_since(epoch.begun) + self.min_rtt.unwrap_or(Span::ZERO);
+        let ahead = now.saturating_since(epoch.begun) + self.min_rtt.unwrap_or(Duration::ZERO);
         let target = curve(ahead.as_secs_f64(), epoch.k, epoch.origin, self.constants.c);
         self.every = if target > cwnd { cwnd / (target - cwnd) } else { EVERY_ON_PLATEAU * cwnd };
         if self.w_max == 0 {
@@ -167,7 +167,7 @@ impl Law for Cubic {
     }
 
     /// An idle time is no time of the function's (RFC 9438 section 5.8).
-    fn on_transmit_start(&mut self, now: Time, idle: Span, _path: &PathState) {
+    fn on_transmit_start(&mut self, now: Time, idle: Duration, _path: &PathState) {
         if let Some(epoch) = &mut self.epoch {
             epoch.begun = (epoch.begun + idle).min(now);
         }

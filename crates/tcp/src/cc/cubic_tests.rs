@@ -27,7 +27,7 @@ fn lossy(constants: Constants, cwnd: u64) -> Windowed<Cubic> {
     let state = path_state();
     // Slow start to the wanted window by one ACK of the rest.
     let rest = cwnd - cubic.cwnd().get() / MSS;
-    cubic.on_ack(Time::from_nanos(1), &Acked { newest_rtt: None, ..acked(rest, Span::from_millis(100)) }, &state);
+    cubic.on_ack(Time::from_nanos(1), &Acked { newest_rtt: None, ..acked(rest, Duration::from_millis(100)) }, &state);
     assert_eq!(cubic.cwnd().get(), cwnd * MSS);
     cubic
 }
@@ -48,7 +48,7 @@ fn beta_and_fast_convergence() {
 }
 
 /// Acknowledges a window every `rtt` and returns the window after `span`.
-fn grown(mut cubic: Windowed<Cubic>, rtt: Span, span: Span) -> u64 {
+fn grown(mut cubic: Windowed<Cubic>, rtt: Duration, span: Duration) -> u64 {
     let mut now = Time::from_nanos(3);
     let end = now + span;
     while now < end {
@@ -64,11 +64,11 @@ fn grown(mut cubic: Windowed<Cubic>, rtt: Span, span: Span) -> u64 {
 
 #[test]
 fn a_fast_long_path_follows_the_cubic_function() {
-    let rtt = Span::from_millis(100);
+    let rtt = Duration::from_millis(100);
     for (seconds, expected) in [(3, 911), (6, 989), (9, 1000), (12, 1010)] {
         let mut cubic = lossy(LINUX, 1000);
         cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
-        let window = grown(cubic, rtt, Span::from_secs(seconds));
+        let window = grown(cubic, rtt, Duration::from_secs(seconds));
         assert!(window.abs_diff(expected) <= 8, "{window} segments after {seconds} s, W_cubic is {expected}");
     }
 }
@@ -76,10 +76,10 @@ fn a_fast_long_path_follows_the_cubic_function() {
 /// Section 4.3: on a short path the window keeps up with a Reno of the same average, whose increase is 3 (1 - beta) / (1 + beta).
 #[test]
 fn a_short_path_is_in_the_friendly_region() {
-    let rtt = Span::from_millis(10);
+    let rtt = Duration::from_millis(10);
     let mut cubic = lossy(LINUX, 100);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
-    let window = grown(cubic, rtt, Span::from_secs(2));
+    let window = grown(cubic, rtt, Duration::from_secs(2));
     // 200 round trips at 0.529 segments from 70 segments, where the cubic function would be at 99.
     let reno = 70.0 + 200.0 * 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
     assert!((window as f64 - reno).abs() < 6.0, "{window} segments, friendly {reno}");
@@ -88,15 +88,15 @@ fn a_short_path_is_in_the_friendly_region() {
 /// Section 5.8: an idle time is no time of the cubic function.
 #[test]
 fn an_idle_time_does_not_count() {
-    let rtt = Span::from_millis(100);
+    let rtt = Duration::from_millis(100);
     let mut cubic = lossy(LINUX, 1000);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
     let mut now = Time::from_nanos(3);
     cubic.on_ack(now, &acked(1, rtt), &path_state());
-    now += Span::from_secs(60);
-    cubic.on_transmit_start(now, Span::from_secs(60), &path_state());
+    now += Duration::from_secs(60);
+    cubic.on_transmit_start(now, Duration::from_secs(60), &path_state());
     for _ in 0..700 {
-        now += Span::from_micros(140);
+        now += Duration::from_micros(140);
         cubic.on_ack(now, &acked(1, rtt), &path_state());
     }
     let window = cubic.cwnd().get() / MSS;
@@ -106,11 +106,11 @@ fn an_idle_time_does_not_count() {
 /// HyStart leaves slow start at about the BDP, where plain slow start runs on until the queue overflows.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
-    let rtt = Span::from_millis(100);
+    let rtt = Duration::from_millis(100);
     // 20 Mbit/s and 100 ms: 172 segments, and as much again of queue.
     for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
         let mut path = Path::new(controller(name), 20.0, rtt, 172);
-        path.run(Span::from_secs(1));
+        path.run(Duration::from_secs(1));
         assert_eq!(path.losses == 0, early, "{name} lost {} segments", path.losses);
         if early {
             let ended = path.controller.ssthresh().map_or(0, |threshold| threshold.get() / MSS);

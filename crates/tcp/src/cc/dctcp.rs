@@ -73,7 +73,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
     use crate::cc::{Controller, Windowed};
-    use lopsided_core::{Bytes, Span};
+    use lopsided_core::{Bytes, Duration};
 
     #[test]
     fn alpha_is_the_smoothed_share_of_marked_octets() {
@@ -81,7 +81,7 @@ mod tests {
         let mut expected = 1.0;
         for round in 1..200u64 {
             for segment in 1..=4u64 {
-                let plain = acked(1, Span::from_millis(1));
+                let plain = acked(1, Duration::from_millis(1));
                 let ack = Acked { marked: if segment == 1 { plain.delivered } else { Bytes::ZERO }, ..plain };
                 let una = (round * 4 + segment) * MSS;
                 dctcp.on_ack(Time::ZERO, &ack, &PathState { una, nxt: una + 3 * MSS, ..path_state() });
@@ -104,10 +104,10 @@ mod tests {
     /// With marks from a short queue on, the line stays full and the queue short: what DCTCP is for.
     #[test]
     fn a_short_marking_threshold_keeps_the_line_full() {
-        let mut path = Path::new(controller("dctcp"), 100.0, Span::from_millis(5), 1000);
+        let mut path = Path::new(controller("dctcp"), 100.0, Duration::from_millis(5), 1000);
         path.mark_from = Some(20);
-        path.run(Span::from_secs(5));
-        let share = path.run(Span::from_secs(5));
+        path.run(Duration::from_secs(5));
+        let share = path.run(Duration::from_secs(5));
         assert!(share > 0.99, "{share}");
         assert_eq!(path.losses, 0);
         let windows: Vec<u64> = path.trace.iter().rev().take(5000).map(|(_, window)| *window).collect();

@@ -2,15 +2,15 @@
 
 use super::{Acked, PathState};
 use crate::Phase;
-use lopsided_core::Span;
+use lopsided_core::Duration;
 
 /// RTTs of a path, round by round.
 #[derive(Debug, Default)]
 pub(super) struct RoundRtt {
     /// The smallest RTT ever: the path without a queue.
-    pub base: Option<Span>,
+    pub base: Option<Duration>,
     /// Of this round: the smallest RTT and the number of samples.
-    pub min: Option<Span>,
+    pub min: Option<Duration>,
     pub samples: u32,
     round_end: u64,
     /// False outside the open phase, when RTTs say little of the queue; a round begins when it is open again.
@@ -21,7 +21,7 @@ impl RoundRtt {
     pub fn sample(&mut self, ack: &Acked) {
         if let Some(rtt) = ack.newest_rtt {
             // Never zero, so that it can divide.
-            let rtt = rtt + Span::from_micros(1);
+            let rtt = rtt + Duration::from_micros(1);
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
             self.samples = self.samples.saturating_add(1);

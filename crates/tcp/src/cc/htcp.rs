@@ -12,7 +12,7 @@
 
 use super::{Acked, Law, PathState, Setup, Signal, Window};
 use crate::Phase;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Delta_L: this long after a congestion the window grows as Reno's.
 const LOW_SPEED: f64 = 1.0;
@@ -24,22 +24,22 @@ const SCALE: (f64, f64) = (0.5, 10.0);
 /// Throughputs within a fifth of each other are the same.
 const SAME: (f64, f64) = (0.8, 1.2);
 /// Below this RTT the queue's depth is not believed.
-const LEAST_RTT: Span = Span::from_millis(10);
+const LEAST_RTT: Duration = Duration::from_millis(10);
 /// RTTmax is raised by at most this much a sample.
-const RTT_STEP: Span = Span::from_millis(20);
+const RTT_STEP: Duration = Duration::from_millis(20);
 /// What is left of RTTmax - RTTmin after a congestion: an old path is forgotten slowly.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
 #[derive(Debug)]
 pub struct Htcp {
-    tick: Span,
+    tick: Duration,
     alpha: f64,
     beta: f64,
     last_congestion: Time,
     /// What the last congestion replaced, for undo.
-    before: Option<(Time, Span, f64)>,
-    min_rtt: Option<Span>,
-    max_rtt: Span,
+    before: Option<(Time, Duration, f64)>,
+    min_rtt: Option<Duration>,
+    max_rtt: Duration,
     /// The largest throughput since the last congestion, at it, and smoothed; segments a second.
     best: f64,
     old_best: f64,
@@ -56,13 +56,13 @@ pub struct Htcp {
 impl Htcp {
     pub fn new(setup: &Setup) -> Htcp {
         Htcp {
-            tick: setup.tick.max(Span::from_nanos(1)),
+            tick: setup.tick.max(Duration::from_nanos(1)),
             alpha: 1.0,
             beta: BETA_MIN,
             last_congestion: Time::ZERO,
             before: None,
             min_rtt: None,
-            max_rtt: Span::ZERO,
+            max_rtt: Duration::ZERO,
             best: 0.0,
             old_best: 0.0,
             throughput: 0.0,
@@ -73,8 +73,8 @@ impl Htcp {
         }
     }
 
-    fn measure_rtt(&mut self, sample: Span, phase: Phase) {
-        let rtt = sample.min(Span::from_secs(3600)).ceil_to(self.tick);
+    fn measure_rtt(&mut self, sample: Duration, phase: Phase) {
+        let rtt = sample.min(Duration::from_secs(3600)).ceil_to(self.tick);
         let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min);
         if phase == Phase::Open {
@@ -131,7 +131,7 @@ impl Htcp {
 }
 
 /// alpha without beta's factor, `since` seconds after the last congestion: whole segments and at least one, as Linux has it.
-fn scaled_increase(since: f64, min_rtt: Option<Span>) -> f64 {
+fn scaled_increase(since: f64, min_rtt: Option<Duration>) -> f64 {
     let beyond = since - LOW_SPEED;
     let factor = if beyond > 0.0 { 1.0 + 10.0 * beyond + (beyond / 2.0) * (beyond / 2.0) } else { 1.0 };
     let scaled = match min_rtt {
@@ -215,27 +215,31 @@ mod tests {
     /// Section 2 of the draft: alpha for times since the last congestion, at the reference RTT.
     #[test]
     fn alpha_grows_from_the_second_second_on() {
-        let at = |since: f64| scaled_increase(since, Some(Span::from_millis(100)));
+        let at = |since: f64| scaled_increase(since, Some(Duration::from_millis(100)));
         assert_eq!(at(0.5), 1.0);
         assert_eq!(at(1.0), 1.0);
         assert_eq!(at(2.0), 1.0 + 10.0);
         assert_eq!(at(5.0), 1.0 + 40.0 + 4.0);
-        assert_eq!(scaled_increase(5.0, Some(Span::from_millis(40))), 18.0, "short paths grow slower an RTT: 45 * 0.4");
-        assert_eq!(scaled_increase(0.0, Some(Span::from_millis(40))), 1.0, "but never slower than Reno");
-        assert_eq!(scaled_increase(0.0, Some(Span::from_millis(400))), 2.0);
+        assert_eq!(
+            scaled_increase(5.0, Some(Duration::from_millis(40))),
+            18.0,
+            "short paths grow slower an RTT: 45 * 0.4"
+        );
+        assert_eq!(scaled_increase(0.0, Some(Duration::from_millis(40))), 1.0, "but never slower than Reno");
+        assert_eq!(scaled_increase(0.0, Some(Duration::from_millis(400))), 2.0);
     }
 
     /// Section 3: beta is RTTmin / RTTmax while the throughput is steady.
     #[test]
     fn beta_follows_the_depth_of_the_queue() {
         let mut htcp = Htcp::new(&setup());
-        (htcp.min_rtt, htcp.max_rtt) = (Some(Span::from_millis(100)), Span::from_millis(160));
+        (htcp.min_rtt, htcp.max_rtt) = (Some(Duration::from_millis(100)), Duration::from_millis(160));
         (htcp.best, htcp.old_best) = (1000.0, 1000.0);
         htcp.update_beta();
         assert_eq!(htcp.beta, 0.5, "the first congestion at a steady throughput");
         htcp.update_beta();
         assert_eq!(htcp.beta, 0.625);
-        htcp.max_rtt = Span::from_millis(101);
+        htcp.max_rtt = Duration::from_millis(101);
         htcp.update_beta();
         assert_eq!(htcp.beta, BETA_MAX);
         htcp.best = 1300.0;

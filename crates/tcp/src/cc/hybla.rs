@@ -11,10 +11,10 @@
 
 use super::{Acked, Law, PathState, Signal, Window};
 use crate::Phase;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// RTT0.
-const REFERENCE: Span = Span::from_millis(25);
+const REFERENCE: Duration = Duration::from_millis(25);
 /// Windows grow in parts of a segment.
 const PART: f64 = 128.0;
 /// 2^rho must stay finite.
@@ -23,7 +23,7 @@ const RHO_MAX: f64 = 16.0;
 #[derive(Debug)]
 pub struct Hybla {
     rho: f64,
-    min_srtt: Option<Span>,
+    min_srtt: Option<Duration>,
     /// Parts of a segment gained, in 128ths.
     parts: u64,
     /// ACKs that gained too little to count.
@@ -48,7 +48,7 @@ impl Hybla {
 }
 
 /// In eighths, at least one.
-fn rho(srtt: Span) -> f64 {
+fn rho(srtt: Duration) -> f64 {
     let eighths = u128::from(srtt.as_nanos()) * 8 / u128::from(REFERENCE.as_nanos());
     eighths.clamp(8, 1 << 20) as f64 / 8.0
 }
@@ -110,8 +110,8 @@ mod tests {
     /// Section 3: at the reference RTT Hybla is Reno; at four times it, 16 times Reno's increase an ACK.
     #[test]
     fn the_increase_is_that_of_the_reference_path() {
-        assert_eq!(rho(Span::from_millis(10)), 1.0);
-        assert_eq!(rho(Span::from_millis(100)), 4.0);
+        assert_eq!(rho(Duration::from_millis(10)), 1.0);
+        assert_eq!(rho(Duration::from_millis(100)), 4.0);
         assert_eq!(step(1.0, true, 10), 128, "one segment an ACK");
         assert_eq!(step(1.0, false, 32), 128 / 32);
         assert_eq!(step(4.0, true, 10), 15 * 128, "2^4 - 1");

@@ -10,17 +10,17 @@
 //! Left out: HyStart++'s paced variant without the limit of eight segments an ACK.
 
 use super::{PathState, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Linux: below this window, in segments, slow start is left alone.
 const LOW_WINDOW: u64 = 16;
-const TRAIN_GAP: Span = Span::from_millis(2);
-const BURST_MAX: Span = Span::from_millis(1);
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+const BURST_MAX: Duration = Duration::from_millis(1);
 /// Octets that a Linux sender may put out in one burst, times four.
 const BURST_OCTETS: u64 = 4 * 65_536;
 /// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS, L.
-const RISE_MIN: Span = Span::from_millis(4);
-const RISE_MAX: Span = Span::from_millis(16);
+const RISE_MIN: Duration = Duration::from_millis(4);
+const RISE_MAX: Duration = Duration::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
 const SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
@@ -38,7 +38,7 @@ pub(super) enum HyStart {
 impl HyStart {
     /// An ACK in slow start, with its RTT and the smallest RTT ever: ends slow start if it is time.
     #[inline]
-    pub fn watch(&mut self, now: Time, rtt: Span, min_rtt: Span, path: &PathState, window: &mut Window) {
+    pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
             HyStart::Off => false,
             HyStart::Linux(train) => train.watch(now, rtt, min_rtt, path, window),
@@ -74,7 +74,7 @@ pub(super) struct Train {
     round_end: u64,
     begun: Time,
     last: Time,
-    round_min: Option<Span>,
+    round_min: Option<Duration>,
     samples: u32,
     found: bool,
 }
@@ -84,7 +84,7 @@ impl Train {
         Train { round_end: nxt, begun: now, last: now, round_min: None, samples: 0, found: false }
     }
 
-    fn watch(&mut self, now: Time, rtt: Span, min_rtt: Span, path: &PathState, window: &Window) -> bool {
+    fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &Window) -> bool {
         if self.found {
             return false;
         }
@@ -110,13 +110,13 @@ impl Train {
 }
 
 /// What a burst of the sender's own takes at twice the window an RTT.
-fn burst_time(path: &PathState, window: &Window) -> Span {
+fn burst_time(path: &PathState, window: &Window) -> Duration {
     let Some(srtt) = path.srtt else { return BURST_MAX };
     let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
-    Span::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
+    Duration::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
 }
 
-fn rise(min_rtt: Span) -> Span {
+fn rise(min_rtt: Duration) -> Duration {
     (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
 
@@ -124,16 +124,16 @@ fn rise(min_rtt: Span) -> Span {
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     round_end: u64,
-    current: Option<Span>,
-    last: Option<Span>,
+    current: Option<Duration>,
+    last: Option<Duration>,
     samples: u32,
     /// In conservative slow start: its baseline RTT and the rounds spent in it.
-    conservative: Option<(Span, u32)>,
+    conservative: Option<(Duration, u32)>,
     over: bool,
 }
 
 impl Rounds {
-    fn watch(&mut self, rtt: Span, path: &PathState) -> bool {
+    fn watch(&mut self, rtt: Duration, path: &PathState) -> bool {
         if self.over {
             return false;
         }
@@ -181,7 +181,7 @@ mod tests {
     /// A round of `samples` ACKs with this RTT. True if slow start should end.
     fn round(rounds: &mut Rounds, number: u64, rtt_ms: u64, samples: u32) -> bool {
         let path = PathState { una: number * 1000 + 1, nxt: (number + 1) * 1000, ..path_state() };
-        (0..samples).any(|_| rounds.watch(Span::from_millis(rtt_ms), &path))
+        (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
     /// RFC 9406 section 4.2: the window grows by a quarter once a round's RTT lies an eighth above the last's, after eight samples.
@@ -193,7 +193,7 @@ mod tests {
         round(&mut rounds, 1, 113, SAMPLES - 1);
         assert_eq!(rounds.growth(2 * MSS, MSS), 2 * MSS, "seven samples are too few");
         let path = PathState { una: 1001, nxt: 2000, ..path_state() };
-        rounds.watch(Span::from_millis(113), &path);
+        rounds.watch(Duration::from_millis(113), &path);
         assert_eq!(rounds.growth(2 * MSS, MSS), MSS / 2);
         assert_eq!(rounds.growth(20 * MSS, MSS), 2 * MSS, "at most eight segments an ACK count");
     }

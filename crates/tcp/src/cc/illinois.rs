@@ -8,7 +8,7 @@
 //! As in Linux: slow start is Reno's, and a timeout resets both parameters to Reno's.
 
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 const ALPHA_MAX: f64 = 10.0;
 const ALPHA_MIN: f64 = 0.3;
@@ -17,14 +17,14 @@ const BETA_MAX: f64 = 0.5;
 const SMALL_WINDOW: u64 = 15;
 const THETA: u32 = 5;
 /// Longer RTTs are no RTTs.
-const RTT_MAX: Span = Span::from_millis(8_388);
+const RTT_MAX: Duration = Duration::from_millis(8_388);
 
 #[derive(Debug)]
 pub struct Illinois {
     alpha: f64,
     beta: f64,
-    base: Option<Span>,
-    max: Span,
+    base: Option<Duration>,
+    max: Duration,
     /// Of this round.
     sum: u64,
     count: u64,
@@ -42,7 +42,7 @@ impl Default for Illinois {
             alpha: ALPHA_MAX,
             beta: BETA_MAX,
             base: None,
-            max: Span::ZERO,
+            max: Duration::ZERO,
             sum: 0,
             count: 0,
             round_end: 0,
@@ -59,7 +59,7 @@ impl Illinois {
             (self.alpha, self.beta) = (1.0, BETA_MAX);
         } else if let (Some(base), Some(mean)) = (self.base, self.sum.checked_div(self.count)) {
             let largest = self.max.saturating_sub(base).as_secs_f64();
-            let delay = Span::from_nanos(mean).saturating_sub(base).as_secs_f64();
+            let delay = Duration::from_nanos(mean).saturating_sub(base).as_secs_f64();
             self.update_alpha(delay, largest);
             self.beta = beta(delay, largest);
         }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn small_windows_are_reno() {
         let mut illinois =
-            Illinois { base: Some(Span::from_millis(1)), sum: 1_000_000, count: 1, ..Illinois::default() };
+            Illinois { base: Some(Duration::from_millis(1)), sum: 1_000_000, count: 1, ..Illinois::default() };
         illinois.end_round(14);
         assert_eq!((illinois.alpha, illinois.beta), (1.0, 0.5));
         illinois.end_round(15);

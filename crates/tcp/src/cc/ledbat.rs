@@ -11,7 +11,7 @@
 //! Left out: correction of clock skew (appendix A.2), which these hosts do not have.
 
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Section 4: TARGET in milliseconds, INIT_CWND and MIN_CWND in segments, ALLOWED_INCREASE in segments.
 const TARGET_MS: f64 = 100.0;
@@ -22,7 +22,7 @@ const ALLOWED_INCREASE: u64 = 1;
 /// CURRENT_FILTER and BASE_HISTORY.
 const CURRENT: usize = 4;
 const HISTORY: usize = 10;
-const MINUTE: Span = Span::from_secs(60);
+const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Ledbat {
@@ -118,7 +118,7 @@ mod tests {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
             let mut ledbat = Windowed::new(&setup(), Ledbat::default());
             ledbat.on_established(Time::ZERO, &path_state());
-            let mut ack = acked(1, Span::from_millis(20));
+            let mut ack = acked(1, Duration::from_millis(20));
             ack.prior_in_flight = lopsided_core::Bytes::new(1000 * MSS);
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());

@@ -40,7 +40,7 @@ pub use reno::Reno;
 pub use window::{Law, Window, Windowed};
 
 use crate::{ByteCounting, Feedback, Phase, Profile, TimerGrain};
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
 /// What one acknowledgement told the sender.
@@ -51,9 +51,9 @@ pub struct Acked {
     /// Octets by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
     /// Round-trip time of the oldest segment acknowledged, if it was sent once (Karn's rule).
-    pub rtt: Option<Span>,
+    pub rtt: Option<Duration>,
     /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.
-    pub newest_rtt: Option<Span>,
+    pub newest_rtt: Option<Duration>,
     /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean something. It takes
     /// no part of the way back, but the peer's ACK delay is in it.
     pub forward_ms: Option<u32>,
@@ -79,7 +79,7 @@ pub struct Acked {
 pub struct RateSample {
     /// Octets delivered over `interval`; zero if there is no sample.
     pub delivered: Bytes,
-    pub interval: Span,
+    pub interval: Duration,
     /// The connection's delivered count when the newest segment acknowledged was sent: a round ends when it passes the last round's end.
     pub prior_delivered: Bytes,
     /// Octets marked lost by this ACK.
@@ -108,8 +108,8 @@ pub struct PathState {
     /// The largest payload of a segment.
     pub mss: Bytes,
     pub in_flight: Bytes,
-    pub srtt: Option<Span>,
-    pub min_rtt: Option<Span>,
+    pub srtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
     /// All octets ever delivered, and ever marked lost.
     pub delivered: Bytes,
     pub lost: Bytes,
@@ -153,7 +153,7 @@ pub trait Controller: Debug + Send {
     /// The handshake is over: the segment size and perhaps a round-trip time are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
     /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data was sent `idle` ago.
-    fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
+    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
     /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
     /// `path.in_flight` on a timeout is what is still believed to be in the network.
@@ -194,7 +194,7 @@ pub struct Setup {
     /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
     pub abe: bool,
     /// The grain of the stack's clock, for algorithms that measure in its ticks; zero for an exact clock.
-    pub tick: Span,
+    pub tick: Duration,
     /// For algorithms that draw at random.
     pub seed: u64,
 }
@@ -202,7 +202,7 @@ pub struct Setup {
 impl Setup {
     pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
         let tick = match profile.grain {
-            TimerGrain::Exact => Span::ZERO,
+            TimerGrain::Exact => Duration::ZERO,
             TimerGrain::Tick(tick) | TimerGrain::Wheel(tick) => tick,
         };
         Setup {

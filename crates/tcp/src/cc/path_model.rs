@@ -2,7 +2,7 @@
 //! bandwidth, and the pacing rate that follows from it. Sections are those of draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
-use lopsided_core::{BitRate, Span, Time};
+use lopsided_core::{BitRate, Duration, Time};
 
 /// The rate is a little below the bandwidth, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
@@ -130,14 +130,14 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
-    pub fn guess(&mut self, window: u64, srtt: Option<Span>, gain: f64) {
-        let rtt = srtt.unwrap_or(Span::from_millis(1)).max(Span::from_micros(1));
+    pub fn guess(&mut self, window: u64, srtt: Option<Duration>, gain: f64) {
+        let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
         self.seen_rtt |= srtt.is_some();
         self.rate = gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64();
     }
 
     /// The guess stood without an RTT, and now there is one.
-    pub fn is_to_guess_anew(&self, srtt: Option<Span>) -> bool {
+    pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }
 

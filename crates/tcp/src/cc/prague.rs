@@ -18,14 +18,14 @@
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::{Feedback, Phase};
-use lopsided_core::{BitRate, Bytes, Span, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 const GAIN: f64 = 1.0 / 16.0;
-const LEAST_VIRTUAL_RTT: Span = Span::from_millis(25);
+const LEAST_VIRTUAL_RTT: Duration = Duration::from_millis(25);
 /// Round trips before RTT matters less: short flows keep their speed.
 const INDEPENDENT_AFTER: u32 = 500;
 /// Until a round trip was measured.
-const UNKNOWN_RTT: Span = Span::from_millis(1);
+const UNKNOWN_RTT: Duration = Duration::from_millis(1);
 const LEAST_SEGMENTS: f64 = 2.0;
 const LARGEST: f64 = (1 << 30) as f64;
 
@@ -35,7 +35,7 @@ pub struct Prague {
     cwnd: f64,
     ssthresh: Option<f64>,
     mss: f64,
-    srtt: Span,
+    srtt: Duration,
     /// Marks are counted, and data is sent as ECT(1).
     accurate: bool,
     alpha: Option<f64>,
@@ -72,10 +72,10 @@ impl Prague {
 
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1) as f64;
-        self.srtt = path.srtt.unwrap_or(self.srtt).max(Span::from_nanos(1));
+        self.srtt = path.srtt.unwrap_or(self.srtt).max(Duration::from_nanos(1));
     }
 
-    fn virtual_rtt(&self) -> Span {
+    fn virtual_rtt(&self) -> Duration {
         self.srtt.max(LEAST_VIRTUAL_RTT)
     }
 
@@ -236,15 +236,15 @@ mod tests {
     }
 
     fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
+        Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn path_of(rtt: Span, una: u64) -> PathState {
+    fn path_of(rtt: Duration, una: u64) -> PathState {
         PathState { srtt: Some(rtt), una: una * MSS, nxt: (una + 10) * MSS, ..path_state() }
     }
 
     /// A round trip in which `marked` of ten segments were.
-    fn round(prague: &mut Prague, now: Time, rtt: Span, una: u64, marked: u64) {
+    fn round(prague: &mut Prague, now: Time, rtt: Duration, una: u64, marked: u64) {
         let ack = Acked { marked: Bytes::new(marked * MSS), ..acked(10, rtt) };
         prague.on_ack(
             now,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn alpha_begins_with_the_first_mark_and_moves_once_a_virtual_round_trip() {
-        let rtt = Span::from_millis(10);
+        let rtt = Duration::from_millis(10);
         let mut prague = prague(100);
         round(&mut prague, at(30), rtt, 10, 0);
         assert_eq!(prague.alpha, None);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_mark_takes_half_of_alpha_once_a_virtual_round_trip_and_a_loss_the_rest_of_a_half() {
-        let rtt = Span::from_millis(10);
+        let rtt = Duration::from_millis(10);
         let path = path_of(rtt, 0);
         let mut prague = prague(100);
         prague.alpha = Some(0.2);
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn an_old_flow_of_short_rtt_grows_by_the_square_of_its_share() {
-        let rtt = Span::from_millis(5);
+        let rtt = Duration::from_millis(5);
         let mut prague = prague(10);
         round(&mut prague, at(1), rtt, 10, 0);
         assert_eq!(prague.cwnd().get(), 11 * MSS);
@@ -296,9 +296,9 @@ mod tests {
         assert_eq!(prague.cwnd, (10 * MSS) as f64 + MSS as f64 / 25.0);
         // What was marked brings nothing; an RTT above the virtual one changes nothing.
         prague.cwnd = (10 * MSS) as f64;
-        round(&mut prague, at(3), Span::from_millis(100), 30, 10);
+        round(&mut prague, at(3), Duration::from_millis(100), 30, 10);
         assert_eq!(prague.cwnd().get(), 10 * MSS);
-        round(&mut prague, at(4), Span::from_millis(100), 40, 0);
+        round(&mut prague, at(4), Duration::from_millis(100), 40, 0);
         assert_eq!(prague.cwnd().get(), 11 * MSS);
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let mut prague = prague(100);
         prague.on_feedback_agreed(Feedback::Classic);
         prague.alpha = Some(0.1);
-        prague.on_congestion(at(10), Signal::EcnEcho, &path_of(Span::from_millis(10), 0));
+        prague.on_congestion(at(10), Signal::EcnEcho, &path_of(Duration::from_millis(10), 0));
         assert_eq!(prague.cwnd().get(), 50 * MSS);
     }
 
@@ -315,10 +315,10 @@ mod tests {
     fn a_short_marking_threshold_keeps_the_line_full() {
         let mut prague = controller("prague");
         prague.on_feedback_agreed(Feedback::Accurate);
-        let mut path = Path::new(prague, 100.0, Span::from_millis(20), 1000);
+        let mut path = Path::new(prague, 100.0, Duration::from_millis(20), 1000);
         path.mark_from = Some(20);
-        path.run(Span::from_secs(10));
-        let share = path.run(Span::from_secs(10));
+        path.run(Duration::from_secs(10));
+        let share = path.run(Duration::from_secs(10));
         assert!(share > 0.98, "{share}");
         assert_eq!(path.losses, 0);
     }

@@ -37,12 +37,12 @@ mod tests {
     use super::super::tests::path::{MSS, acked, path_state, setup};
     use super::*;
     use crate::cc::{Controller, Windowed};
-    use lopsided_core::Span;
+    use lopsided_core::Duration;
 
     #[test]
     fn gains_a_hundredth_and_loses_an_eighth() {
         let mut scalable = Windowed::new(&setup(), Scalable);
-        let ack = |segments| acked(segments, Span::from_millis(100));
+        let ack = |segments| acked(segments, Duration::from_millis(100));
         scalable.on_ack(Time::ZERO, &ack(990), &path_state());
         scalable.on_congestion(Time::ZERO, Signal::Loss, &path_state());
         assert_eq!(scalable.cwnd().get() / MSS, 875);

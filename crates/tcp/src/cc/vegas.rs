@@ -9,7 +9,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
@@ -54,7 +54,7 @@ impl Law for Vegas {
         self.rtt.restart(path);
     }
 
-    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, path: &PathState) {
         self.rtt.restart(path);
     }
 
@@ -123,13 +123,13 @@ mod tests {
     /// Alone on a line it fills it with two to four segments of queue and never loses.
     #[test]
     fn a_few_segments_of_queue_and_no_loss() {
-        let mut path = Path::new(controller("vegas"), 20.0, Span::from_millis(50), 400);
+        let mut path = Path::new(controller("vegas"), 20.0, Duration::from_millis(50), 400);
         // Slow start is far beyond when the delay shows; from there it is one segment down a round trip.
-        path.run(Span::from_secs(60));
+        path.run(Duration::from_secs(60));
         assert_eq!(path.losses, 0);
         // 20 Mbit/s and 50 ms of base RTT are 86.3 segments; its own serialization is one more.
         let window = path.controller.cwnd().get() / MSS;
         assert!((88..=92).contains(&window), "{window} segments");
-        assert!(path.run(Span::from_secs(20)) > 0.999);
+        assert!(path.run(Duration::from_secs(20)) > 0.999);
     }
 }

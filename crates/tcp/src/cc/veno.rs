@@ -9,7 +9,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// In half segments: three segments.
 const BETA: u64 = 6;
@@ -34,7 +34,7 @@ impl Law for Veno {
         self.rtt.restart(path);
     }
 
-    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, path: &PathState) {
         self.rtt.restart(path);
         self.enough = false;
     }
@@ -84,10 +84,10 @@ mod tests {
     fn with_queue(queue_ms: u64) -> Windowed<Veno> {
         let mut veno = Windowed::new(&setup(), Veno::default());
         veno.on_established(Time::ZERO, &path_state());
-        (0..90).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, Span::from_millis(100)), &path_state()));
+        (0..90).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, Duration::from_millis(100)), &path_state()));
         veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
         veno.on_undo(Time::ZERO);
-        let rtt = Span::from_millis(100 + queue_ms);
+        let rtt = Duration::from_millis(100 + queue_ms);
         veno.on_ack(Time::ZERO, &Acked { cumulative: lopsided_core::Bytes::new(1), ..acked(0, rtt) }, &path_state());
         veno
     }
@@ -110,7 +110,7 @@ mod tests {
             let mut veno = with_queue(queue_ms);
             veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());
             let before = veno.cwnd().get() / MSS;
-            let rtt = Span::from_millis(100 + queue_ms);
+            let rtt = Duration::from_millis(100 + queue_ms);
             (0..10 * (before + 5)).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, rtt), &path_state()));
             let gained = veno.cwnd().get() / MSS - before;
             assert!((least..=most).contains(&gained), "{gained} in ten round trips with {queue_ms} ms of queue");

@@ -10,22 +10,22 @@
 //! as in Linux, and the bandwidth's window holds from its end.
 
 use super::{Acked, Law, PathState, Setup, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// The shortest bandwidth sample.
-const SAMPLE_MIN: Span = Span::from_millis(50);
+const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Westwood {
-    tick: Span,
+    tick: Duration,
     /// Bandwidth in octets a second: once smoothed, and twice.
     once: f64,
     twice: f64,
     begun: Time,
     /// Octets delivered since then.
     count: u64,
-    rtt: Option<Span>,
-    min_rtt: Option<Span>,
+    rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     /// The path may have changed: take the next RTT for the smallest.
     forget_min: bool,
 }
@@ -69,7 +69,7 @@ impl Westwood {
 
     /// Bandwidth times RTTmin in segments.
     fn window(&self, mss: u64) -> u64 {
-        let min_rtt = self.min_rtt.unwrap_or(Span::ZERO).as_secs_f64();
+        let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO).as_secs_f64();
         (self.twice * min_rtt / mss as f64) as u64
     }
 }
@@ -94,7 +94,7 @@ impl Law for Westwood {
             };
         }
         if let Some(rtt) = ack.newest_rtt {
-            self.rtt = Some(rtt.min(Span::from_secs(3600)).ceil_to(self.tick));
+            self.rtt = Some(rtt.min(Duration::from_secs(3600)).ceil_to(self.tick));
         }
     }
 
@@ -131,9 +131,9 @@ mod tests {
         let mut now = Time::from_nanos(1);
         // A segment a millisecond: 100 segments in an RTTmin of 100 ms. First an empty queue, then one of 60 ms.
         for step in 0..5000 {
-            let rtt = Span::from_millis(if step < 1000 { 100 } else { 160 });
+            let rtt = Duration::from_millis(if step < 1000 { 100 } else { 160 });
             westwood.on_ack(now, &acked(1, rtt), &path_state());
-            now += Span::from_millis(1);
+            now += Duration::from_millis(1);
         }
         westwood.on_congestion(now, Signal::Loss, &path_state());
         westwood.on_recovered(now, &path_state());
@@ -147,11 +147,11 @@ mod tests {
     fn the_filter_smooths_twice() {
         let mut law = Westwood::new(&setup());
         let mut now = Time::from_nanos(0);
-        law.rtt = Some(Span::from_millis(100));
+        law.rtt = Some(Duration::from_millis(100));
         let mut sample = |law: &mut Westwood, octets| {
             law.end_sample(now);
             law.count = octets;
-            now += Span::from_millis(200);
+            now += Duration::from_millis(200);
             law.end_sample(now);
         };
         sample(&mut law, 200_000);
@@ -166,8 +166,8 @@ mod tests {
         let mut westwood = controller("westwood");
         let mut now = Time::from_nanos(1);
         for _ in 0..1000 {
-            westwood.on_ack(now, &acked(1, Span::from_millis(100)), &path_state());
-            now += Span::from_millis(1);
+            westwood.on_ack(now, &acked(1, Duration::from_millis(100)), &path_state());
+            now += Duration::from_millis(1);
         }
         westwood.on_congestion(now, Signal::Timeout { consecutive: 1 }, &path_state());
         let threshold = westwood.ssthresh().map(|threshold| threshold.get() / MSS);

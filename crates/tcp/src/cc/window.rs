@@ -5,7 +5,7 @@
 
 use super::{Acked, Controller, PathState, Setup, Signal};
 use crate::ByteCounting;
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
 
 /// No TCP window is larger (RFC 7323 section 2.3), so no congestion window needs to be.
@@ -174,7 +174,7 @@ pub trait Law: Debug + Send {
     fn name(&self) -> &str;
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Data goes into an empty network; the last was sent `idle` ago.
-    fn on_transmit_start(&mut self, _now: Time, _idle: Span, _path: &PathState) {}
+    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
     /// Every ACK, in recovery too: what the law measures.
     #[inline]
     fn measure(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
@@ -222,7 +222,7 @@ impl<L: Law> Controller for Windowed<L> {
         self.law.on_established(now, path, &mut self.window);
     }
 
-    fn on_transmit_start(&mut self, now: Time, idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &PathState) {
         self.law.on_transmit_start(now, idle, path);
     }
 

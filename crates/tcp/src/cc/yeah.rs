@@ -10,7 +10,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, Law, PathState, Signal, Window};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Segments that may be queued (Qmax).
 const QUEUE_MAX: u64 = 80;
@@ -75,7 +75,7 @@ impl Law for Yeah {
         self.rtt.restart(path);
     }
 
-    fn on_transmit_start(&mut self, _now: Time, _idle: Span, path: &PathState) {
+    fn on_transmit_start(&mut self, _now: Time, _idle: Duration, path: &PathState) {
         self.rtt.restart(path);
     }
 

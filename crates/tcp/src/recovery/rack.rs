@@ -4,7 +4,7 @@ use super::Phase;
 use crate::scoreboard::Sent;
 use crate::sender::Sender;
 use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// The longest reordering window, in quarters of the smallest RTT.
 const STEPS_MAX: u64 = 255;
@@ -15,7 +15,7 @@ const WIDE_FOR: u32 = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
     newest: Option<(Time, u64)>,
-    rtt: Span,
+    rtt: Duration,
     pub reordering_seen: bool,
     steps: u64,
     wide_for: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Rack {
 impl Rack {
     /// Step 2: a segment was delivered.
     #[inline]
-    pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Option<Span>) {
+    pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
             // Too soon for the retransmission: this is the original's arrival.
@@ -55,7 +55,7 @@ impl Rack {
     }
 
     /// How long a segment sent at `sent_at` may still take, given the reordering window; `None` if it is overdue.
-    pub fn time_left(&self, now: Time, sent_at: Time, window: Span) -> Option<Span> {
+    pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);
         (waited < allowed).then(|| allowed - waited)
@@ -75,15 +75,15 @@ impl Sender {
         true
     }
 
-    fn reordering_window(&self) -> Span {
+    fn reordering_window(&self) -> Duration {
         if !self.rack.reordering_seen {
             // As quick as three duplicates would be, once there are three or recovery has begun.
             let enough = self.board.sacked_segments() >= self.profile.dup_threshold;
             if self.phase >= Phase::Recovery || enough {
-                return Span::ZERO;
+                return Duration::ZERO;
             }
         }
-        let quarter = self.rtt.min_rtt().unwrap_or(Span::ZERO) / 4;
-        (quarter * self.rack.steps.max(1)).min(self.rtt.srtt().unwrap_or(Span::ZERO))
+        let quarter = self.rtt.min_rtt().unwrap_or(Duration::ZERO) / 4;
+        (quarter * self.rack.steps.max(1)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
     }
 }

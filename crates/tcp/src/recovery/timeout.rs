@@ -4,7 +4,7 @@ use super::Phase;
 use crate::Signal;
 use crate::sender::{News, Sender};
 use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Timeouts in a row after which a connection is given up (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
 pub(crate) const TIMEOUTS_MAX: u32 = 15;
@@ -70,7 +70,7 @@ impl Sender {
         let spare_recent = self.sack && self.profile.loss_detection == crate::LossDetection::Rack;
         let Sender { board, rack, .. } = self;
         board.mark_all_lost(self.profile.timeout_forgets_sack, |sent_at| {
-            spare_recent && rack.time_left(now, sent_at, Span::ZERO).is_some()
+            spare_recent && rack.time_left(now, sent_at, Duration::ZERO).is_some()
         });
     }
 
@@ -141,7 +141,7 @@ impl Sender {
     }
 
     /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe is called for.
-    fn arm_probe(&mut self, now: Time, rto: Span) -> bool {
+    fn arm_probe(&mut self, now: Time, rto: Duration) -> bool {
         if !self.profile.tlp || !self.sack || !matches!(self.phase, Phase::Open | Phase::Cwr) || self.board.is_empty() {
             return false;
         }
@@ -166,7 +166,7 @@ impl Sender {
             self.deadline = Deadline::UNSET;
             return;
         }
-        let left = self.rto_left(now).max(Span::from_nanos(1));
+        let left = self.rto_left(now).max(Duration::from_nanos(1));
         self.arm(now, LossTimer::Rto, left);
     }
 
@@ -178,12 +178,12 @@ impl Sender {
         }
     }
 
-    fn rto_left(&self, now: Time) -> Span {
+    fn rto_left(&self, now: Time) -> Duration {
         let Some(first) = self.board.first() else { return self.rtt.rto() };
         (first.sent_at + self.rtt.rto()).saturating_since(now)
     }
 
-    pub(crate) fn arm(&mut self, now: Time, kind: LossTimer, after: Span) {
+    pub(crate) fn arm(&mut self, now: Time, kind: LossTimer, after: Duration) {
         self.deadline = Deadline { at: self.profile.grain.deadline(now, after), kind };
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Phase, Reduction};
 use crate::sender::{News, Sender};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// What the sender remembers of the retransmissions of one recovery.
 #[derive(Debug, Default)]
@@ -33,10 +33,10 @@ impl UndoState {
 
     /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the future or of hours ago,
     /// which no live peer sends.
-    pub fn rtt_of_echo(&self, now: Time, echo: u32) -> Option<Span> {
+    pub fn rtt_of_echo(&self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.clock(now).wrapping_sub(echo);
-        (millis < HOURS).then(|| Span::from_millis(u64::from(millis.max(1))))
+        (millis < HOURS).then(|| Duration::from_millis(u64::from(millis.max(1))))
     }
 
     /// A recovery begins, while `out` earlier retransmissions are still in the network.
@@ -156,7 +156,7 @@ impl Sender {
     }
 
     /// 4.4BSD: half the smoothed RTT in which an ACK must be the original's.
-    pub(crate) fn early_ack_window(&self) -> Span {
-        self.rtt.srtt().unwrap_or(Span::ZERO) / 2
+    pub(crate) fn early_ack_window(&self) -> Duration {
+        self.rtt.srtt().unwrap_or(Duration::ZERO) / 2
     }
 }

@@ -34,8 +34,8 @@ impl Scoreboard {
         &mut self,
         sent_at: Time,
         end: u64,
-        wait: impl Fn(Time) -> Option<lopsided_core::Span>,
-    ) -> Option<lopsided_core::Span> {
+        wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
+    ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &Sent| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
         let mut longest = None;
         // Original transmissions lie in the order they were sent.

@@ -8,7 +8,7 @@ use crate::scoreboard::{RateStamp, Sent};
 use crate::timer::{Deadline, LossTimer};
 use crate::{Acked, Nagle, RateSample, RtoRule};
 use lopsided_core::packet::SackBlock;
-use lopsided_core::{Bytes, Seq, Span, Time};
+use lopsided_core::{Bytes, Duration, Seq, Time};
 
 /// What one ACK brought.
 #[derive(Debug, Default)]
@@ -29,9 +29,9 @@ pub(crate) struct News {
     pub echo: Option<u32>,
     /// The way to the peer by its timestamp and the echo, plus an unknown constant.
     pub forward_ms: Option<u32>,
-    first_rtt: Option<Span>,
-    newest_rtt: Option<Span>,
-    sack_rtt: Option<Span>,
+    first_rtt: Option<Duration>,
+    newest_rtt: Option<Duration>,
+    sack_rtt: Option<Duration>,
     newest: Option<RateStampAt>,
 }
 

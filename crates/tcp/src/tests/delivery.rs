@@ -2,7 +2,7 @@
 
 use super::pair::{Faults, Pair};
 use crate::{AckRule, BufferRule, ConnEvent, Descent, LossDetection, Profile};
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
 const LIMIT: Time = Time::from_nanos(3_600_000_000_000 * 4);
@@ -43,7 +43,7 @@ fn faults() -> impl Strategy<Value = Faults> {
         loss,
         duplicate,
         reorder,
-        jitter: Span::from_millis(jitter),
+        jitter: Duration::from_millis(jitter),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::pair::connection_config;
 use crate::{Connection, EcnRule, LossDetection, Profile, State};
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Ecn, Payload, Seq, Span, Time};
+use lopsided_core::{Duration, Ecn, Payload, Seq, Time};
 use proptest::prelude::*;
 
 /// A segment as a peer, or somebody who pretends to be it, may make it up: numbers are relative to what would be right.
@@ -62,7 +62,7 @@ fn established(profile: Profile) -> (Connection, u32, u32) {
         options: TcpOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..TcpOptions::default() },
     };
     answer.options.timestamps = syn.options.timestamps.map(|ours| Timestamps { value: 1000, echo: ours.value });
-    connection.handle_segment(Time::from_nanos(1_000_000), &answer, &Payload::EMPTY, Ecn::NotCapable);
+    connection.handle_segment(Time::from_nanos(1_000_000), &answer, &Payload::EMPTY, Ecn::NotEct);
     assert_eq!(connection.state(), State::Established);
     (connection, (syn.seq + 1).get(), irs + 1)
 }
@@ -95,7 +95,7 @@ fn forge(
         window: forged.window,
         options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
     };
-    (header, Payload::synthetic(forged.len))
+    (header, Payload::virtual_len(forged.len))
 }
 
 proptest! {
@@ -119,10 +119,10 @@ proptest! {
         let (mut connection, snd_origin, rcv_origin) = established(profile);
         let mut now = Time::from_nanos(2_000_000);
         for segment in &segments {
-            now += Span::from_millis(segment.wait_ms);
-            connection.write(&Payload::synthetic(100_000));
+            now += Duration::from_millis(segment.wait_ms);
+            connection.write(&Payload::virtual_len(100_000));
             let (header, payload) = forge(&connection, segment, snd_origin, rcv_origin, now);
-            connection.handle_segment(now, &header, &payload, if segment.ecn { Ecn::Experienced } else { Ecn::NotCapable });
+            connection.handle_segment(now, &header, &payload, if segment.ecn { Ecn::Ce } else { Ecn::NotEct });
             connection.handle_timeout(now);
             connection.read(now, u64::MAX);
             let mut sent = 0;

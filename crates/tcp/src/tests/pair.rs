@@ -2,7 +2,7 @@
 
 use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, State};
 use lopsided_core::packet::TcpHeader;
-use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Rng, Span, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Rng, Time};
 
 /// What the network does to segments, each with a probability.
 #[derive(Debug, Clone, Copy)]
@@ -11,11 +11,11 @@ pub struct Faults {
     pub duplicate: f64,
     pub reorder: f64,
     /// The longest extra delay of a reordered segment.
-    pub jitter: Span,
+    pub jitter: Duration,
 }
 
 impl Faults {
-    pub const NONE: Faults = Faults { loss: 0.0, duplicate: 0.0, reorder: 0.0, jitter: Span::ZERO };
+    pub const NONE: Faults = Faults { loss: 0.0, duplicate: 0.0, reorder: 0.0, jitter: Duration::ZERO };
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Pair {
     pub server: Connection,
     flight: Vec<InFlight>,
     order: u64,
-    delay: Span,
+    delay: Duration,
     faults: Faults,
     rng: Rng,
     pub client_events: Vec<ConnEvent>,
@@ -44,8 +44,8 @@ pub struct Pair {
 }
 
 pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
-    let here = Endpoint { addr: HostAddr(0x0a00_0001), port: 40_000 };
-    let there = Endpoint { addr: HostAddr(0x0a00_0002), port: 5000 };
+    let here = Endpoint { addr: Ipv4Addr(0x0a00_0001), port: 40_000 };
+    let there = Endpoint { addr: Ipv4Addr(0x0a00_0002), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // Sequence numbers that wrap early.
     let iss = if client { u32::MAX - 5000 } else { u32::MAX / 2 };
@@ -60,7 +60,7 @@ impl Pair {
             server: Connection::listen(connection_config(server, false)),
             flight: Vec::new(),
             order: 0,
-            delay: Span::from_millis(10),
+            delay: Duration::from_millis(10),
             faults,
             rng: Rng::for_role(seed, "test/network"),
             client_events: Vec::new(),
@@ -122,9 +122,9 @@ impl Pair {
                 continue;
             }
             let late = if self.rng.chance(self.faults.reorder) {
-                Span::from_nanos(self.rng.below(self.faults.jitter.as_nanos().max(1)))
+                Duration::from_nanos(self.rng.below(self.faults.jitter.as_nanos().max(1)))
             } else {
-                Span::ZERO
+                Duration::ZERO
             };
             self.order += 1;
             self.flight.push(InFlight {
@@ -146,7 +146,7 @@ impl Pair {
         due.sort_by_key(|segment| (segment.arrives, segment.order));
         for segment in due {
             let to = if segment.to_server { &mut self.server } else { &mut self.client };
-            to.handle_segment(self.now, &segment.header, &segment.payload, Ecn::NotCapable);
+            to.handle_segment(self.now, &segment.header, &segment.payload, Ecn::NotEct);
         }
     }
 }

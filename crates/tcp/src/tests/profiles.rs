@@ -2,7 +2,7 @@
 
 use super::pair::{Faults, Pair};
 use crate::{PROFILES, Profile};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 fn named(name: &str) -> Profile {
     Profile::named(name).expect("a known name")
@@ -18,13 +18,13 @@ fn names_are_known_and_carried() {
 
 #[test]
 fn any_two_profiles_understand_each_other() {
-    let faults = Faults { loss: 0.03, duplicate: 0.01, reorder: 0.02, jitter: Span::from_millis(15) };
+    let faults = Faults { loss: 0.03, duplicate: 0.01, reorder: 0.02, jitter: Duration::from_millis(15) };
     let up: Vec<u8> = (0..60_000u32).map(|n| (n % 251) as u8).collect();
     let down: Vec<u8> = (0..150_000u32).map(|n| (n % 241) as u8).collect();
     for (seed, client) in PROFILES.iter().enumerate() {
         for server in PROFILES {
             let mut pair = Pair::new(named(client), named(server), faults, seed as u64);
-            let limit = Time::ZERO + Span::from_secs(600);
+            let limit = Time::ZERO + Duration::from_secs(600);
             assert!(pair.transfer(&up, &down, limit), "{client} and {server} did not finish");
             assert_eq!(pair.received_by_server, up, "{client} to {server}");
             assert_eq!(pair.received_by_client, down, "{server} to {client}");

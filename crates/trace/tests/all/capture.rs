@@ -2,7 +2,7 @@
 
 use crate::story::{CLIENT, SERVER, SharedFile, download_seen_by_the_server, is_dropped, leaves_queue, millis, packet};
 use lopsided_core::packet::Flags;
-use lopsided_core::{DropReason, Event, NodeId, Packet, Sink, Span, Time, wire};
+use lopsided_core::{DropReason, Duration, Event, NodeId, Observer, Packet, Time, wire};
 use lopsided_trace::{Capture, FlowTable, Tap, TraceRead, read};
 use proptest::prelude::*;
 use std::io::{self, Write};
@@ -29,11 +29,11 @@ fn the_flow_table_tells_the_story_of_the_download() {
     assert_eq!((download.data_segments, download.data_bytes), (4, 4 * 1448));
     assert_eq!((download.retransmitted_segments, download.retransmitted_bytes), (1, 1448));
     assert_eq!(download.acked_bytes, 3 * 1448);
-    assert_eq!(download.active, Span::from_millis(250));
+    assert_eq!(download.active, Duration::from_millis(250));
     assert_eq!(download.goodput_bps(), 3.0 * 1448.0 * 8.0 / 0.25);
     // The first segment took 25 ms; the ACK of the others covers a retransmission and says nothing.
     assert_eq!(download.rtt.samples, 1);
-    assert_eq!((download.rtt.min, download.rtt.max), (Span::from_millis(25), Span::from_millis(25)));
+    assert_eq!((download.rtt.min, download.rtt.max), (Duration::from_millis(25), Duration::from_millis(25)));
     let story = download_seen_by_the_server();
     let outbound = story.iter().filter(|(_, outbound, _)| *outbound).count() as u64;
     assert_eq!((download.packets, download.packets_back), (outbound, story.len() as u64 - outbound));
@@ -49,7 +49,7 @@ fn late_reports_of_a_link_are_put_in_order() {
     let (down, up) = (NodeId(4), NodeId(5));
     let file = SharedFile::default();
     let taps = vec![Tap::link("r1-r2.down", down, None), Tap::link("r1-r2.up", up, None)];
-    let mut capture = Capture::new(file.clone(), taps, Span::from_millis(10));
+    let mut capture = Capture::new(file.clone(), taps, Duration::from_millis(10));
     let reports = [(up, 5), (up, 12), (down, 4), (down, 7), (up, 14), (down, 14), (down, 20)];
     for (id, (node, at)) in reports.into_iter().enumerate() {
         leaves_queue(&mut capture, millis(at), node, &packet(id as u64, SERVER, millis(at), Flags::ACK, (1, 1), 100));
@@ -65,7 +65,7 @@ fn late_reports_of_a_link_are_put_in_order() {
 fn losses_of_a_link_carry_their_reason_once() {
     let node = NodeId(4);
     let file = SharedFile::default();
-    let mut capture = Capture::new(file.clone(), vec![Tap::link("line", node, None).with_drops()], Span::ZERO);
+    let mut capture = Capture::new(file.clone(), vec![Tap::link("line", node, None).with_drops()], Duration::ZERO);
     let [refused, lost, through] =
         [1, 2, 3].map(|id| packet(id, SERVER, millis(id), Flags::ACK, (id as u32 * 100, 1), 100));
     is_dropped(&mut capture, millis(1), node, &refused, DropReason::QueueFull);
@@ -80,7 +80,7 @@ fn losses_of_a_link_carry_their_reason_once() {
 
 #[test]
 fn what_is_not_tapped_is_not_written() {
-    let mut capture = Capture::new(SharedFile::default(), vec![Tap::host("server", SERVER)], Span::ZERO);
+    let mut capture = Capture::new(SharedFile::default(), vec![Tap::host("server", SERVER)], Duration::ZERO);
     let stray = packet(1, CLIENT, Time::ZERO, Flags::SYN, (0, 0), 0);
     capture.record(Time::ZERO, CLIENT, &Event::Sent(&stray));
     is_dropped(&mut capture, Time::ZERO, SERVER, &stray, DropReason::NoSocket);
@@ -98,7 +98,7 @@ fn a_full_disk_is_reported_at_the_end() {
             Ok(())
         }
     }
-    let mut capture = Capture::new(FullDisk, vec![Tap::host("server", SERVER)], Span::ZERO);
+    let mut capture = Capture::new(FullDisk, vec![Tap::host("server", SERVER)], Duration::ZERO);
     record_host(&mut capture, &download_seen_by_the_server());
     assert_eq!(capture.finish().expect_err("the disk is full").kind(), io::ErrorKind::StorageFull);
 }
@@ -167,7 +167,7 @@ proptest! {
 
 fn capture_of(story: &[(Time, bool, Packet)]) -> Vec<u8> {
     let file = SharedFile::default();
-    let mut capture = Capture::new(file.clone(), vec![Tap::host("server", SERVER)], Span::ZERO);
+    let mut capture = Capture::new(file.clone(), vec![Tap::host("server", SERVER)], Duration::ZERO);
     record_host(&mut capture, story);
     assert_eq!(capture.finish().expect("memory does not fail"), story.len() as u64);
     file.bytes()

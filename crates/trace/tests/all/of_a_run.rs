@@ -1,7 +1,7 @@
 //! Captures of simulated runs: in order of time, and telling of each flow what the run's own tables tell.
 
 use crate::story::SharedFile;
-use lopsided_core::{Dir, Span, Time};
+use lopsided_core::{Dir, Duration, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, NodeKind, RunOptions, RunResult, node_labels};
 use lopsided_trace::{Capture, FlowSummary, FlowTable, Observing, Tap, read};
@@ -32,7 +32,7 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
     let taps = node_labels(&scenario)
         .into_iter()
         .filter(|label| label.kind == NodeKind::Host)
-        .map(|label| (vec![Tap::host(label.name.clone(), label.node)], Span::ZERO));
+        .map(|label| (vec![Tap::host(label.name.clone(), label.node)], Duration::ZERO));
     let (result, files) = run(&scenario, taps.collect());
     for (flow, file) in files.iter().enumerate() {
         let sent = sent_by(flow, summaries(file));
@@ -55,9 +55,9 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     let scenario = scenario();
     let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
     let (hosts, taps): (Vec<_>, Vec<_>) =
-        hosts.map(|label| (label.node, (vec![Tap::host(label.name, label.node)], Span::ZERO))).unzip();
+        hosts.map(|label| (label.node, (vec![Tap::host(label.name, label.node)], Duration::ZERO))).unzip();
     let observing = Observing::at(hosts);
-    let options = RunOptions { sinks: vec![Box::new(observing.clone())], ..RunOptions::default() };
+    let options = RunOptions { observers: vec![Box::new(observing.clone())], ..RunOptions::default() };
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);
     for (seen, file) in observing.flows().iter().zip(&files) {
@@ -96,7 +96,7 @@ fn scenario() -> Scenario {
     Scenario::parse(SCENARIO, "captured.toml", &[]).expect("a valid scenario")
 }
 
-fn run(scenario: &Scenario, taps: Vec<(Vec<Tap>, Span)>) -> (RunResult, Vec<Vec<u8>>) {
+fn run(scenario: &Scenario, taps: Vec<(Vec<Tap>, Duration)>) -> (RunResult, Vec<Vec<u8>>) {
     let (files, captures): (Vec<SharedFile>, Vec<Capture>) = taps
         .into_iter()
         .map(|(taps, lateness)| {
@@ -105,7 +105,7 @@ fn run(scenario: &Scenario, taps: Vec<(Vec<Tap>, Span)>) -> (RunResult, Vec<Vec<
         })
         .unzip();
     let options = RunOptions {
-        sinks: captures.iter().map(|capture| Box::new(capture.clone()) as _).collect(),
+        observers: captures.iter().map(|capture| Box::new(capture.clone()) as _).collect(),
         ..RunOptions::default()
     };
     let result = lopsided_sim::run(scenario, 1, options, &Monitor::default()).expect("a run");

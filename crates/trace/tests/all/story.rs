@@ -1,7 +1,9 @@
 //! A conversation told by hand, and a place for captures to be written to.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, DropReason, Ecn, Event, FlowId, HostAddr, NodeId, Packet, Payload, Seq, Sink, Span, Time};
+use lopsided_core::{
+    Bytes, DropReason, Duration, Ecn, Event, FlowId, Ipv4Addr, NodeId, Observer, Packet, Payload, Seq, Time,
+};
 use lopsided_core::{Transport, packet};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -32,12 +34,12 @@ impl Write for SharedFile {
 }
 
 pub fn millis(at: u64) -> Time {
-    Time::ZERO + Span::from_millis(at)
+    Time::ZERO + Duration::from_millis(at)
 }
 
 /// One packet of the conversation; `seq` and `ack` count from the initial sequence numbers.
 pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u32), len: u32) -> Packet {
-    let (server, client) = (HostAddr(0x0a00_0001), HostAddr(0x0a00_0102));
+    let (server, client) = (Ipv4Addr(0x0a00_0001), Ipv4Addr(0x0a00_0102));
     let initial = |node| Seq::new(if node == SERVER { 0xffff_f000 } else { 77 });
     let peer = if from == SERVER { CLIENT } else { SERVER };
     let syn = flags.has(Flags::SYN);
@@ -64,11 +66,11 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
         flow: FlowId(0),
         src: if from == SERVER { server } else { client },
         dst: if from == SERVER { client } else { server },
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         dscp: 0,
         ttl: 64,
         transport: Transport::Tcp(header),
-        payload: Payload::synthetic(len),
+        payload: Payload::virtual_len(len),
     }
 }
 
@@ -99,11 +101,11 @@ pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
         .collect()
 }
 
-pub fn leaves_queue(sink: &mut dyn Sink, at: Time, node: NodeId, packet: &Packet) {
-    let sojourn = Span::ZERO;
-    sink.record(at, node, &Event::Dequeued { packet, backlog_packets: 0, backlog_bytes: Bytes::ZERO, sojourn });
+pub fn leaves_queue(observer: &mut dyn Observer, at: Time, node: NodeId, packet: &Packet) {
+    let sojourn = Duration::ZERO;
+    observer.record(at, node, &Event::Dequeued { packet, backlog_packets: 0, backlog_bytes: Bytes::ZERO, sojourn });
 }
 
-pub fn is_dropped(sink: &mut dyn Sink, at: Time, node: NodeId, packet: &Packet, why: DropReason) {
-    sink.record(at, node, &Event::Dropped { packet, why });
+pub fn is_dropped(observer: &mut dyn Observer, at: Time, node: NodeId, packet: &Packet, why: DropReason) {
+    observer.record(at, node, &Event::Dropped { packet, why });
 }

@@ -2,7 +2,7 @@
 //! same rate, mean that something drops what exceeds that rate. Then BBR sends at it, for 48 rounds.
 
 use crate::PathState;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// An interval has at least and at most so many rounds.
 const ROUNDS_MIN: u32 = 4;
@@ -14,7 +14,7 @@ const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_RATE: f64 = 4000.0 / 8.0;
 /// The rate is used for so many rounds.
 const ROUNDS_OF_USE: u32 = 48;
-const SHORTEST: Span = Span::from_millis(1);
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// What a sample showed.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use crate::cc::tests::path::{MSS, Path, controller, path_state, setup};
 /// The line is full, the queue is short, and nothing is lost: whatever the buffer beyond Startup's needs.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
-    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
-    path.run(Span::from_secs(5));
-    let share = path.run(Span::from_secs(30));
+    let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
+    path.run(Duration::from_secs(5));
+    let share = path.run(Duration::from_secs(30));
     assert!(share > 0.97, "{share}");
     assert_eq!(path.losses, 0);
     // 86 segments of BDP, a gain of two and the allowances.
@@ -17,11 +17,13 @@ fn fills_the_line_without_filling_the_queue() {
 /// Section 4.3.4.4 of the draft: at least every ten seconds the window shrinks to four segments for 200 ms.
 #[test]
 fn probes_for_the_rtt_every_ten_seconds() {
-    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
-    path.run(Span::from_secs(60));
+    let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
+    path.run(Duration::from_secs(60));
     let mut probes: Vec<Time> = Vec::new();
     for (at, window) in &path.trace {
-        if *window <= LEAST_WINDOW && probes.last().is_none_or(|last| at.saturating_since(*last) > Span::from_secs(1)) {
+        if *window <= LEAST_WINDOW
+            && probes.last().is_none_or(|last| at.saturating_since(*last) > Duration::from_secs(1))
+        {
             probes.push(*at);
         }
     }
@@ -32,17 +34,17 @@ fn probes_for_the_rtt_every_ten_seconds() {
 /// Section 4.3.4.4: the rates seen during ProbeRTT are ignored, or on a path where 200 ms are ten rounds they would be all it remembers.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
-    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(10), 1000);
-    path.run(Span::from_secs(9));
-    let share = path.run(Span::from_secs(5));
+    let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
+    path.run(Duration::from_secs(9));
+    let share = path.run(Duration::from_secs(5));
     assert!(share > 0.96, "{share} of a line that a probe leaves idle for 0.2 of 5 s");
 }
 
 /// Section 4.3.2.1: Startup's gain finds the bandwidth in log2(BDP) rounds and leaves after three without growth.
 #[test]
 fn startup_finds_the_bandwidth_and_drains_its_queue() {
-    let mut bbr = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
-    bbr.run(Span::from_millis(1000));
+    let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
+    bbr.run(Duration::from_millis(1000));
     let rate = bbr.controller.pacing_rate().map_or(0, BitRate::as_bps);
     // In ProbeBW: 20 Mbit/s of payload, with headers, less a hundredth, at gains of 0.75 to 1.25.
     assert!((15_000_000..26_000_000).contains(&rate), "{rate} bit/s");
@@ -50,13 +52,13 @@ fn startup_finds_the_bandwidth_and_drains_its_queue() {
 
 #[test]
 fn a_recovery_conserves_packets_and_gives_the_window_back() {
-    let mut path = Path::new(controller("bbr"), 20.0, Span::from_millis(50), 1000);
-    path.run(Span::from_secs(5));
+    let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
+    path.run(Duration::from_secs(5));
     let (mut bbr, now) = (path.controller, path.now);
     let before = bbr.cwnd();
     let state = PathState { in_flight: Bytes::new(80 * MSS), delivered: Bytes::new(1 << 40), ..path_state() };
     bbr.on_congestion(now, Signal::Loss, &state);
-    let ack = |phase| Acked { phase, ..crate::cc::tests::path::acked(1, Span::from_millis(60)) };
+    let ack = |phase| Acked { phase, ..crate::cc::tests::path::acked(1, Duration::from_millis(60)) };
     bbr.on_ack(now, &ack(Phase::Recovery), &state);
     assert_eq!(bbr.cwnd().get(), 81 * MSS, "in flight and what arrived");
     bbr.on_ack(now, &ack(Phase::Open), &state);
@@ -70,7 +72,7 @@ fn a_policer_is_recognised() {
     let mut path = path_state();
     let mut now = Time::ZERO;
     for _ in 0..12 {
-        now += Span::from_millis(100);
+        now += Duration::from_millis(100);
         path.delivered += Bytes::new(25_000);
         path.lost += Bytes::new(10_000);
         policer.watch(now, true, false, true, true, &path);

@@ -2,13 +2,13 @@
 //! the path is small, as often as Reno would.
 
 use super::{Bbr3, MIN_PIPE_WINDOW, Sample, State, UNBOUNDED};
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Of the bound that is left to others.
 const HEADROOM: f64 = 0.15;
 /// Time between probes: so much, and at random up to as much more as the second says.
-const WAIT: Span = Span::from_secs(2);
-const WAIT_SPREAD: Span = Span::from_secs(1);
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// Rounds between probes, where the path holds more segments (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
 const SLOPE_ROUNDS: u32 = 30;
@@ -32,7 +32,7 @@ pub(super) struct ProbeBw {
     /// What is acknowledged or lost was sent in a probe, to which there was no answer yet.
     pub is_sample: bool,
     pub rounds_since_up: u64,
-    wait: Span,
+    wait: Duration,
     since: Time,
     /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of raising.
     up_acked: u64,
@@ -97,7 +97,7 @@ impl Bbr3 {
     /// Section 5.3.3.8: bounds in time and in rounds, partly drawn so that flows do not probe together.
     fn pick_wait(&mut self) {
         self.probe.rounds_since_up = self.rng.below(2);
-        self.probe.wait = WAIT + Span::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
+        self.probe.wait = WAIT + Duration::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {

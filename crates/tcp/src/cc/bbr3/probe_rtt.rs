@@ -3,22 +3,22 @@
 use super::probe_bw::AckPhase;
 use super::{Bbr3, MIN_PIPE_WINDOW, Sample, ShortTerm, State};
 use crate::cc::path_model::HeldBack;
-use lopsided_core::{Span, Time};
+use lopsided_core::{Duration, Time};
 
 /// Of the bandwidth-delay product that stays in flight.
 pub(super) const CWND_GAIN: f64 = 0.5;
-const DURATION: Span = Span::from_millis(200);
-const INTERVAL: Span = Span::from_secs(5);
+const DURATION: Duration = Duration::from_millis(200);
+const INTERVAL: Duration = Duration::from_secs(5);
 /// For so long a smallest RTT is believed.
-const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
 /// The propagation time, and when to look for it.
 #[derive(Debug, Default)]
 pub(super) struct PropagationTime {
-    pub min_rtt: Option<Span>,
+    pub min_rtt: Option<Duration>,
     min_rtt_at: Time,
     /// The smallest since the last probe for it.
-    recent: Option<Span>,
+    recent: Option<Duration>,
     recent_at: Time,
     expired: bool,
     /// The probe under way: when it may end, once little enough is in flight, and whether a round passed since.
@@ -28,7 +28,7 @@ pub(super) struct PropagationTime {
 }
 
 impl PropagationTime {
-    pub fn begin(&mut self, now: Time, srtt: Option<Span>) {
+    pub fn begin(&mut self, now: Time, srtt: Option<Duration>) {
         self.min_rtt = srtt;
         self.min_rtt_at = now;
         self.recent = srtt;
@@ -36,12 +36,12 @@ impl PropagationTime {
     }
 
     /// Section 5.3.4.3.
-    pub fn update(&mut self, now: Time, rtt: Option<Span>) {
+    pub fn update(&mut self, now: Time, rtt: Option<Duration>) {
         self.expired = now > self.recent_at + INTERVAL;
         if let Some(rtt) = rtt
             && (self.expired || self.recent.is_none_or(|recent| rtt < recent))
         {
-            self.recent = Some(rtt.max(Span::from_micros(1)));
+            self.recent = Some(rtt.max(Duration::from_micros(1)));
             self.recent_at = now;
         }
         let old = now > self.min_rtt_at + MIN_RTT_WINDOW;

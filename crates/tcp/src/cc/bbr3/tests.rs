@@ -2,7 +2,7 @@ use super::*;
 use crate::cc::RateSample;
 use crate::cc::tests::path::{MSS, Path, acked, path_state, setup};
 
-const RTT: Span = Span::from_millis(50);
+const RTT: Duration = Duration::from_millis(50);
 
 fn bbr3() -> Bbr3 {
     let mut bbr3 = Bbr3::new(&setup());
@@ -16,7 +16,7 @@ struct Rounds {
     bbr3: Bbr3,
     now: Time,
     state: PathState,
-    rtt: Span,
+    rtt: Duration,
     /// Octets in flight as the ACK finds it and as its segment was sent; `None` for what is delivered in a round.
     in_flight: Option<u64>,
     app_limited: bool,
@@ -358,7 +358,7 @@ fn a_mark_is_congestion() {
 fn entering_and_exiting_probe_rtt() {
     let mut rounds = Rounds::probing();
     let begun = rounds.now;
-    rounds.rtt = RTT + Span::from_millis(1);
+    rounds.rtt = RTT + Duration::from_millis(1);
     rounds.step_until(State::ProbeRtt, 2e6);
     let waited = (rounds.now - begun).as_secs_f64();
     assert!((4.6..=5.1).contains(&waited), "{waited} s after the last smallest RTT");
@@ -374,9 +374,9 @@ fn entering_and_exiting_probe_rtt() {
 #[test]
 fn skipping_probe_rtt_after_idleness() {
     let mut rounds = Rounds::probing();
-    rounds.now += Span::from_secs(6);
+    rounds.now += Duration::from_secs(6);
     rounds.state.app_limited = true;
-    rounds.bbr3.on_transmit_start(rounds.now, Span::from_secs(6), &rounds.state);
+    rounds.bbr3.on_transmit_start(rounds.now, Duration::from_secs(6), &rounds.state);
     rounds.state.app_limited = false;
     for _ in 0..5 {
         rounds.step(2e6);
@@ -388,7 +388,7 @@ fn skipping_probe_rtt_after_idleness() {
 fn probe_rtt_in_startup_returns_to_startup() {
     let mut rounds = Rounds::new();
     rounds.app_limited = true;
-    rounds.rtt = RTT + Span::from_millis(1);
+    rounds.rtt = RTT + Duration::from_millis(1);
     rounds.step_until(State::ProbeRtt, 1e6);
     rounds.in_flight = Some(MSS);
     rounds.step_until(State::Startup, 1e6);
@@ -437,9 +437,9 @@ fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() 
 
 #[test]
 fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
-    let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 0.1, Span::from_millis(20), 50);
-    path.run(Span::from_secs(30));
-    let share = path.run(Span::from_secs(30));
+    let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 0.1, Duration::from_millis(20), 50);
+    path.run(Duration::from_secs(30));
+    let share = path.run(Duration::from_secs(30));
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
@@ -447,8 +447,8 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);
-    path.run(Span::from_secs(5));
-    let share = path.run(Span::from_secs(30));
+    path.run(Duration::from_secs(5));
+    let share = path.run(Duration::from_secs(30));
     assert!(share > 0.96, "{share}");
     assert_eq!(path.losses, 0);
     let most = path.trace.iter().filter(|(at, _)| at.as_secs_f64() > 5.0).map(|(_, window)| *window).max();

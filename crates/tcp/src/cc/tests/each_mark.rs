@@ -2,16 +2,16 @@
 
 use crate::{AckRule, ConnConfig, Connection, EcnRule, Endpoint, Profile, State};
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Span, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Time};
 
 const MSS: u32 = 1448;
 
 fn config(client: bool) -> ConnConfig {
-    let here = Endpoint { addr: HostAddr(1), port: 40_000 };
-    let there = Endpoint { addr: HostAddr(2), port: 5000 };
+    let here = Endpoint { addr: Ipv4Addr(1), port: 40_000 };
+    let there = Endpoint { addr: Ipv4Addr(2), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // The profile does not ask for ECN: the controller does.
-    let ack = AckRule::Delayed { segments: 2, timeout: Span::from_millis(40) };
+    let ack = AckRule::Delayed { segments: 2, timeout: Duration::from_millis(40) };
     let profile = Profile { ecn: EcnRule::Off, ack, ..Profile::linux_6_1() };
     ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
 }
@@ -21,10 +21,10 @@ fn established() -> (Connection, Connection) {
     let mut server = Connection::listen(config(false));
     for _ in 0..3 {
         while let Some((header, payload)) = client.poll_segment(Time::ZERO) {
-            server.handle_segment(Time::ZERO, &header, &payload, Ecn::NotCapable);
+            server.handle_segment(Time::ZERO, &header, &payload, Ecn::NotEct);
         }
         while let Some((header, payload)) = server.poll_segment(Time::ZERO) {
-            client.handle_segment(Time::ZERO, &header, &payload, Ecn::NotCapable);
+            client.handle_segment(Time::ZERO, &header, &payload, Ecn::NotEct);
         }
     }
     assert_eq!((client.state(), server.state()), (State::Established, State::Established));
@@ -41,10 +41,10 @@ fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool
 #[test]
 fn the_receiver_echoes_each_mark() {
     let (mut client, mut server) = established();
-    client.write(&Payload::synthetic(8 * MSS));
+    client.write(&Payload::virtual_len(8 * MSS));
     let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
     assert_eq!(data.len(), 8);
-    assert!(data.iter().all(|(_, payload)| client.ecn_codepoint(payload) == Ecn::Capable0));
+    assert!(data.iter().all(|(_, payload)| client.ecn_codepoint(payload) == Ecn::Ect0));
     let marks = [false, false, false, true, true, true, false, false];
     let expected: [&[(u32, bool)]; 8] = [
         &[],
@@ -59,7 +59,7 @@ fn the_receiver_echoes_each_mark() {
         &[(8, false)],
     ];
     for (((header, payload), marked), expected) in data.iter().zip(marks).zip(expected) {
-        let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
+        let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
         server.handle_segment(Time::ZERO, header, payload, ecn);
         assert_eq!(acks(&mut server, &data[0].0, Time::ZERO), expected);
     }
@@ -70,16 +70,16 @@ fn the_receiver_echoes_each_mark() {
 fn the_sender_reduces_by_the_share_of_marks() {
     let (mut client, mut server) = established();
     let before = client.cwnd();
-    client.write(&Payload::synthetic(8 * MSS));
+    client.write(&Payload::virtual_len(8 * MSS));
     let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
-    let mut now = Time::ZERO + Span::from_millis(10);
+    let mut now = Time::ZERO + Duration::from_millis(10);
     for (number, (header, payload)) in data.iter().enumerate() {
-        let ecn = if (3..6).contains(&number) { Ecn::Experienced } else { Ecn::Capable0 };
+        let ecn = if (3..6).contains(&number) { Ecn::Ce } else { Ecn::Ect0 };
         server.handle_segment(now, header, payload, ecn);
         while let Some((header, payload)) = server.poll_segment(now) {
-            client.handle_segment(now, &header, &payload, Ecn::NotCapable);
+            client.handle_segment(now, &header, &payload, Ecn::NotEct);
         }
-        now += Span::from_millis(1);
+        now += Duration::from_millis(1);
     }
     assert_eq!(client.counters().ecn_reductions, 1, "once a round trip");
     let ssthresh = client.info().snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));

@@ -1,7 +1,7 @@
 use super::path::{MSS, Path, acked, controller, path_state, setup};
 use crate::cc::{Acked, CONTROLLERS, Controller, PathState, RateSample, Signal, build};
 use crate::{ByteCounting, Phase};
-use lopsided_core::{Bytes, Span, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
 fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
@@ -10,8 +10,8 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
 
 /// Reaches congestion avoidance and a loss, so that there is state to lose.
 fn warmed(name: &str) -> Path {
-    let mut path = Path::new(controller(name), 20.0, Span::from_millis(50), 86);
-    path.run(Span::from_secs(10));
+    let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
+    path.run(Duration::from_secs(10));
     path
 }
 
@@ -26,9 +26,9 @@ fn names_are_known_and_carried() {
 #[test]
 fn alone_on_a_line_with_a_bdp_of_buffer_it_is_filled() {
     for (name, controller) in each() {
-        let mut path = Path::new(controller, 20.0, Span::from_millis(50), 86);
-        path.run(Span::from_secs(30));
-        let share = path.run(Span::from_secs(30));
+        let mut path = Path::new(controller, 20.0, Duration::from_millis(50), 86);
+        path.run(Duration::from_secs(30));
+        let share = path.run(Duration::from_secs(30));
         assert!(share > 0.9 && share <= 1.001, "{name} uses {share} of the line");
     }
 }
@@ -96,13 +96,13 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
             path.una += cumulative;
             path.nxt = path.una + prior;
             path.in_flight = Bytes::new(prior);
-            path.srtt = rtt.map(Span::from_nanos).or(path.srtt);
+            path.srtt = rtt.map(Duration::from_nanos).or(path.srtt);
             path.min_rtt = path.srtt;
             let ack = Acked {
                 delivered: Bytes::new(delivered),
                 cumulative: Bytes::new(cumulative),
-                rtt: rtt.map(Span::from_nanos),
-                newest_rtt: rtt.map(Span::from_nanos),
+                rtt: rtt.map(Duration::from_nanos),
+                newest_rtt: rtt.map(Duration::from_nanos),
                 forward_ms: rtt.map(|rtt| rtt as u32),
                 prior_in_flight: Bytes::new(prior),
                 cwnd_limited: flags & 1 != 0,
@@ -114,7 +114,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 marked: Bytes::new(if flags & 4 != 0 { delivered } else { 0 }),
                 rate: RateSample {
                     delivered: Bytes::new(delivered),
-                    interval: Span::from_nanos(interval),
+                    interval: Duration::from_nanos(interval),
                     prior_delivered: Bytes::new(path.delivered.get().saturating_sub(prior)),
                     lost: Bytes::new(lost),
                     tx_in_flight: Bytes::new(prior),
@@ -134,7 +134,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
         }
         Happening::Undo => controller.on_undo(now),
         Happening::Recovered => controller.on_recovered(now, path),
-        Happening::Start(idle) => controller.on_transmit_start(now, Span::from_nanos(idle), path),
+        Happening::Start(idle) => controller.on_transmit_start(now, Duration::from_nanos(idle), path),
         Happening::Idle => controller.on_idle(now, Bytes::new(10 * path.mss.get())),
         Happening::Mss(mss) => path.mss = Bytes::new(mss),
     }
@@ -160,7 +160,7 @@ proptest! {
             let mut now = Time::from_nanos(1_000);
             controller.on_established(now, &path);
             for (what, wait) in &history {
-                now += Span::from_nanos(*wait);
+                now += Duration::from_nanos(*wait);
                 happen(controller.as_mut(), what, now, &mut path);
                 let cwnd = controller.cwnd().get();
                 prop_assert!((64..=1 << 31).contains(&cwnd), "{name}: {cwnd} after {what:?}");
@@ -182,9 +182,9 @@ fn what_is_acknowledged_without_being_limited_by_the_window_does_not_grow_it() {
     for name in CONTROLLERS.iter().filter(|name| !["vegas", "bbr", "bbr3"].contains(name)) {
         let Path { mut controller, now, .. } = warmed(name);
         let before = controller.cwnd();
-        let ack = Acked { cwnd_limited: false, ..acked(2, Span::from_millis(60)) };
+        let ack = Acked { cwnd_limited: false, ..acked(2, Duration::from_millis(60)) };
         for step in 0..200 {
-            controller.on_ack(now + Span::from_millis(step), &ack, &path_state());
+            controller.on_ack(now + Duration::from_millis(step), &ack, &path_state());
         }
         assert!(controller.cwnd() <= before, "{name}");
     }

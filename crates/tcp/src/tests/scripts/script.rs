@@ -8,7 +8,7 @@ use crate::{
     BufferRule, ConnConfig, ConnEvent, Connection, Endpoint, Phase, Profile, SendRoom, State, TcpInfo, TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Seq, Time};
+use lopsided_core::{Bytes, Ecn, Ipv4Addr, Payload, Seq, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -207,7 +207,7 @@ impl Script {
             window: window as u16,
             options,
         };
-        (header, Payload::synthetic(spec.len()))
+        (header, Payload::virtual_len(spec.len()))
     }
 
     // What the application does.
@@ -217,7 +217,7 @@ impl Script {
         self.advance(at_ms);
         self.assert_all_expected();
         self.note(&format!("write {octets}"));
-        let taken = self.connection.write(&Payload::synthetic(octets));
+        let taken = self.connection.write(&Payload::virtual_len(octets));
         assert_eq!(taken, u64::from(octets), "the send buffer has no room");
         self.after_step();
     }
@@ -448,7 +448,7 @@ impl Script {
         if let Some(counters) = spec.counters {
             write!(text, " {:?} {:?}", counters.order, counters.counters()).expect("a string");
         }
-        if spec.ecn != Ecn::NotCapable {
+        if spec.ecn != Ecn::NotEct {
             write!(text, " {:?}", spec.ecn).expect("a string");
         }
         text
@@ -481,8 +481,8 @@ impl Drop for Script {
 }
 
 fn config(profile: Profile) -> ConnConfig {
-    let local = Endpoint { addr: HostAddr(0x0a00_0001), port: 40_000 };
-    let remote = Endpoint { addr: HostAddr(0x0a00_0002), port: 5000 };
+    let local = Endpoint { addr: Ipv4Addr(0x0a00_0001), port: 40_000 };
+    let remote = Endpoint { addr: Ipv4Addr(0x0a00_0002), port: 5000 };
     let mtu = MSS + u64::from(IPV4_HEADER + TCP_HEADER) + if profile.timestamps { 12 } else { 0 };
     let config = ConnConfig::new(local, remote, ISS, Bytes::new(mtu), profile, "reno").expect("reno is built in");
     ConnConfig { timestamp_offset: TIMESTAMP_OFFSET, ..config }

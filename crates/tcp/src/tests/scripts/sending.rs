@@ -2,7 +2,7 @@
 
 use super::script::{PEER, Peer, Script, freebsd, linux};
 use crate::Profile;
-use lopsided_core::Span;
+use lopsided_core::Duration;
 
 #[test]
 fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
@@ -57,7 +57,7 @@ fn after_a_transfer(profile: Profile) -> Script {
     t.expect_train(300, 30_001, 40_001);
     t.inject(400, "ack 40001");
     t.expect_cwnd(40);
-    assert_eq!(t.info().rto, Span::from_millis(300));
+    assert_eq!(t.info().rto, Duration::from_millis(300));
     t
 }
 
@@ -145,7 +145,7 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
     t.inject(9500, "ack 1 win 65536");
     t.expect_train(9500, 1, 2001);
     // What the probes waited is no measure for the data.
-    assert_eq!(t.info().rto, Span::from_millis(300));
+    assert_eq!(t.info().rto, Duration::from_millis(300));
     assert_eq!((t.info().retransmits, t.info().backoff), (0, 0));
 }
 

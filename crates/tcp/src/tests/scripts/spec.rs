@@ -15,7 +15,7 @@
 
 use crate::ecn::flags_of;
 use lopsided_core::Ecn;
-use lopsided_core::packet::{AccurateEcn, CounterOrder, Flags};
+use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spec {
@@ -28,7 +28,7 @@ pub struct Spec {
     pub wscale: Option<u8>,
     pub sackok: bool,
     pub ts: Option<(i64, i64)>,
-    pub counters: Option<AccurateEcn>,
+    pub counters: Option<AccEcnOption>,
     pub ecn: Ecn,
 }
 
@@ -54,15 +54,15 @@ impl Spec {
                 "sack" => {
                     spec.sack = words.next().unwrap_or_default().split(',').map(|block| range(block, text)).collect();
                 }
-                "ce" => spec.ecn = Ecn::Experienced,
-                "ect0" => spec.ecn = Ecn::Capable0,
-                "ect1" => spec.ecn = Ecn::Capable1,
+                "ce" => spec.ecn = Ecn::Ce,
+                "ect0" => spec.ecn = Ecn::Ect0,
+                "ect1" => spec.ecn = Ecn::Ect1,
                 "ace" => spec.flags = spec.flags.with(flags_of(number() as u8)),
                 "octets0" | "octets1" => {
-                    let order = if word == "octets0" { CounterOrder::Ect0First } else { CounterOrder::Ect1First };
+                    let order = if word == "octets0" { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
                     let counters = words.next().unwrap_or_default().split(',');
                     let counters: Vec<u32> = counters.map(|word| self::number(word, text) as u32).collect();
-                    spec.counters = Some(AccurateEcn::new(order, &counters));
+                    spec.counters = Some(AccEcnOption::new(order, &counters));
                 }
                 _ if word.contains(':') => spec.range = Some(range(word, text)),
                 _ => spec.flags = word.chars().fold(spec.flags, |flags, letter| flags.with(flag(letter, text))),

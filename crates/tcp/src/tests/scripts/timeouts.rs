@@ -3,7 +3,7 @@
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::{Phase, Profile, TimerGrain};
-use lopsided_core::Span;
+use lopsided_core::Duration;
 
 /// Linux without tail loss probes, so that the timeout comes first.
 fn no_probe() -> Profile {
@@ -13,8 +13,8 @@ fn no_probe() -> Profile {
 #[test]
 fn the_first_round_trip_gives_the_timeout() {
     // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms is on the second term; FreeBSD adds 200 ms.
-    assert_eq!(Script::established(linux(), PEER).info().rto, Span::from_millis(300));
-    assert_eq!(Script::established(freebsd(), PEER).info().rto, Span::from_millis(500));
+    assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
+    assert_eq!(Script::established(freebsd(), PEER).info().rto, Duration::from_millis(500));
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn the_backed_off_timeout_stays_until_new_data_is_timed() {
     t.expect(100, "1:1001 .");
     t.expect(400, "1:1001 .");
     t.inject(500, "ack 1001");
-    assert_eq!(t.info().rto, Span::from_millis(600));
+    assert_eq!(t.info().rto, Duration::from_millis(600));
     t.write(500, 1000);
     t.expect(500, "1001:2001 .");
     t.inject(600, "ack 2001");
-    assert_eq!(t.info().rto, Span::from_millis(300));
+    assert_eq!(t.info().rto, Duration::from_millis(300));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_connection_whose_peer_is_gone_is_given_up() {
 #[test]
 fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
     // 64 slots of 4 ms, then of 32 ms: 300 ms is in the second level, whose slots end at multiples of 32 ms.
-    let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Span::from_millis(4)), ..no_probe() }, PEER);
+    let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..no_probe() }, PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
     t.expect(416, "1:1001 .");

@@ -2,13 +2,13 @@
 
 use super::script::linux;
 use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, State};
-use lopsided_core::{Bytes, Ecn, HostAddr, Payload, Span, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Time};
 
 const TOTAL: u64 = 9 << 30;
-const MILLISECOND: Span = Span::from_millis(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
-    let endpoint = |number| Endpoint { addr: HostAddr(number), port: 1000 };
+    let endpoint = |number| Endpoint { addr: Ipv4Addr(number), port: 1000 };
     // Large segments, to be quick; a buffer that lets the window grow to a megabyte.
     let buffer = BufferRule::Fixed(Bytes::new(1 << 20));
     let profile = Profile { receive_buffer: buffer, send_buffer: buffer, ..linux() };
@@ -17,7 +17,7 @@ fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
 
 fn pass(now: Time, from: &mut Connection, to: &mut Connection) {
     while let Some((header, payload)) = from.poll_segment(now) {
-        to.handle_segment(now, &header, &payload, Ecn::NotCapable);
+        to.handle_segment(now, &header, &payload, Ecn::NotEct);
     }
 }
 
@@ -28,7 +28,7 @@ fn a_connection_carries_more_octets_than_there_are_sequence_numbers() {
     let mut receiver = Connection::listen(end(2, 1, u32::MAX - 3));
     let (mut written, mut read) = (0, 0);
     while sender.state() != State::TimeWait {
-        written += sender.write(&Payload::synthetic((TOTAL - written).min(1 << 20) as u32));
+        written += sender.write(&Payload::virtual_len((TOTAL - written).min(1 << 20) as u32));
         if written == TOTAL {
             sender.close();
             receiver.close();

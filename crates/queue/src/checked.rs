@@ -1,22 +1,22 @@
 //! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded once with
-//! a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the books.
+//! a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the accounting.
 //!
-//! The discipline is given books of its own to discard into, so that what it says it lost can be held against what it holds;
-//! the audit then posts each loss to the real books. Costs a tree operation per packet: for tests and debug runs.
+//! The discipline is given accounting of its own to discard into, so that what it says it lost can be held against what it holds;
+//! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
 
-use crate::{Backlog, Qdisc, Waiting};
-use lopsided_core::{Books, Bytes, Cx, DropReason, Ecn, Event, Interest, NodeId, Packet, Sink, Time};
+use crate::{Backlog, Qdisc, QueuedPacket};
+use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A queue whose every operation is checked; a broken promise panics, naming it. Behaves as the queue inside.
 #[derive(Debug)]
-pub struct Audited<Q> {
+pub struct CheckedQdisc<Q> {
     queue: Q,
     /// Every packet that should be inside, by its number.
     inside: BTreeMap<u64, Entry>,
     bytes: Bytes,
-    private: Books,
+    private: Accounting,
     seen: Arc<Mutex<Vec<Seen>>>,
     latest: Time,
 }
@@ -24,11 +24,11 @@ pub struct Audited<Q> {
 #[derive(Debug)]
 struct Entry {
     size: Bytes,
-    since: Time,
+    enqueued_at: Time,
     ecn: Ecn,
 }
 
-/// What the discipline told its private books, in order.
+/// What the discipline told its private accounting, in order.
 #[derive(Debug)]
 enum Seen {
     Enqueued(Packet, Backlog),
@@ -36,12 +36,12 @@ enum Seen {
     Dropped(Packet, DropReason),
 }
 
-/// Copies what is told to the private books.
-struct Ear(Arc<Mutex<Vec<Seen>>>);
+/// Copies what is told to the private accounting.
+struct EventRecorder(Arc<Mutex<Vec<Seen>>>);
 
-impl Sink for Ear {
-    fn interest(&self) -> Interest {
-        Interest { hosts: false, queues: true, drops: true }
+impl Observer for EventRecorder {
+    fn mask(&self) -> EventMask {
+        EventMask { hosts: false, queues: true, drops: true }
     }
 
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
@@ -57,13 +57,13 @@ impl Sink for Ear {
     }
 }
 
-impl<Q: Qdisc> Audited<Q> {
-    pub fn new(queue: Q) -> Audited<Q> {
+impl<Q: Qdisc> CheckedQdisc<Q> {
+    pub fn new(queue: Q) -> CheckedQdisc<Q> {
         assert_eq!(queue.backlog(), Backlog::default(), "an audit begins with an empty queue");
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let mut private = Books::new(1);
-        private.watch(Box::new(Ear(seen.clone())));
-        Audited { queue, inside: BTreeMap::new(), bytes: Bytes::ZERO, private, seen, latest: Time::ZERO }
+        let mut private = Accounting::new(1);
+        private.subscribe(Box::new(EventRecorder(seen.clone())));
+        CheckedQdisc { queue, inside: BTreeMap::new(), bytes: Bytes::ZERO, private, seen, latest: Time::ZERO }
     }
 
     /// The queue inside.
@@ -76,8 +76,8 @@ impl<Q: Qdisc> Audited<Q> {
         self.latest = now;
     }
 
-    fn put(&mut self, packet: &Packet, since: Time) {
-        let entry = Entry { size: packet.size(), since, ecn: packet.ecn };
+    fn put(&mut self, packet: &Packet, enqueued_at: Time) {
+        let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn };
         self.bytes += entry.size;
         assert!(self.inside.insert(packet.id, entry).is_none(), "packet {} came in twice", packet.id);
     }
@@ -86,7 +86,11 @@ impl<Q: Qdisc> Audited<Q> {
         let entry = self.inside.remove(&packet.id);
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id));
         assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id);
-        assert_eq!(entry.ecn, packet.ecn, "packet {} changed its ECN field without a mark in the books", packet.id);
+        assert_eq!(
+            entry.ecn, packet.ecn,
+            "packet {} changed its ECN field without a mark in the accounting",
+            packet.id
+        );
         self.bytes -= entry.size;
         entry
     }
@@ -102,19 +106,19 @@ impl<Q: Qdisc> Audited<Q> {
                     assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id);
                     taken_in = true;
                     let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
-                    cx.record_queue(|| Event::Enqueued { packet: &packet, backlog_packets, backlog_bytes });
+                    cx.trace_queue(|| Event::Enqueued { packet: &packet, backlog_packets, backlog_bytes });
                 }
                 Seen::Marked(packet) => {
                     let entry = self.inside.get_mut(&packet.id);
                     let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id));
-                    assert_ne!(entry.ecn, Ecn::NotCapable, "packet {} cannot be marked", packet.id);
-                    entry.ecn = Ecn::Experienced;
-                    cx.count_mark(&packet);
+                    assert_ne!(entry.ecn, Ecn::NotEct, "packet {} cannot be marked", packet.id);
+                    entry.ecn = Ecn::Ce;
+                    cx.record_mark(&packet);
                 }
                 Seen::Dropped(packet, why) => {
                     self.take(&packet, "the discipline discarded");
                     refused |= Some(packet.id) == offered;
-                    cx.discard(packet, why);
+                    cx.drop(packet, why);
                 }
             }
         }
@@ -131,7 +135,7 @@ impl<Q: Qdisc> Audited<Q> {
     }
 }
 
-impl<Q: Qdisc> Qdisc for Audited<Q> {
+impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.on_the_clock(cx.now());
         let id = packet.id;
@@ -141,13 +145,17 @@ impl<Q: Qdisc> Qdisc for Audited<Q> {
         self.check();
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.on_the_clock(cx.now());
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
         if let Some(waiting) = &given {
             let entry = self.take(&waiting.packet, "the discipline gave out");
-            assert_eq!(entry.since, waiting.since, "packet {} waited since another time", waiting.packet.id);
+            assert_eq!(
+                entry.enqueued_at, waiting.enqueued_at,
+                "packet {} waited since another time",
+                waiting.packet.id
+            );
         }
         self.check();
         given
@@ -166,7 +174,7 @@ impl<Q: Qdisc> Qdisc for Audited<Q> {
     }
 }
 
-/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real books in the place of one that
+/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real accounting in the place of one that
 /// was lost to the private ones.
 fn copy(packet: &Packet) -> Packet {
     let Packet { id, sent_at, flow, src, dst, ecn, dscp, ttl, transport, payload } = packet;

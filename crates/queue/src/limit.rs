@@ -16,37 +16,40 @@ pub enum Limit {
 
 /// A threshold within a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum Threshold {
     Packets(u32),
     /// IP octets.
     Bytes(Bytes),
 }
 
-impl Depth {
+impl Threshold {
     /// In packets or octets.
     pub fn count(self) -> u64 {
         match self {
-            Depth::Packets(packets) => u64::from(packets),
-            Depth::Bytes(bytes) => bytes.get(),
+            Threshold::Packets(packets) => u64::from(packets),
+            Threshold::Bytes(bytes) => bytes.get(),
         }
     }
 
     /// A backlog in this threshold's unit.
     pub fn measure(self, backlog: Backlog) -> u64 {
         match self {
-            Depth::Packets(_) => u64::from(backlog.packets),
-            Depth::Bytes(_) => backlog.bytes.get(),
+            Threshold::Packets(_) => u64::from(backlog.packets),
+            Threshold::Bytes(_) => backlog.bytes.get(),
         }
     }
 
-    pub fn is_same_unit(self, other: Depth) -> bool {
-        matches!((self, other), (Depth::Packets(_), Depth::Packets(_)) | (Depth::Bytes(_), Depth::Bytes(_)))
+    pub fn is_same_unit(self, other: Threshold) -> bool {
+        matches!(
+            (self, other),
+            (Threshold::Packets(_), Threshold::Packets(_)) | (Threshold::Bytes(_), Threshold::Bytes(_))
+        )
     }
 }
 
 /// The room of one buffer and how much of it is taken.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct BufferLimit {
     unit: Unit,
     capacity: u64,
     used: u64,
@@ -60,10 +63,10 @@ enum Unit {
     Bin { octets: u64 },
 }
 
-impl Room {
+impl BufferLimit {
     /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo on an
     /// Ethernet device counts 14 octets, for example. It matters to octets and bins.
-    pub fn new(limit: Limit, header: Bytes) -> Result<Room, QueueError> {
+    pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, QueueError> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
             Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
@@ -73,7 +76,7 @@ impl Room {
         if capacity == 0 {
             return Err(QueueError::NoRoom);
         }
-        Ok(Room { unit, capacity, used: 0, header: header.get() })
+        Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
     /// What a packet takes, in this buffer's unit.
@@ -99,14 +102,14 @@ impl Room {
 
     /// Takes the room for a packet that fits.
     #[inline]
-    pub fn take(&mut self, size: Bytes) {
+    pub fn charge(&mut self, size: Bytes) {
         debug_assert!(self.fits(size));
         self.used += self.cost(size);
     }
 
     /// Gives back the room of a packet that leaves.
     #[inline]
-    pub fn give_back(&mut self, size: Bytes) {
+    pub fn release(&mut self, size: Bytes) {
         self.used -= self.cost(size);
     }
 

@@ -9,58 +9,58 @@
 //!
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 
-use crate::{Backlog, Depth, Fifo, FifoConfig, Limit, Qdisc, QueueError, Waiting};
-use lopsided_core::{Bytes, Cx, Ecn, Packet, Span};
+use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueueError, QueuedPacket, Threshold};
+use lopsided_core::{Bytes, Cx, Duration, Ecn, Packet};
 
 /// A step-marking queue as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepConfig {
+pub struct ThresholdConfig {
     pub limit: Limit,
-    pub above: Step,
+    pub above: MarkThreshold,
     pub marks: Markable,
 }
 
 /// Where the step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum MarkThreshold {
     /// A packet is marked that finds more than this waiting.
-    Depth(Depth),
+    Depth(Threshold),
     /// A packet is marked that waited longer than this.
-    Sojourn(Span),
+    Sojourn(Duration),
 }
 
 /// Which packets may be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markable {
     /// Those of ECT(0) and ECT(1).
-    Capable,
+    Ect,
     /// Those of ECT(1).
-    LowLatency,
+    Ect1,
 }
 
 /// A FIFO with a step.
 #[derive(Debug)]
-pub struct StepFifo {
+pub struct ThresholdFifo {
     fifo: Fifo,
-    above: Step,
+    above: MarkThreshold,
     marks: Markable,
 }
 
-impl StepFifo {
-    pub fn new(config: &StepConfig) -> Result<StepFifo, QueueError> {
-        Ok(StepFifo { fifo: Fifo::new(&FifoConfig::new(config.limit))?, above: config.above, marks: config.marks })
+impl ThresholdFifo {
+    pub fn new(config: &ThresholdConfig) -> Result<ThresholdFifo, QueueError> {
+        Ok(ThresholdFifo { fifo: Fifo::new(&FifoConfig::new(config.limit))?, above: config.above, marks: config.marks })
     }
 
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
-        if self.marks == Markable::Capable || packet.ecn != Ecn::Capable0 {
+        if self.marks == Markable::Ect || packet.ecn != Ecn::Ect0 {
             cx.mark(packet);
         }
     }
 }
 
-impl Qdisc for StepFifo {
+impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        if let Step::Depth(depth) = self.above
+        if let MarkThreshold::Depth(depth) = self.above
             && depth.measure(self.fifo.backlog()) > depth.count()
             && self.fifo.room().fits(packet.size())
         {
@@ -69,10 +69,10 @@ impl Qdisc for StepFifo {
         self.fifo.enqueue(packet, cx);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut given = self.fifo.dequeue(cx)?;
-        if let Step::Sojourn(longest) = self.above
-            && cx.now() - given.since > longest
+        if let MarkThreshold::Sojourn(longest) = self.above
+            && cx.now() - given.enqueued_at > longest
         {
             self.mark(&mut given.packet, cx);
         }
