@@ -30,7 +30,7 @@ bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where the
 
 fidelity: .venv/.installed ## hold the simulator to Linux and write docs/fidelity.md
 	@.venv/bin/lopsided doctor
-	@.venv/bin/python -m lopsided.fidelity
+	@.venv/bin/python -m reference.fidelity
 
 clean: ## remove what was built and installed here
 	rm -rf target .venv

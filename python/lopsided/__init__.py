@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided._native import Controller, Law, __version__
+    from lopsided.data.table import Table
+    from lopsided.data.traces import trace
     from lopsided.errors import ControllerError, FolderError, LopsidedError, RunError, ScenarioError, UsageError
-    from lopsided.fairness import matrix as fairness_matrix
     from lopsided.run import Run
     from lopsided.scenario import Scenario
-    from lopsided.sizing import size
-    from lopsided.sweeps import sweep
-    from lopsided.table import Table
-    from lopsided.traces import trace
+    from lopsided.studies.fairness import matrix as fairness_matrix
+    from lopsided.studies.sizing import size
+    from lopsided.studies.sweep import sweep
 
 __all__ = [
     "Controller",
@@ -57,11 +57,11 @@ _HOMES = {
     "UsageError": "lopsided.errors",
     "Run": "lopsided.run",
     "Scenario": "lopsided.scenario",
-    "Table": "lopsided.table",
-    "fairness_matrix": "lopsided.fairness:matrix",
-    "size": "lopsided.sizing",
-    "sweep": "lopsided.sweeps",
-    "trace": "lopsided.traces",
+    "Table": "lopsided.data.table",
+    "fairness_matrix": "lopsided.studies.fairness:matrix",
+    "size": "lopsided.studies.sizing",
+    "sweep": "lopsided.studies.sweep",
+    "trace": "lopsided.data.traces",
 }
 
 

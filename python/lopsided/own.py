@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lopsided import _native, units
+from lopsided import _native
+from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
 Make = Callable[[_native.Setup], _native.Controller | _native.Law]

@@ -9,16 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lopsided import folder as folders
+from lopsided.data import run_folder as folders
+from lopsided.data.table import Table
 from lopsided.errors import FolderError
-from lopsided.table import Table
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from lopsided.fairness import Fairness
     from lopsided.scenario import Scenario
+    from lopsided.studies.fairness import Fairness
 
 
 class Run:
@@ -100,8 +100,8 @@ class Run:
         return table
 
     def plot(self, kind: str = "goodput", **options: Any) -> Figure:
-        """A matplotlib figure of `kind`: see `lopsided.plot.KINDS` for the kinds and their options."""
-        from lopsided import plot
+        """A matplotlib figure of `kind`: see `lopsided.views.plot.KINDS` for the kinds and their options."""
+        from lopsided.views import plot
 
         return plot.plot(self, kind, **options)
 
@@ -114,11 +114,11 @@ class Run:
         harm: bool | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Fairness:
-        """Who took what from whom: see `lopsided.fairness.of_run`. Harm runs each group of flows alone.
+        """Who took what from whom: see `lopsided.studies.fairness.of_run`. Harm runs each group of flows alone.
 
         What is not given is as the scenario's `[fairness]` says, or its default.
         """
-        from lopsided.fairness import of_run
+        from lopsided.studies.fairness import of_run
 
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
         if any(value is not None for value in changes.values()):
@@ -129,16 +129,17 @@ class Run:
 
     def report(self) -> str:
         """The report as one self-contained HTML page."""
-        from lopsided import report
 
-        return report.render(self)
+        from lopsided.views import html
+
+        return html.render(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        """Writes the run folder (`lopsided.folder` says what is in it) and returns its path."""
+        """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
         return self.write(folders.prepare(Path(folder), overwrite=overwrite), report=report)
 
     def write(self, folder: Path, *, report: bool = True) -> Path:
-        """Writes into a folder that `lopsided.folder.prepare` made ready."""
+        """Writes into a folder that `lopsided.data.run_folder.prepare` made ready."""
         try:
             (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
             for name in folders.TABLES:
@@ -202,6 +203,7 @@ class Run:
         return f"Run({self.scenario.name!r}, {self.world}, seed {self.seed}, digest {self.digest})"
 
     def _repr_html_(self) -> str:
-        from lopsided import report
 
-        return report.notebook(self)
+        from lopsided.views import html
+
+        return html.notebook(self)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lopsided.own import Controllers, Make
     from lopsided.run import Run
-    from lopsided.worlds import PcapPoint
+    from lopsided.worlds.base import PcapPoint
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
@@ -79,8 +79,8 @@ class Scenario:
 
         With `pcap`, captures are written into that folder.
         """
-        from lopsided.worlds import RunOptions
         from lopsided.worlds import world as world_of
+        from lopsided.worlds.base import RunOptions
 
         options = RunOptions(progress=progress, pcap=None if pcap is None else Path(pcap), pcap_at=frozenset(pcap_at))
         return world_of(world).run(self, self.seed if seed is None else checked_seed(seed), options)

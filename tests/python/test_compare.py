@@ -9,8 +9,9 @@ from statistics import median
 
 import pytest
 
-from lopsided import compare, fidelity
 from lopsided.errors import UsageError
+from lopsided.studies import compare
+from reference import fidelity
 
 LINUX = Path(__file__).parents[2] / "docs" / "fidelity" / "linux.csv"
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from lopsided.papers.reproduction import carry_through
-from lopsided.sweeps import run_jobs
+from lopsided.papers.framework.reproduction import carry_through
+from lopsided.studies.jobs import run_jobs
 
 GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 

@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
-from lopsided import sweeps
+from lopsided.studies.jobs import run_many
+from lopsided.worlds.base import Job
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("python/lopsided/**/*.toml")])
+FILES = sorted(
+    [*ROOT.glob("scenarios/*.toml"), *ROOT.glob("python/lopsided/**/*.toml"), *ROOT.glob("reference/**/*.toml")]
+)
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
     """For each file the digest of its run and a hash of what the tables say."""
-    jobs = [sweeps.Job(scenario := lop.Scenario.load(path), scenario.seed) for path in order]
-    return {str(order[number].relative_to(ROOT)): mark(run) for number, run in sweeps.stream(jobs, workers=workers)}
+    jobs = [Job(scenario := lop.Scenario.load(path), scenario.seed) for path in order]
+    return {str(order[number].relative_to(ROOT)): mark(run) for number, run in run_many(jobs, workers=workers)}
 
 
 def mark(run: lop.Run) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lopsided import folder as folders
 from lopsided._native import schema
+from lopsided.data import run_folder as folders
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

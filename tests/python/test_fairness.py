@@ -10,10 +10,12 @@ import polars as pl
 import pytest
 
 import lopsided as lop
-from lopsided import cli, fairness, sweeps
-from lopsided.fairness import Bottleneck, Side
-from lopsided.fairness.pairs import meetings, pairs_of
-from lopsided.plot import heat_maps
+from lopsided import cli
+from lopsided.studies import fairness
+from lopsided.studies import sweep as sweeps
+from lopsided.studies.fairness import Bottleneck, Side
+from lopsided.studies.fairness.pairs import meetings, pairs_of
+from lopsided.views.plot import heat_maps
 from own_controllers import RenoLaw
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lopsided.fidelity import reference
+from reference.fidelity import reference
 
 RECORDED = Path(__file__).parents[2] / "docs" / "fidelity" / "reference.csv"
 

@@ -6,9 +6,10 @@ from statistics import median
 
 import pytest
 
-from lopsided import sweeps
-from lopsided.fidelity import variants
-from lopsided.fidelity.variants import page, windows
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+from reference.fidelity import variants
+from reference.fidelity.variants import page, windows
 
 DATA = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = variants.Records(DATA / "variants.csv")
@@ -19,8 +20,8 @@ SLOW_LINES = variants.LINES[:2]
 def simulated() -> dict[tuple[str, int], variants.Values]:
     """Every recorded cell of the two slow lines, alone and joined."""
     wanted = [(cell, seed) for cell, seed in variants.runs() if cell.line in SLOW_LINES and RECORDS.get(cell, seed)]
-    jobs = [sweeps.Job(cell.scenario(), seed) for cell, seed in wanted]
-    values = sweeps.run_jobs(jobs, lambda _, run: variants.values_of(run))
+    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
+    values = run_jobs(jobs, lambda _, run: variants.values_of(run))
     return {(cell.name, seed): found for (cell, seed), found in zip(wanted, values, strict=True)}
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lopsided as lop
-from lopsided import folder as folders
+from lopsided.data import run_folder as folders
 
 
 @pytest.fixture

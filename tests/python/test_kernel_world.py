@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
-from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, leftovers, machine
+from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, backend, cleanup
 from lopsided.worlds.kernel.guest import tcp_info
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
@@ -48,7 +48,7 @@ transfer = { size = "20 kB", repeat = 3, pause = "500 ms" }
 
 def require(kind: str) -> None:
     try:
-        machine.choose(kind)
+        backend.choose(kind)
     except KernelUnavailable as error:
         pytest.skip(str(error))
 
@@ -211,17 +211,17 @@ def test_nothing_outlives_a_run_that_is_killed_or_interrupted(endless: subproces
     assert wait_for(lambda: not processes_that_name(str(tmp_path / "lopsided")))
 
 
-def test_what_a_run_and_its_keeper_left_is_removed_at_the_next_start(
+def test_what_a_run_and_its_watchdog_left_is_removed_at_the_next_start(
     endless: subprocess.Popen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    leftovers.remove_abandoned()
+    cleanup.remove_abandoned()
     assert list(tmp_path.glob("lopsided-kernel-*/lock")), "the folder of a run that goes on is left alone"
-    (keeper,) = (pid for pid, command in processes_that_name(str(tmp_path / "lopsided")) if "keeper.py" in command)
+    (watchdog,) = (pid for pid, command in processes_that_name(str(tmp_path / "lopsided")) if "watchdog.py" in command)
     endless.kill()
-    os.kill(keeper, signal.SIGKILL)
+    os.kill(watchdog, signal.SIGKILL)
     endless.wait()
-    leftovers.remove_abandoned()
+    cleanup.remove_abandoned()
     assert wait_for(lambda: not processes_that_name(str(tmp_path / "lopsided")))
     assert not list(tmp_path.glob("lopsided-kernel-*"))
 

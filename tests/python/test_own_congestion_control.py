@@ -11,8 +11,9 @@ from typing import ClassVar
 import pytest
 
 import lopsided as lop
-from lopsided import _native, cli, sweeps
+from lopsided import _native, cli
 from lopsided.own import alone
+from lopsided.studies.jobs import run_repeated
 from own_controllers import Reno, RenoLaw
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +100,7 @@ def test_many_runs_on_threads_are_those_of_one_after_the_other(adsl):
     own = adsl_with(adsl, Reno)
     digests = [adsl.run(seed=seed).digest for seed in (1, 2, 3, 4)]
     for workers in (1, 4):
-        assert [run.digest for run in sweeps.repeat(own, 4, workers=workers)] == digests
+        assert [run.digest for run in run_repeated(own, 4, workers=workers)] == digests
     swept = lop.sweep(own, {"flow.download.cc": ["mine", "reno"]}, repeat=1)
     assert len(set(swept["digest"])) == 1
 
@@ -238,7 +239,7 @@ def test_what_cannot_be_used_is_told_as_the_run_begins(adsl, make, words):
 def test_a_process_ends_well_though_runs_were_under_way_when_one_failed(adsl_file):
     code = f"""
 import lopsided as lop
-from lopsided import sweeps
+from lopsided.studies.jobs import run_repeated
 from own_controllers import Reno
 
 class Failing(Reno):
@@ -248,7 +249,7 @@ class Failing(Reno):
         self.on_undo()
 
 scenario = lop.Scenario.load({str(adsl_file)!r}, {{"mine": Failing}}, **{{"stack.cc": "mine"}})
-sweeps.repeat(scenario, 8, workers=4)
+run_repeated(scenario, 8, workers=4)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from lopsided import papers
 from lopsided.errors import UsageError
-from lopsided.papers import page, text
-from lopsided.papers.lab import Lab, carry_out
-from lopsided.papers.model import (
+from lopsided.papers.framework import page, text
+from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.model import (
     Assumption,
     Case,
     Collection,
@@ -29,10 +29,10 @@ from lopsided.papers.model import (
     Variant,
     Verdict,
 )
-from lopsided.papers.published import Published
-from lopsided.papers.reproduction import carry_through
-from lopsided.plot import style
-from lopsided.sweeps import run_jobs
+from lopsided.papers.framework.published import Published
+from lopsided.papers.framework.reproduction import carry_through
+from lopsided.studies.jobs import run_jobs
+from lopsided.views.plot import style
 
 SCENARIO = """
 [scenario]

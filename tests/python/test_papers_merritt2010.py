@@ -13,15 +13,15 @@ import pytest
 from PIL import Image
 
 from lopsided import Scenario, metrics, papers
-from lopsided.papers.drawing import column
-from lopsided.papers.lab import Lab, carry_out
+from lopsided.papers.framework.drawing import column
+from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.model import Exhibit, Figure, Paper
+from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.merritt2010.exhibits import of_line
 from lopsided.papers.merritt2010.measure import TwoWay, two_way
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
-from lopsided.papers.model import Exhibit, Figure, Paper
-from lopsided.papers.published import PublishedValue
-from lopsided.plot import style
-from lopsided.sweeps import run_jobs
+from lopsided.studies.jobs import run_jobs
+from lopsided.views.plot import style
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.drawing import column
-from lopsided.papers.lab import Lab, carry_out
-from lopsided.papers.model import Exhibit, Figure, Paper
+from lopsided.papers.framework.drawing import column
+from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.model import Exhibit, Figure, Paper
+from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.orosz2010.exhibits import OTHERS, mean_over, of_flavour, value
 from lopsided.papers.orosz2010.measure import Phased, three_phases
 from lopsided.papers.orosz2010.testbed import ASSUMED_BUFFER, BUFFERS, FLAVOURS, UPLINKS, WINDOWS, flavour
-from lopsided.papers.published import PublishedValue
-from lopsided.sweeps import run_jobs
+from lopsided.studies.jobs import run_jobs
 
 # A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)

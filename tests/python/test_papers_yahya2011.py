@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.lab import Lab, carry_out
-from lopsided.papers.model import Paper
+from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.model import Paper
 from lopsided.papers.yahya2011.exhibits import THROUGHPUT, number, printed, row
 from lopsided.papers.yahya2011.tables import recorded
 from lopsided.papers.yahya2011.testbed import (
@@ -26,7 +26,7 @@ from lopsided.papers.yahya2011.testbed import (
     intended,
     observed,
 )
-from lopsided.sweeps import run_jobs
+from lopsided.studies.jobs import run_jobs
 
 RUN = {"combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
 """The tests of each experiment, by number, that are run here beside the baselines."""

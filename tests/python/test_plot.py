@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import lopsided as lop
-from lopsided import plot
-from lopsided.plot import style
+from lopsided.views import plot
+from lopsided.views.plot import style
 
 
 def texts(figure) -> str:

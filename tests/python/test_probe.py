@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from lopsided import probe
 from lopsided.errors import RunError, UsageError
+from lopsided.studies import probe
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 import lopsided as lop
-from lopsided import plot
+from lopsided.views import plot
 
 
 @pytest.fixture(scope="module")

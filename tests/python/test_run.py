@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import lopsided as lop
-from lopsided import series
+from lopsided.data import series
 
 
 def test_the_tables_agree_with_each_other(adsl_run):

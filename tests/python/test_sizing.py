@@ -3,7 +3,9 @@
 import pytest
 
 import lopsided as lop
-from lopsided import devices, metrics, sizing, units
+from lopsided import metrics
+from lopsided.data import units
+from lopsided.studies import device_configs, sizing
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def test_the_same_question_has_the_same_answer(sized):
 
 
 def test_the_devices_are_told_the_size():
-    texts = {config.device: config.lines for config in devices.configs(196_000, 17)}
+    texts = {config.device: config.lines for config in device_configs.configs(196_000, 17)}
     assert "pfifo limit 17" in texts["Linux, tc"]
     assert "rate 196000bit burst 1600" in texts["Linux, tc"]
     assert "queue-limit 17" in texts["Cisco IOS"]
@@ -76,7 +78,7 @@ def test_the_devices_are_told_the_size():
 
 
 def test_a_fast_shaper_gets_a_bucket_that_outlasts_a_timer_tick():
-    (linux, *_) = devices.configs(1_000_000_000, 500)
+    (linux, *_) = device_configs.configs(1_000_000_000, 500)
     assert "burst 500000" in linux.lines
 
 

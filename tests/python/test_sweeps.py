@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 import lopsided as lop
-from lopsided import sweeps
+from lopsided.studies import sweep as sweeps
+from lopsided.studies.jobs import run_repeated
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_what_cannot_be_swept_is_told(adsl):
 
 
 def test_repetitions_use_the_seeds_that_follow(adsl, adsl_run):
-    runs = sweeps.repeat(adsl, 3)
+    runs = run_repeated(adsl, 3)
     assert [run.seed for run in runs] == [1, 2, 3]
     assert runs[0].digest == adsl_run.digest
     assert len({run.digest for run in runs}) == 3

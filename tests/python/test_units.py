@@ -5,8 +5,8 @@ import math
 import pytest
 
 import lopsided as lop
-from lopsided import units
-from lopsided.sparkline import sparkline
+from lopsided.data import units
+from lopsided.views.sparkline import sparkline
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
-    from lopsided.compare import Comparison
+    from lopsided.studies.compare import Comparison
 
 
 def compare(
@@ -59,7 +59,7 @@ def compare(
     fail
         Exit with 1 if anything exceeds its tolerance.
     """
-    from lopsided import compare as comparing
+    from lopsided.studies import compare as comparing
 
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
@@ -77,7 +77,7 @@ def compare(
             progress=report,
         )
     if figure is not None:
-        from lopsided.plot import style
+        from lopsided.views.plot import style
 
         style.save(comparison.figure(), figure)
     if as_json:
@@ -98,7 +98,7 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _window(text: str) -> tuple[float, float]:
-    from lopsided.units import parse_time
+    from lopsided.data.units import parse_time
 
     start, dots, stop = text.partition("..")
     if not dots:

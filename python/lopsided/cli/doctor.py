@@ -8,12 +8,12 @@ from lopsided.cli.terminal import out, say, say_json
 
 def doctor(*, as_json: Json = False) -> int:
     """Say what this machine can do, what is missing, and the command that brings it."""
-    from lopsided.worlds.kernel import capabilities, machine
+    from lopsided.worlds.kernel import backend, capabilities
     from lopsided.worlds.kernel.errors import KernelUnavailable
 
     findings = [*capabilities.findings(), *capabilities.tools()]
     try:
-        kind = machine.choose("auto").kind
+        kind = backend.choose("auto").kind
     except KernelUnavailable:
         kind = None
     if as_json:

@@ -15,8 +15,8 @@ from lopsided.errors import UsageError
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from lopsided.fairness import Matrix, Study
-    from lopsided.fairness.matrix import Square
+    from lopsided.studies.fairness import Matrix, Study
+    from lopsided.studies.fairness.matrix import Square
 
 _MOST_PAIRS = 30
 _MOST_COLUMNS = 14
@@ -111,11 +111,11 @@ def fairness(
     report
         Write report.html.
     """
-    from lopsided import fairness as fair
-    from lopsided import folder as folders
     from lopsided import own
-    from lopsided.report import fairness as page
-    from lopsided.units import parse_time
+    from lopsided.data import run_folder as folders
+    from lopsided.data.units import parse_time
+    from lopsided.studies import fairness as fair
+    from lopsided.views.html import fairness as page
 
     choose_kernel(kernel)
     study = fair.plan(
@@ -162,7 +162,7 @@ def _names(text: str) -> list[str]:
 
 def _milliseconds(text: str) -> list[float]:
     """`20,100` in ms, or with units: `20ms,0.1s`."""
-    from lopsided.units import parse_time
+    from lopsided.data.units import parse_time
 
     found = []
     for part in _names(text):
@@ -181,7 +181,7 @@ def _share(text: str) -> float:
 
 
 def _show(matrix: Matrix) -> None:
-    from lopsided.report.fairness import title
+    from lopsided.views.html.fairness import title
 
     study = matrix.study
     heading(title(matrix), f"{matrix.world} · {_runs(study)} · digest of all {matrix.digest}")
@@ -201,8 +201,8 @@ def _square(matrix: Matrix, square: Square) -> RichTable:
     """The shares of one square."""
     from rich.text import Text
 
-    from lopsided import units
-    from lopsided.cli.tables import plain_table
+    from lopsided.data import units
+    from lopsided.views.console import plain_table
 
     values = matrix.values("share")
     table = plain_table(f"{square.heading}: share", *(f"vs {label}" for label in square.labels), left=1)
@@ -221,10 +221,10 @@ def _style(share: float | None) -> str:
 
 def _pairs(matrix: Matrix) -> RichTable:
     """A row for each pair, the least fair ones where there are many."""
-    from lopsided import units
-    from lopsided.cli.tables import plain_table
-    from lopsided.fairness import Side
-    from lopsided.report.fairness import text
+    from lopsided.data import units
+    from lopsided.studies.fairness import Side
+    from lopsided.views.console import plain_table
+    from lopsided.views.html.fairness import text
 
     cells = {
         (Side(row["cc"], row["rtt_ms"]), Side(row["against_cc"], row["against_rtt_ms"])): row

@@ -40,9 +40,9 @@ def plot(
     window
         The averaging window of goodput and drops, such as 500ms.
     """
-    from lopsided.plot import style
+    from lopsided.data.units import parse_time
     from lopsided.run import Run
-    from lopsided.units import parse_time
+    from lopsided.views.plot import style
 
     target = out or folder / f"{kind}.png"
     if target.suffix not in (".png", ".svg", ".pdf"):

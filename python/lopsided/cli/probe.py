@@ -12,7 +12,7 @@ from lopsided.cli.terminal import errors, link, out, say, say_json
 from lopsided.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
-    from lopsided.probe import Log
+    from lopsided.studies.probe import Log
 
 
 def probe(
@@ -71,8 +71,8 @@ def probe(
     log
         The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
     """
-    from lopsided import probe as probing
-    from lopsided.units import parse_time
+    from lopsided.data.units import parse_time
+    from lopsided.studies import probe as probing
 
     if action == "sink":
         probing.serve(port, bind, note=lambda text: None if quiet else say(text))
@@ -105,8 +105,8 @@ def probe(
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
     """The field procedure of merritt2010 section 6.4 against a real line: prints the buffer to set."""
-    from lopsided import probe as probing
-    from lopsided.units import parse_rate
+    from lopsided.data.units import parse_rate
+    from lopsided.studies import probe as probing
 
     errors().print("a download alone for 30 s, then an upload beside it for 30 s")
     found = probing.field_procedure(host, port=port, up_bps=parse_rate(up) if up else None)
@@ -156,7 +156,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _write(logs: list[Log], path: Path) -> None:
-    from lopsided import probe as probing
+    from lopsided.studies import probe as probing
 
     try:
         if path.suffix == ".tsv":

@@ -25,9 +25,9 @@ from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
+    from lopsided.data.table import Table
     from lopsided.run import Run
     from lopsided.scenario import Scenario
-    from lopsided.table import Table
 
 Pcap = Annotated[
     list[Literal["hosts", "links"]] | None,
@@ -86,7 +86,7 @@ def run(
     file
         The scenario file.
     """
-    from lopsided import folder as folders
+    from lopsided.data import run_folder as folders
 
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
@@ -127,7 +127,7 @@ def _runs(
     report: Any,
 ) -> list[Run]:
     """The run of the first seed, which alone is captured, and those of the seeds that follow."""
-    from lopsided import sweeps
+    from lopsided.studies.jobs import run_repeated
 
     def part(number: int, of: float) -> Callable[[float], object] | None:
         return report and (lambda share: report((number + share * of) / repeat))
@@ -135,14 +135,14 @@ def _runs(
     first = scenario.run(seed=seed, world=world, progress=part(0, 1), **pcap)
     if repeat == 1:
         return [first]
-    others = sweeps.repeat(
+    others = run_repeated(
         scenario, repeat - 1, seed=first.seed + 1, world=world, workers=workers, progress=part(1, repeat - 1)
     )
     return [first, *others]
 
 
 def _default_folder(scenario: Scenario) -> Path:
-    from lopsided.folder import free_name
+    from lopsided.data.run_folder import free_name
 
     return free_name(Path("runs"), f"{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
 
@@ -151,7 +151,7 @@ def _rows(runs: list[Run]) -> Table:
     """The flows of all runs, one below the other."""
     import polars as pl
 
-    from lopsided.table import Table
+    from lopsided.data.table import Table
 
     frames = [
         run.flows.to_polars().select(
@@ -176,14 +176,13 @@ def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
         first["fairness"] |= {"groups": list(runs[0].fairness().groups.rows())}
     if len(runs) == 1:
         return first
-    from lopsided.sweeps import summary
+    from lopsided.studies.sweep import summary
 
     return {**first, "repeats": list(_rows(runs).rows()), "summary": list(summary(_rows(runs)).rows())}
 
 
 def _show(runs: list[Run]) -> None:
-    from lopsided.cli import tables
-    from lopsided.report import linux
+    from lopsided.views import console, linux
 
     first = runs[0]
     seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"
@@ -191,8 +190,8 @@ def _show(runs: list[Run]) -> None:
     where = linux.kernel(first.facts) if "kernel_kind" in first.facts else first.world
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
-    out().print(tables.flows(first) if len(runs) == 1 else tables.repeated_flows(runs))
+    out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
     if len(first.links):
-        out().print(tables.links(first))
+        out().print(console.links(first))
     if first.scenario.asks_for_fairness:
-        out().print(tables.fairness(runs))
+        out().print(console.fairness(runs))

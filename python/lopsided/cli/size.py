@@ -15,7 +15,7 @@ from lopsided.errors import FolderError, UsageError
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from lopsided.sizing import Sizing
+    from lopsided.studies.sizing import Sizing
 
 
 def size(
@@ -72,7 +72,7 @@ def size(
     plot
         Write the curve to this picture (.png, .svg or .pdf); default: size.png here.
     """
-    from lopsided import sizing as sizings
+    from lopsided.studies import sizing as sizings
 
     if measure is not None:
         from lopsided.cli.probe import measure_size
@@ -99,7 +99,7 @@ def size(
             progress=report,
         )
     if plot or not (as_json or quiet):
-        from lopsided.plot import style
+        from lopsided.views.plot import style
 
         try:
             style.save(found.plot(), target)
@@ -137,9 +137,9 @@ def _show(found: Sizing) -> None:
 
 
 def _answers(found: Sizing) -> RichTable:
-    from lopsided import units
-    from lopsided.cli.tables import plain_table
-    from lopsided.sizing import PACKET_BYTES
+    from lopsided.data import units
+    from lopsided.studies.sizing import PACKET_BYTES
+    from lopsided.views.console import plain_table
 
     measured, model = found.measured, found.model
     table = plain_table("", "packets", "bytes", "when full", "performance", left=1)

@@ -51,7 +51,7 @@ def sweep(
     plot
         The picture to write; default: beside the table. Drawn for one or two axes.
     """
-    from lopsided import sweeps
+    from lopsided.studies import sweep as sweeps
 
     scenario = load(file, controllers=controllers)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
@@ -68,7 +68,7 @@ def sweep(
             table = sweeps.sweep(scenario, swept or None, repeat=repeat, world=world, workers=workers, progress=report)
         table.write(table_path)
         if plot or (count <= 2 and not as_json):
-            from lopsided.plot import style, sweep_curves
+            from lopsided.views.plot import style, sweep_curves
 
             picture = plot or table_path.with_suffix(".png")
             style.save(sweep_curves.draw(table, scenario), picture)
@@ -79,11 +79,11 @@ def sweep(
     if as_json:
         say_json(list(table.rows()))
     elif not quiet:
-        from lopsided.cli import tables
+        from lopsided.views import console
 
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
         heading(scenario.title or scenario.name, f"{world} · {runs} runs")
-        out().print(tables.sweep(table))
+        out().print(console.sweep(table))
         say_path("table", table_path)
         if picture:
             say_path("plot", picture)

@@ -1,8 +1,8 @@
 """Published studies, re-run by one command and shown beside what was printed.
 
 A paper is a package in this folder named by first author and year. To add one: `published.csv` (the printed numbers),
-`scenarios/*.toml`, and an `__init__.py` that defines `PAPER` (see `lopsided.papers.model`); nothing else has to know of
-it.
+`scenarios/*.toml`, and an `__init__.py` that defines `PAPER` (see `lopsided.papers.framework.model`); nothing else has
+to know of it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from lopsided.errors import FolderError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lopsided.papers.model import Figure, Paper
-    from lopsided.papers.reproduction import Progress
+    from lopsided.papers.framework.model import Figure, Paper
+    from lopsided.papers.framework.reproduction import Progress
 
 
 def available() -> list[str]:
     """The keys of all papers."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+    return sorted(
+        module.name for module in pkgutil.iter_modules(__path__) if module.ispkg and module.name != "framework"
+    )
 
 
 def load(key: str) -> Paper:
@@ -50,10 +52,10 @@ def reproduce(
     number of seeds per setting. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's
     own number of seeds, is not as recorded, else 0.
     """
-    from lopsided.papers import console as on_console
-    from lopsided.papers import page
-    from lopsided.papers.reproduction import carry_through
-    from lopsided.sweeps import run_jobs
+    from lopsided.papers.framework import console as on_console
+    from lopsided.papers.framework import page
+    from lopsided.papers.framework.reproduction import carry_through
+    from lopsided.studies.jobs import run_jobs
 
     study = load(paper)
     if repeat is not None and repeat < 1:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lopsided import _native, own, traces
+from lopsided import _native, own
+from lopsided.data import traces
 from lopsided.run import Run
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
-    from lopsided.sweeps import Job
-    from lopsided.worlds import RunOptions
+    from lopsided.worlds.base import Job, RunOptions
 
 _LOOK_S = 0.05
 """How often a waiting call looks at progress and at signals."""
@@ -34,7 +34,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     raise AssertionError("a batch of one ended without its run")
 
 
-def stream(
+def run_many(
     jobs: Sequence[Job], *, workers: int | None = None, progress: Callable[[float], object] | None = None
 ) -> Iterator[tuple[int, Run]]:
     """Runs many jobs on `workers` threads (default: every core) and gives each one's number and run as it is done."""

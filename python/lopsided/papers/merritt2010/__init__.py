@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework.model import Paper
 from lopsided.papers.merritt2010 import claims, figures, traces
 from lopsided.papers.merritt2010.assumptions import ASSUMPTIONS, KEY_RESULTS
 from lopsided.papers.merritt2010.exhibits import collection
 from lopsided.papers.merritt2010.testbed import ACKS, FIELD, SWEEP
-from lopsided.papers.model import Paper
 
 __all__ = ["PAPER", "claims", "figures", "traces"]
 

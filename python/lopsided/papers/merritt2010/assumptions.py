@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lopsided.papers.framework.model import Assumption, KeyResult, Overrides, Variant
 from lopsided.papers.merritt2010.exhibits import at_buffer
 from lopsided.papers.merritt2010.figures import estimates
 from lopsided.papers.merritt2010.testbed import LINES, Line
-from lopsided.papers.model import Assumption, KeyResult, Overrides, Variant
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 _DIRECTIONS = ("down", "up")
 

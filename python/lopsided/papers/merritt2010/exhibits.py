@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.papers.drawing import column, name_curves
+from lopsided.papers.framework.drawing import column, name_curves
+from lopsided.papers.framework.model import Collection
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, Line
-from lopsided.papers.model import Collection
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 collection = Collection()
 

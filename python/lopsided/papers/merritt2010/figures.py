@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.drawing import caption, column, compare, legend, provenance, published_mark
+from lopsided.papers.framework.drawing import caption, column, compare, legend, provenance, published_mark
+from lopsided.papers.framework.model import Comparison, Exhibit
 from lopsided.papers.merritt2010.exhibits import (
     BUFFER_AXIS,
     INKS,
@@ -22,11 +23,10 @@ from lopsided.papers.merritt2010.exhibits import (
     of_line,
 )
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
-from lopsided.papers.model import Comparison, Exhibit
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 _BOTH = "both flows active (120 s)"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.traces import Array, Trace, traces_of
+from lopsided.papers.framework.traces import Array, Trace, traces_of
 
 if TYPE_CHECKING:
     from lopsided.run import Run

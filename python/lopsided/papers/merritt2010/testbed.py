@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.merritt2010.measure import acknowledgements, two_way
-from lopsided.papers.model import Case, Experiment
 
 BUFFERS = tuple(range(5, 55, 5))
 """Uplink buffers in packets (table 4.1)."""

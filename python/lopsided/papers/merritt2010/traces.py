@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.drawing import caption, compare, legend, name_curves
+from lopsided.papers.framework.drawing import caption, compare, legend, name_curves
+from lopsided.papers.framework.model import Exhibit
 from lopsided.papers.merritt2010.exhibits import at_buffer, collection
 from lopsided.papers.merritt2010.measure import TwoWay, phase_of
 from lopsided.papers.merritt2010.testbed import MAIN
-from lopsided.papers.model import Exhibit
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from lopsided.papers.lab import Lab
-    from lopsided.papers.traces import Trace
+    from lopsided.papers.framework.lab import Lab
+    from lopsided.papers.framework.traces import Trace
 
 THROUGHPUT_STEP_S = 1.0
 """Bin of the throughput curves: Wireshark's default interval, with which the thesis drew its own."""

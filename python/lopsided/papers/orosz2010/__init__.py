@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.model import Paper
+from lopsided.papers.framework.model import Paper
 from lopsided.papers.orosz2010 import claims, outcomes, traces
 from lopsided.papers.orosz2010.assumptions import ASSUMPTIONS, KEY_RESULTS
 from lopsided.papers.orosz2010.exhibits import collection

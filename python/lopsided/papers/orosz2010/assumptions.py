@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lopsided.papers.model import Assumption, KeyResult, Overrides, Variant
+from lopsided.papers.framework.model import Assumption, KeyResult, Overrides, Variant
 from lopsided.papers.orosz2010.exhibits import OTHERS, mean_over, value
 from lopsided.papers.orosz2010.testbed import HIGH_SPEED, flavour
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 _UPLOADS = ("upload", "more")
 

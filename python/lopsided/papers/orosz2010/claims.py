@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.model import Measured, Verdict
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.orosz2010.exhibits import OTHERS, collection, mean_over, value
 from lopsided.papers.orosz2010.testbed import (
     ASSUMED_BUFFER,
@@ -28,7 +28,7 @@ from lopsided.papers.orosz2010.testbed import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 PHASES_ONLY = ("phases",)
 

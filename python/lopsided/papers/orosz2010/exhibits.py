@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.papers.drawing import column
-from lopsided.papers.model import Collection
+from lopsided.papers.framework.drawing import column
+from lopsided.papers.framework.model import Collection
 from lopsided.papers.orosz2010.testbed import FLAVOURS, Flavour
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import polars as pl
 
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 collection = Collection()
 

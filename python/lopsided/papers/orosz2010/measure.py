@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.traces import Array, Trace, traces_of
+from lopsided.papers.framework.traces import Array, Trace, traces_of
 
 if TYPE_CHECKING:
-    from lopsided.papers.model import Case
+    from lopsided.papers.framework.model import Case
     from lopsided.run import Run
 
 BIN_S = 1.0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.drawing import caption, column, compare, legend, name_curves, provenance
-from lopsided.papers.model import Comparison, Exhibit
+from lopsided.papers.framework.drawing import caption, column, compare, legend, name_curves, provenance
+from lopsided.papers.framework.model import Comparison, Exhibit
 from lopsided.papers.orosz2010.exhibits import INKS, MARKS, OTHERS, collection, mean_over, of_flavour, value
 from lopsided.papers.orosz2010.testbed import (
     ASSUMED_BUFFER,
@@ -21,14 +21,14 @@ from lopsided.papers.orosz2010.testbed import (
     WINDOWS,
     flavour,
 )
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 @collection.table("E01", "Three phases for each variant", needs=("phases",))

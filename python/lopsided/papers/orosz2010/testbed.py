@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lopsided.papers.model import Case, Experiment, Overrides
+from lopsided.papers.framework.model import Case, Experiment, Overrides
 from lopsided.papers.orosz2010.measure import bunching, three_phases
 
 DOWN_BPS, UP_BPS = 512e3, 128e3

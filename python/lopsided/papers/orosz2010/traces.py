@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.papers.drawing import caption, name_curves
-from lopsided.papers.model import Exhibit
+from lopsided.papers.framework.drawing import caption, name_curves
+from lopsided.papers.framework.model import Exhibit
 from lopsided.papers.orosz2010.exhibits import collection
 from lopsided.papers.orosz2010.measure import BIN_S, Phased
 from lopsided.papers.orosz2010.testbed import DOWN_BPS, UP_BPS, Flavour, flavour
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.axes import Axes
 
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 def _draw_throughput(panel: Axes, phased: Phased) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.model import Paper
+from lopsided.papers.framework.model import Paper
 from lopsided.papers.yahya2011 import claims, figures, tables
 from lopsided.papers.yahya2011.assumptions import ASSUMPTIONS, KEY_RESULTS
 from lopsided.papers.yahya2011.exhibits import collection

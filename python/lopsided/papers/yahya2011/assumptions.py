@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lopsided.papers.model import Assumption, KeyResult, Overrides, Variant
+from lopsided.papers.framework.model import Assumption, KeyResult, Overrides, Variant
 from lopsided.papers.yahya2011.exhibits import MBIT, experiment_of, row
 from lopsided.papers.yahya2011.testbed import BASELINES, COMBOS, Test
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 def _hosts(key: str, value: str) -> Overrides:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.papers.model import Measured, Verdict
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.yahya2011.exhibits import (
     MBIT,
     RETRANSMITTED,
@@ -28,7 +28,7 @@ from lopsided.papers.yahya2011.tables import recorded
 from lopsided.papers.yahya2011.testbed import BASELINES, COMBOS, NO_LOSS, PAIRED, WITH_LOSS, Test
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 SHARE = 0.15
 MORE = 1.1

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lopsided.papers.model import Collection
-from lopsided.papers.published import PublishedValue
+from lopsided.papers.framework.model import Collection
+from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.yahya2011.testbed import Test
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 collection = Collection()
 

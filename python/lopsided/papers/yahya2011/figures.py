@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from lopsided.papers.drawing import caption, legend, provenance
-from lopsided.papers.model import Exhibit
+from lopsided.papers.framework.drawing import caption, legend, provenance
+from lopsided.papers.framework.model import Exhibit
 from lopsided.papers.yahya2011.exhibits import (
     INKS,
     MBIT,
@@ -21,12 +21,12 @@ from lopsided.papers.yahya2011.exhibits import (
     row,
 )
 from lopsided.papers.yahya2011.testbed import BASELINES, COMBOS, Test
-from lopsided.plot import style
+from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 _HOLLOW = {"markerfacecolor": "none", "markeredgewidth": 1.6, "linestyle": ""}
 _SEGMENT_BYTES = 1448

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lopsided.papers.model import Case
+    from lopsided.papers.framework.model import Case
     from lopsided.run import Run
 
 FLOWS = ("S1", "S2")

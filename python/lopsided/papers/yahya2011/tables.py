@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lopsided.papers.drawing import compare
-from lopsided.papers.model import Comparison, Exhibit
+from lopsided.papers.framework.drawing import compare
+from lopsided.papers.framework.model import Comparison, Exhibit
 from lopsided.papers.yahya2011.exhibits import (
     ELAPSED,
     MBIT,
@@ -37,7 +37,7 @@ from lopsided.papers.yahya2011.testbed import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 @collection.figure("3.1.1", "One download alone (group 1)", needs=("baselines",), kind="Section")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopsided.papers.model import Case, Experiment, Label
+from lopsided.papers.framework.model import Case, Experiment, Label
 from lopsided.papers.yahya2011.measure import measure
 
 FILE_BYTES = 104_857_600

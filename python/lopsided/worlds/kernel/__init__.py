@@ -17,15 +17,15 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import captures, leftovers, machine, plan, results, translate
+from . import backend, captures, cleanup, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
 from .guest.job import Job
 
 if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.scenario import Scenario
-    from lopsided.sweeps import Job as SweepJob
-    from lopsided.worlds import PcapPoint, RunOptions
+    from lopsided.worlds.base import Job as WorldJob
+    from lopsided.worlds.base import PcapPoint, RunOptions
 
 __all__ = [
     "GuestFailed",
@@ -35,7 +35,7 @@ __all__ = [
     "SelfCheckFailed",
     "Unsupported",
     "run",
-    "stream",
+    "run_many",
 ]
 
 SAMPLE_NS = 20_000_000
@@ -55,7 +55,7 @@ LATE_MS = 10.0
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the best kernel at hand or the one that the options or `LOPSIDED_KERNEL` name."""
     _require_known(scenario)
-    chosen = machine.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
+    chosen = backend.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
     for slip_ns in chosen.slips_ns:
         try:
             return _run(scenario, seed, options, chosen, slip_ns)
@@ -64,14 +64,14 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     raise failed
 
 
-def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: machine.Machine, slip_ns: int) -> Run:
+def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Machine, slip_ns: int) -> Run:
     resolved = scenario.resolved
     job = plan.make_job(
         translate.layout(resolved),
         translate.flows(resolved, seed),
         _recording(resolved, seed, chosen, slip_ns, options.pcap_at if options.pcap is not None else frozenset()),
     )
-    with leftovers.folder() as folder:
+    with cleanup.folder() as folder:
         chosen.run(job, folder, PREPARATION_S + resolved["duration_s"] / chosen.speed, options.progress)
         _require_sound(folder)
         measured = results.read(folder, job, resolved)
@@ -87,17 +87,17 @@ def _require_known(scenario: Scenario) -> None:
         raise Unsupported(f"the kernel world runs Linux's congestion controls, and {name!r} is one of your own")
 
 
-def stream(
-    jobs: Sequence[SweepJob], *, workers: int | None = None, progress: Callable[[float], object] | None = None
+def run_many(
+    jobs: Sequence[WorldJob], *, workers: int | None = None, progress: Callable[[float], object] | None = None
 ) -> Iterator[tuple[int, Run]]:
     """Runs many jobs and gives each one's number and run as it is done.
 
     In virtual time as many guests side by side as there are cores; in real time one after the other, for they would
     disturb each other.
     """
-    from lopsided.worlds import RunOptions
+    from lopsided.worlds.base import RunOptions
 
-    chosen = machine.choose(os.environ.get("LOPSIDED_KERNEL", "auto"))
+    chosen = backend.choose(os.environ.get("LOPSIDED_KERNEL", "auto"))
     side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
     shares = [0.0] * len(jobs)
     stopped = threading.Event()
@@ -129,7 +129,7 @@ def stream(
 
 
 def _recording(
-    resolved: dict[str, Any], seed: int, chosen: machine.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]
+    resolved: dict[str, Any], seed: int, chosen: backend.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]
 ) -> plan.Recording:
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
     return plan.Recording(
@@ -184,7 +184,7 @@ def _keep_captures(folder: Path, job: Job, options: RunOptions) -> None:
 
 
 def _to_run(
-    scenario: Scenario, seed: int, measured: results.Measured, chosen: machine.Machine, notes: list[str]
+    scenario: Scenario, seed: int, measured: results.Measured, chosen: backend.Machine, notes: list[str]
 ) -> Run:
     from lopsided.run import Run
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import build, qdisc
+from .backend import choose
 from .errors import KernelUnavailable
-from .machine import choose
 
 CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "htcp", "illinois", "hybla", "dctcp")
 PROBED_QDISCS: dict[str, str] = {

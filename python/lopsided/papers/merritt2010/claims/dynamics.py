@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.merritt2010.claims.judging import (
     SWEEP_ONLY,
     at,
@@ -15,10 +16,9 @@ from lopsided.papers.merritt2010.claims.judging import (
 )
 from lopsided.papers.merritt2010.exhibits import collection
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
-from lopsided.papers.model import Measured, Verdict
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 @collection.claim(

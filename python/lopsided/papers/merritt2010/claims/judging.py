@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.drawing import column
+from lopsided.papers.framework.drawing import column
 from lopsided.papers.merritt2010.exhibits import at_buffer, of_line
 from lopsided.papers.merritt2010.testbed import BUFFERS, Line
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
-    from lopsided.papers.traces import Array
+    from lopsided.papers.framework.lab import Lab
+    from lopsided.papers.framework.traces import Array
 
 POINTS = 0.10
 """Performance within ten percentage points of print."""

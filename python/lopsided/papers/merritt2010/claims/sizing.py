@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided import metrics
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.merritt2010.claims.judging import (
     PACKETS,
     POINTS,
@@ -19,10 +20,9 @@ from lopsided.papers.merritt2010.claims.judging import (
 from lopsided.papers.merritt2010.exhibits import collection
 from lopsided.papers.merritt2010.figures import estimates
 from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, Line
-from lopsided.papers.model import Measured, Verdict
 
 if TYPE_CHECKING:
-    from lopsided.papers.lab import Lab
+    from lopsided.papers.framework.lab import Lab
 
 
 @collection.claim(

@@ -1,0 +1,113 @@
+"""Curves over time from a run's tables.
+
+Plots, sparklines and summaries all take their numbers from here, so they agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.data.table import number
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lopsided.run import Run
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve: times in seconds, values in the unit of the quantity."""
+
+    name: str
+    direction: str
+    time_s: Floats
+    value: Floats
+
+
+def flow_column(run: Run, flow: str, column: str) -> Series:
+    """A sampled column of one flow, as recorded; missing values are NaN."""
+    names = run.flows["name"].to_list()
+    if flow not in names:
+        raise UsageError(f"no flow called {flow!r}")
+    direction = run.flows["direction"][names.index(flow)] or ""
+    rows = run.samples_of.get(flow)
+    if rows is None:
+        return Series(flow, direction, np.empty(0), np.empty(0))
+    return Series(flow, direction, _floats(rows, "time_s"), _floats(rows, column))
+
+
+def goodput(run: Run, flow: str, window_s: float) -> Series:
+    """Goodput of one flow in bit/s over consecutive windows of `window_s`, each value at its window's middle."""
+    delivered = flow_column(run, flow, "delivered_bytes")
+    if len(delivered.time_s) == 0:
+        return delivered
+    # Nothing was delivered before the first sample's interval, which began at zero.
+    time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
+    edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
+    rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
+    return Series(flow, delivered.direction, edges[:-1] + window_s / 2, rates)
+
+
+def goodput_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+    """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples)."""
+    if not stop_s > start_s:
+        raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
+    delivered = flow_column(run, flow, "delivered_bytes")
+    if len(delivered.time_s) == 0:
+        return 0.0
+    at_start, at_stop = np.interp([start_s, stop_s], delivered.time_s, delivered.value, left=0.0)
+    return float(at_stop - at_start) * 8 / (stop_s - start_s)
+
+
+def rtt(run: Run, flow: str) -> Series:
+    """Mean per-packet RTT of each sampling interval in ms; NaN where no packet was timed."""
+    count = flow_column(run, flow, "rtt_count")
+    total = flow_column(run, flow, "rtt_sum_ms")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(count.value > 0, total.value / count.value, np.nan)
+    return Series(flow, count.direction, count.time_s, mean)
+
+
+def rtt_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+    """Mean per-packet RTT of one flow in ms over the samples between two times; NaN if no packet was timed."""
+    count = flow_column(run, flow, "rtt_count")
+    total = flow_column(run, flow, "rtt_sum_ms")
+    within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
+    packets = float(np.sum(count.value[within]))
+    return float(np.sum(total.value[within])) / packets if packets else float("nan")
+
+
+def largest_between(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> float:
+    """The largest sampled value of a flow's column between two times; NaN without a sample."""
+    curve = flow_column(run, flow, column)
+    within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
+    return float(np.nanmax(within)) if len(within) else float("nan")
+
+
+def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
+    """A sampled column of one link direction's queue."""
+    import polars as pl
+
+    rows = run.queues.to_polars().filter((pl.col("link") == link) & (pl.col("direction") == direction))
+    return Series(f"{link} {direction}", direction, _floats(rows, "time_s"), _floats(rows, column))
+
+
+def both_active(run: Run) -> tuple[float, float]:
+    """The time in which every flow of the run is active: from the last start to the first stop, in seconds."""
+    flows = run.flows
+    start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())
+    if not stop > start:
+        raise UsageError("this run has no time in which all its flows are active")
+    return start, stop
+
+
+def _floats(frame: pl.DataFrame, column: str) -> Floats:
+    return frame[column].cast(float).fill_null(np.nan).to_numpy().astype(np.float64)

@@ -1,0 +1,83 @@
+"""How numbers of a reproduction are written, on the console and on the page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from lopsided.papers.framework.model import Comparison, Measured
+from lopsided.papers.framework.reproduction import KeyOutcome
+
+
+def number(value: float, significant: int = 3) -> str:
+    """So many significant digits, all of those before the point; an en dash where there is no number."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, significant + 1)}f}"
+
+
+def with_unit(value: float, unit: str) -> str:
+    """A number and its unit; fractions and ratios have none to write."""
+    return number(value) if unit in ("", "fraction", "ratio") or not math.isfinite(value) else f"{number(value)} {unit}"
+
+
+def spread(low: float, high: float) -> str:
+    """The range over repetitions, or nothing where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
+def condition(comparison: Comparison) -> str:
+    """What a published value stands for: its metric and conditions."""
+    published = comparison.published
+    conditions = ", ".join(_condition(name, value) for name, value in published.conditions.items())
+    metric = published.metric.replace("_", " ")
+    return f"{metric} ({conditions})" if conditions else metric
+
+
+def _condition(name: str, value: str) -> str:
+    return value if name in ("link", "item", "test", "flow", "variant") else f"{name.replace('_', ' ')} {value}"
+
+
+def comparison_measured(comparison: Comparison) -> str:
+    """The measured value in the published unit, with at least as many decimals as print has."""
+    printed = comparison.published.value.partition(".")[2]
+    value = comparison.measured
+    if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
+        return with_unit(value, comparison.published.unit)
+    return f"{value:.{len(printed)}f} {comparison.published.unit}".strip()
+
+
+def measured(value: Measured) -> str:
+    """One number that a claim rests on, with the printed one where there is one."""
+    text = f"{value.name}: {with_unit(value.value, value.unit)}"
+    return f"{text} (printed {value.published})" if value.published else text
+
+
+def largest_changes(results: Mapping[str, float], outcomes: Sequence[KeyOutcome]) -> dict[str, str]:
+    """For each group of key results that leaves the spread of seeds, the one that changes most, relatively."""
+    found: dict[str, tuple[float, str]] = {}
+    for outcome in outcomes:
+        value = results[outcome.result.key]
+        if not leaves_spread(value, outcome):
+            continue
+        both = math.isfinite(value) and math.isfinite(outcome.value) and outcome.value != 0
+        size = abs(value / outcome.value - 1) if both else math.inf
+        if size > found.get(outcome.result.group, (0.0, ""))[0]:
+            title = outcome.result.title.removeprefix(outcome.result.group).strip()
+            found[outcome.result.group] = (size, f"{number(outcome.value)} → {number(value)} ({title})")
+    return {group: text for group, (_, text) in found.items()}
+
+
+def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
+    """Whether a key result under a variant lies outside the range that seeds alone give, by more than a hundredth."""
+    if math.isfinite(value) != math.isfinite(outcome.value):
+        return True
+    margin = abs(outcome.value) * 0.01
+    return value < outcome.low - margin or value > outcome.high + margin

@@ -1,0 +1,216 @@
+"""One scenario in several worlds, side by side: how far apart they are, and how sure that is.
+
+Runs are paired: repetition k starts its flows at the same instants in every world, so a difference between worlds is
+not one of luck in the phase. The last world is the reference; a quantity's error is that of its median over the
+repetitions, its spread the range of the paired errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.data import series
+from lopsided.errors import UsageError
+from lopsided.studies.jobs import run_repeated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lopsided.data.table import Table
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
+"""How far apart two worlds may be, as a share: the project's own bounds for its simulator."""
+
+QUANTITIES = (
+    *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),
+    *("dropped_packets", "mean_backlog_packets"),
+)
+
+Window = tuple[float, float]
+Key = tuple[str, str]
+"""What is measured: the flow or link direction, and the quantity."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of one flow or link direction in every world."""
+
+    what: str
+    quantity: str
+    values: Mapping[str, tuple[float, ...]]
+    """By world, one value for each repetition."""
+    tolerance: float | None
+
+    def median(self, world: str) -> float:
+        """The middle of the repetitions; NaN where there is nothing to measure."""
+        found = [value for value in self.values[world] if not math.isnan(value)]
+        return median(found) if found else math.nan
+
+    def error(self, world: str, reference: str) -> float:
+        """Of the median against the reference's, as a share; NaN where the reference is zero."""
+        return _relative(self.median(world), self.median(reference))
+
+    def spread(self, world: str, reference: str) -> tuple[float, float]:
+        """The least and the largest error of a single repetition."""
+        errors = [_relative(*pair) for pair in zip(self.values[world], self.values[reference], strict=True)]
+        known = [error for error in errors if not math.isnan(error)]
+        return (min(known), max(known)) if known else (math.nan, math.nan)
+
+    def exceeds(self, world: str, reference: str) -> bool:
+        """Whether the error is beyond the quantity's tolerance."""
+        return self.tolerance is not None and abs(self.error(world, reference)) > self.tolerance
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same scenario in several worlds; the last is what the others are held against."""
+
+    scenario: Scenario
+    worlds: tuple[str, ...]
+    rows: tuple[Row, ...]
+    examples: Mapping[str, Run]
+    """Each world's first repetition, for drawing."""
+
+    @property
+    def reference(self) -> str:
+        """The world that the others are held against."""
+        return self.worlds[-1]
+
+    def beyond(self) -> list[tuple[Row, str]]:
+        """What is beyond its tolerance, and in which world."""
+        return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
+
+    def table(self) -> Table:
+        """One row for each quantity: its median in each world, each world's error and the spread of that."""
+        import polars as pl
+
+        from lopsided.data.table import Table
+
+        return Table(pl.DataFrame([self._flat(row) for row in self.rows], infer_schema_length=None))
+
+    def _flat(self, row: Row) -> dict[str, object]:
+        flat: dict[str, object] = {"what": row.what, "quantity": row.quantity}
+        for world in self.worlds:
+            flat[world] = row.median(world)
+        for world in self.worlds[:-1]:
+            least, most = row.spread(world, self.reference)
+            flat[f"{world}_error"] = row.error(world, self.reference)
+            flat[f"{world}_error_least"], flat[f"{world}_error_most"] = least, most
+            flat[f"{world}_beyond"] = row.exceeds(world, self.reference)
+        return flat
+
+    def figure(self) -> Figure:
+        """Goodput and round-trip time of every flow over time, all worlds in one panel."""
+        from lopsided.views.plot import compared
+
+        return compared.figure(self.scenario, self.examples)
+
+
+def compare(
+    scenario: Scenario,
+    worlds: Sequence[str] = ("sim", "kernel"),
+    *,
+    repeat: int = 3,
+    seed: int | None = None,
+    tolerances: Mapping[str, float] = TOLERANCES,
+    window: Window | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Comparison:
+    """Runs the scenario `repeat` times in each world and holds each against the last.
+
+    With a `window` (seconds from the start), everything is measured in it alone.
+    """
+    if len(worlds) < 2 or len(set(worlds)) != len(worlds):
+        raise UsageError("a comparison needs at least two different worlds")
+    if unknown := set(tolerances) - set(QUANTITIES):
+        raise UsageError(f"no quantity called {sorted(unknown)[0]!r}; there are {', '.join(QUANTITIES)}")
+    runs = {}
+    for number, world in enumerate(worlds):
+        part = progress and (lambda share, number=number: progress((number + share) / len(worlds)))
+        runs[world] = run_repeated(scenario, repeat, seed=seed, world=world, progress=part)
+    measured = {world: [measure(run, window) for run in found] for world, found in runs.items()}
+    keys = list(dict.fromkeys(key for found in measured.values() for each in found for key in each))
+    rows = [
+        Row(
+            what,
+            quantity,
+            {world: tuple(each.get((what, quantity), math.nan) for each in found) for world, found in measured.items()},
+            tolerances.get(quantity),
+        )
+        for what, quantity in keys
+    ]
+    return Comparison(scenario, tuple(worlds), tuple(rows), {world: found[0] for world, found in runs.items()})
+
+
+def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
+    """Everything that is compared, of one run: by flow, and by link direction that has a queue."""
+    return _summaries(run) if window is None else _within(run, window)
+
+
+def _summaries(run: Run) -> dict[Key, float]:
+    found: dict[Key, float] = {}
+    for flow in run.flows.to_polars().iter_rows(named=True):
+        for quantity in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"):
+            found[flow["name"], quantity] = _number(flow[quantity])
+    for link in run.links.to_polars().iter_rows(named=True):
+        if link["rate_bps"]:
+            for quantity in ("dropped_packets", "mean_backlog_packets"):
+                found[f"{link['link']} {link['direction']}", quantity] = _number(link[quantity])
+    return found
+
+
+def _within(run: Run, window: Window) -> dict[Key, float]:
+    found: dict[Key, float] = {}
+    for name in run.scenario.flow_names:
+        found[name, "goodput_bps"] = series.goodput_between(run, name, *window)
+        mean, std = _round_trips(run, name, window)
+        found[name, "rtt_mean_ms"], found[name, "rtt_std_ms"] = mean, std
+        found[name, "retransmits"] = _growth(series.flow_column(run, name, "retransmits"), window)
+    for link in run.links.to_polars().iter_rows(named=True):
+        if link["rate_bps"]:
+            place = (link["link"], link["direction"])
+            drops = series.queue_column(run, *place, "dropped_packets")
+            backlog = series.queue_column(run, *place, "backlog_packets")
+            found[" ".join(place), "dropped_packets"] = _growth(drops, window)
+            inside = backlog.value[(backlog.time_s > window[0]) & (backlog.time_s <= window[1])]
+            found[" ".join(place), "mean_backlog_packets"] = float(np.mean(inside)) if len(inside) else math.nan
+    return found
+
+
+def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
+    """Mean and standard deviation of the packets timed in the window."""
+    sums = []
+    for column in ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"):
+        curve = series.flow_column(run, flow, column)
+        sums.append(float(np.nansum(curve.value[(curve.time_s > window[0]) & (curve.time_s <= window[1])])))
+    count, total, squares = sums
+    if not count:
+        return math.nan, math.nan
+    return total / count, math.sqrt(max(0.0, squares / count - (total / count) ** 2))
+
+
+def _growth(counter: series.Series, window: Window) -> float:
+    if not len(counter.time_s):
+        return math.nan
+    at = np.interp(window, counter.time_s, counter.value, left=0.0)
+    return float(at[1] - at[0])
+
+
+def _relative(value: float, reference: float) -> float:
+    if math.isnan(value) or math.isnan(reference):
+        return math.nan
+    if reference == 0:
+        return 0.0 if value == 0 else math.nan
+    return value / reference - 1
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -1,0 +1,101 @@
+"""What a set of flows got over a stretch of a run, and how their shares moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.data import series
+
+if TYPE_CHECKING:
+    from lopsided.data.series import Floats
+    from lopsided.run import Run
+
+
+@dataclass(frozen=True)
+class Means:
+    """Goodput of all together in bit/s, mean RTT of all their packets, and segments sent again as a part of all sent.
+
+    What was not measured is NaN.
+    """
+
+    goodput_bps: float
+    rtt_ms: float
+    resent: float
+
+
+def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
+    """The means of some flows between two times."""
+    goodput = sum(series.goodput_between(run, flow, start_s, stop_s) for flow in flows)
+    count, total = (_sum(run, flows, column, start_s, stop_s) for column in ("rtt_count", "rtt_sum_ms"))
+    again, sent = (
+        sum(_growth(run, flow, column, start_s, stop_s) for flow in flows) for column in ("retransmits", "sent_bytes")
+    )
+    segments = sent / _segment_bytes(run, flows)
+    return Means(goodput, total / count if count else math.nan, again / segments if segments > 0 else math.nan)
+
+
+def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
+    """The harm that company does to rate, delay and loss, 0 to 1; None where a measurement is missing."""
+    rate = alone.goodput_bps
+    return {
+        "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
+        "harm_rtt": _harm_to_cost(alone.rtt_ms, in_company.rtt_ms),
+        "harm_resent": _harm_to_cost(alone.resent, in_company.resent),
+    }
+
+
+def known(value: float) -> float | None:
+    """The value as tables have it: None for what was not measured."""
+    return None if math.isnan(value) else value
+
+
+def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
+    """Times from `start_s` on, and each side's share of what all received in the window that ends there."""
+    columns = []
+    time: Floats = np.empty(0)
+    for flows in sides:
+        curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
+        time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
+        # A flow has no rows before it begins; there, it has delivered nothing.
+        columns.append(
+            sum(np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value))
+        )
+    return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
+
+
+def share_window_s(rtt_s: float, interval_s: float) -> float:
+    """Over how long shares are averaged: long enough for the teeth of a sawtooth, which all are some seconds long."""
+    return max(5.0, 10 * rtt_s, 2 * interval_s)
+
+
+def _harm_to_cost(alone: float, in_company: float) -> float | None:
+    return None if math.isnan(alone) or math.isnan(in_company) else metrics.harm_to_cost(alone, in_company)
+
+
+def _sum(run: Run, flows: Sequence[str], column: str, start_s: float, stop_s: float) -> float:
+    total = 0.0
+    for flow in flows:
+        curve = series.flow_column(run, flow, column)
+        total += float(np.nansum(curve.value[(curve.time_s > start_s) & (curve.time_s <= stop_s)]))
+    return total
+
+
+def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> float:
+    curve = series.flow_column(run, flow, column)
+    if not len(curve.time_s):
+        return 0.0
+    before, after = np.interp([start_s, stop_s], curve.time_s, curve.value, left=0.0)
+    return float(after - before)
+
+
+def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
+    """The payload of a usual packet of these flows, in octets."""
+    rows = [row for row in run.flows.rows() if row["name"] in flows]
+    packets = sum(row["data_packets_sent"] or 0 for row in rows)
+    return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

@@ -1,0 +1,201 @@
+"""The fairness of any run: what each group of its flows got, was entitled to, and lost by the others' company.
+
+Flows of one `group` (those that a `count` made, or that the scenario puts together) are one side. A flow is entitled to
+what max-min fairness gives it on the links its data crosses; acknowledgements are left out of that. Harm needs each
+group alone: the same scenario without the others, same seed, same world. Left out: flows whose application pauses or
+ends are measured as they are, as if they had always wanted more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.data import series, units
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How fairness is to be measured; the keys of a scenario's `[fairness]`."""
+
+    warmup_s: float | None = None
+    within: float = 0.2
+    hold_s: float = 5.0
+    harm: bool = True
+
+
+def asked_of(scenario: Scenario, **changes: Any) -> Asked:
+    """What the scenario asks for, or the defaults, with what is not None changed."""
+    asked = Asked(**(scenario.resolved["fairness"] or {}))
+    return replace(asked, **{name: value for name, value in changes.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """The answer. `groups` has one row for each group of flows; `docs/fairness.md` says what its columns mean."""
+
+    groups: Table
+    jain: float | None
+    """Jain's index of all flows' goodputs; None where nothing was delivered."""
+    jain_max_min: float | None
+    """The same of each goodput over what max-min fairness gives; None where no link has a rate."""
+    converged_s: float | None
+    """After the last start, until every flow stays near its max-min share; None where that was not seen."""
+    settled_s: float | None
+    """After the last start, until every flow stays near the share that it has on average after the warm-up."""
+    start_s: float
+    stop_s: float
+    """The means are of the time between these."""
+    window_s: float
+    """Shares were averaged over this for both times of convergence."""
+    within: float
+    hold_s: float
+
+    @property
+    def text(self) -> str:
+        """The figures of the whole in a sentence."""
+        parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
+        if self.jain_max_min is not None:
+            parts.append(f"of max-min shares {self.jain_max_min:.3f}")
+        for name, value in (("fair", self.converged_s), ("settled", self.settled_s)):
+            parts.append(f"not {name}" if value is None else f"{name} after {value:.0f} s")
+        near = f"within {units.percent(self.within)} for {units.seconds(self.hold_s)}"
+        return f"{', '.join(parts)} ({near}); measured from {self.start_s:.0f} s to {self.stop_s:.0f} s"
+
+    def summary(self) -> dict[str, Any]:
+        """All but the table, as plain values."""
+        return {name: value for name, value in vars(self).items() if name != "groups"}
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.text}</p>{self.groups._repr_html_()}"
+
+
+def of_run(
+    run: Run,
+    *,
+    warmup_s: float | None = None,
+    within: float | None = None,
+    hold_s: float | None = None,
+    harm: bool | None = None,
+    workers: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Fairness:
+    """Measures the fairness of a run; what is not given is as the scenario's `[fairness]` says, or its default."""
+    asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
+    if len(run.samples) == 0:
+        raise UsageError("fairness is read from samples, and this run has none: set [record] interval")
+    begin, stop = series.both_active(run)
+    start = begin + ((stop - begin) / 3 if asked.warmup_s is None else asked.warmup_s)
+    if start >= stop:
+        raise UsageError(
+            f"a warm-up of {start - begin:g} s leaves nothing of the {stop - begin:g} s in which all flows are active"
+        )
+    names = run.flows["name"].to_list()
+    goodput = np.array([series.goodput_between(run, name, start, stop) for name in names])
+    fair = fair_rates(run.scenario)
+    bounded = bool(np.isfinite(fair).all())
+    rtt_s = max((float(value) for value in run.flows["rtt_mean_ms"].drop_nulls()), default=0.0) / 1e3
+    window_s = share_window_s(rtt_s, run.scenario.interval_s or 0.0)
+
+    def converged(target: Any) -> float | None:
+        time, share = shares(run, [[name] for name in names], begin, window_s)
+        return metrics.convergence_time_s(time, share, target, begin, within=asked.within, hold_s=asked.hold_s)
+
+    carried = bool(goodput.sum() > 0)
+    groups = _groups(run, goodput, fair, start, stop)
+    if asked.harm:
+        _add_harm(run, groups, start, stop, workers, progress)
+    import polars as pl
+
+    return Fairness(
+        groups=Table(pl.DataFrame(groups, infer_schema_length=None)),
+        jain=metrics.jain_index(goodput) if carried else None,
+        jain_max_min=metrics.jain_index(metrics.normalised_rates(goodput, fair)) if carried and bounded else None,
+        converged_s=converged(metrics.shares(fair)) if bounded else None,
+        settled_s=converged(metrics.shares(goodput)) if carried else None,
+        start_s=start,
+        stop_s=stop,
+        window_s=window_s,
+        within=asked.within,
+        hold_s=asked.hold_s,
+    )
+
+
+def fair_rates(scenario: Scenario) -> Any:
+    """What max-min fairness gives each flow of a scenario, in bit/s on the wire; infinite where no link has a rate."""
+    places = [
+        (link["name"], direction, link[direction]["rate_bps"])
+        for link in scenario.resolved["links"]
+        for direction in ("down", "up")
+    ]
+    bounded = {(name, direction): rate for name, direction, rate in places if rate}
+    index = {place: number for number, place in enumerate(bounded)}
+    routes = [[index[hop] for hop in path if hop in index] for path in scenario.paths.values()]
+    return metrics.max_min_rates(routes, list(bounded.values()) or [1.0])
+
+
+def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> list[dict[str, Any]]:
+    """One row for each group, without harm."""
+    flows = list(run.flows.rows())
+    rows = []
+    for group in dict.fromkeys(flow["group"] for flow in flows):
+        places = [place for place, flow in enumerate(flows) if flow["group"] == group]
+        own, entitled = goodput[places], float(fair[places].sum())
+        measured = means(run, [flows[place]["name"] for place in places], start, stop)
+        rows.append(
+            {
+                "group": group,
+                "cc": ", ".join(dict.fromkeys(flows[place]["cc"] for place in places)),
+                "flows": len(places),
+                "goodput_bps": float(own.sum()),
+                "share": float(own.sum() / goodput.sum()) if goodput.sum() > 0 else None,
+                "fair_bps": entitled if math.isfinite(entitled) else None,
+                "of_fair": float(own.sum()) / entitled if math.isfinite(entitled) else None,
+                "jain": metrics.jain_index(own) if own.sum() > 0 else None,
+                "rtt_ms": known(measured.rtt_ms),
+                "resent": known(measured.resent),
+            }
+        )
+    return rows
+
+
+def _add_harm(
+    run: Run,
+    groups: list[dict[str, Any]],
+    start: float,
+    stop: float,
+    workers: int | None,
+    progress: Callable[[float], object] | None,
+) -> None:
+    """Runs each group alone and adds what it got then, and the harm of company."""
+    if len(groups) == 1:
+        return  # Alone already: there is nobody to harm it.
+    in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["resent"])) for row in groups]
+    members = {row["group"]: run.flows.to_polars().filter(group=row["group"])["name"].to_list() for row in groups}
+    jobs = [Job(run.scenario.only(members[row["group"]]), run.seed) for row in groups]
+
+    def reduce(number: int, alone: Run) -> None:
+        row = groups[number]
+        measured = means(alone, members[row["group"]], start, stop)
+        row |= {f"alone_{name}": known(value) for name, value in vars(measured).items()}
+        row |= harms(measured, in_company[number])
+
+    run_jobs(jobs, reduce, world=run.world, workers=workers, progress=progress)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,210 @@
+"""Two sides at one bottleneck: which pairs are run, and the scenario of each.
+
+A side is a congestion control at a round-trip time: so many flows from a host of its own, whose delay lies on its own
+link. Both sides meet in the queue of one line. Each pair is run twice, each side coming first once, because who comes
+second has to take its share from who is there; a side meets itself once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from lopsided import metrics
+from lopsided.data import units
+from lopsided.errors import ScenarioError, UsageError
+from lopsided.own import Controllers
+from lopsided.scenario import Scenario
+
+Kind = Literal["usual", "inter", "intra", "full"]
+Direction = Literal["down", "up"]
+
+FULL_PACKET = int(metrics.FULL_PACKET_BYTES)
+_BDP = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*bdp\s*", re.IGNORECASE)
+_LEAST_PACKETS = 100
+JITTER_S = 1.0
+"""Starts vary by up to so much with the seed."""
+
+
+@dataclass(frozen=True, order=True)
+class Side:
+    """A congestion control at a base round-trip time."""
+
+    cc: str
+    rtt_ms: float
+
+    def __str__(self) -> str:
+        return f"{self.cc} at {self.rtt_ms:g} ms"
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The line at which sides meet, and what all runs of a study share."""
+
+    down_bps: int
+    up_bps: int
+    direction: Direction = "down"
+    buffer: str = "1 BDP"
+    """Of each direction: `50 packets`, `64 kB`, or a number of BDP of that direction at the mean RTT."""
+    flows: int = 1
+    """How many on each side."""
+    stack: str = "linux-6.1"
+    socket_buffer: str | None = None
+    """Of all ends; None: four times what the line and its queue can hold, so that it never decides."""
+    lead_s: float = 10.0
+    """The side that comes first is alone for so long."""
+    both_s: float = 60.0
+    warmup_s: float = 20.0
+    """Left out of the means, after both have begun."""
+
+    @property
+    def rate_bps(self) -> int:
+        """The rate that data meets."""
+        return self.down_bps if self.direction == "down" else self.up_bps
+
+    @property
+    def duration_s(self) -> float:
+        """The length of a run."""
+        return self.lead_s + JITTER_S + self.both_s
+
+    @property
+    def window_s(self) -> tuple[float, float]:
+        """Means are of the time between these."""
+        return self.lead_s + JITTER_S + self.warmup_s, self.duration_s
+
+    def check(self) -> None:
+        """Refuses what would measure nothing."""
+        if self.flows < 1:
+            raise UsageError(f"{self.flows} flows on each side: there must be one at least")
+        if self.both_s <= 0 or self.lead_s < 0 or not 0 <= self.warmup_s < self.both_s:
+            raise UsageError(
+                f"a warm-up of {self.warmup_s:g} s leaves nothing of the {self.both_s:g} s in which both are active"
+            )
+
+        start, stop = self.window_s
+        packets = self.rate_bps * (stop - start) / 8 / FULL_PACKET
+        if packets < _LEAST_PACKETS:
+            raise UsageError(
+                f"{units.rate(self.rate_bps)} carry {packets:.0f} packets in the {stop - start:g} s that are measured: "
+                "nothing to share"
+            )
+
+    def scenario(
+        self, *sides: Side, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
+    ) -> Scenario:
+        """The scenario of these sides, the first of them coming first; one alone begins at once.
+
+        `queue_rtt_ms` is the RTT of BDP, by default the mean of the sides': the RTT of the rule of thumb B = RTT C.
+        """
+        mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
+        try:
+            return Scenario.from_text(self._text(sides, mean_ms), "fairness", controllers=controllers)
+        except ScenarioError as error:
+            # The text is ours: what is wrong in it was asked for, and its lines mean nothing to who asked.
+            raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
+
+    def _text(self, sides: Sequence[Side], mean_ms: float) -> str:
+        least_ms = min(side.rtt_ms for side in sides)
+        hosts = [f"host{place}" for place in range(1, len(sides) + 1)]
+        down, up = (
+            f'{{ rate = "{rate} bit/s", queue = "{self.queue_limit(rate, mean_ms)}" }}'
+            for rate in (self.down_bps, self.up_bps)
+        )
+        buffer = self.socket_buffer or f"{self._ample_bytes(max(side.rtt_ms for side in sides), mean_ms)} B"
+        parts = [
+            f'[scenario]\nname = "fairness"\ntitle = "{" against ".join(map(str, sides))}"',
+            f'duration = "{self.duration_s:g} s"\n',
+            f'[stack]\nprofile = "{self.stack}"\nsend_buffer = "{buffer}"\nreceive_buffer = "{buffer}"\n',
+            f'[topology]\nhosts = {[*hosts, "client"]}\nrouters = ["r1", "r2"]\n',
+            f'[[topology.link]]\nname = "line"\nbetween = ["r1", "r2"]\ndelay = "{_half(least_ms)}"',
+            f"down = {down}\nup = {up}\n",
+            '[[topology.link]]\nbetween = ["r2", "client"]\nrate = "unlimited"\n',
+        ]
+        for place, (side, host) in enumerate(zip(sides, hosts, strict=True)):
+            ends = (host, "client") if self.direction == "down" else ("client", host)
+            parts += [
+                f'[[topology.link]]\nbetween = ["{host}", "r1"]\nrate = "unlimited"',
+                f'delay = "{_half(side.rtt_ms - least_ms)}"\n',
+                f'[[flow]]\nname = "side{place + 1}"\ncc = "{side.cc}"\ncount = {self.flows}',
+                f'from = "{ends[0]}"\nto = "{ends[1]}"',
+                f'start = "{self.lead_s * (place > 0):g} s"\nstart_jitter = "{JITTER_S:g} s"\n',
+            ]
+        return "\n".join(parts)
+
+    def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
+        """What a direction's queue holds; BDP become bytes, and room for two full packets at least."""
+        products = _BDP.fullmatch(self.buffer)
+        if products is None:
+            try:
+                return units.parse_limit(self.buffer)
+            except UsageError as error:
+                raise UsageError(f"{error}, or '1 BDP'") from None
+        octets = float(products[1]) * metrics.bandwidth_delay_product_bytes(rate_bps, mean_rtt_ms / 1e3)
+        return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
+
+    def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:
+        """Four times what a flow could ever have under way: Linux counts a packet's bookkeeping in its buffers too."""
+        queue = self.queue_limit(self.rate_bps, mean_rtt_ms)
+        pipe = metrics.bandwidth_delay_product_bytes(self.rate_bps, rtt_ms / 1e3)
+        return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
+
+
+def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Side, Side]]:
+    """The pairs of a study, each once, in the order of the lists.
+
+    `inter`: every control against every one, itself too, at equal RTTs. `intra`: every control against itself at each
+    two unequal RTTs. `usual`: both of these. `full`: everything against everything.
+    """
+    if kind not in get_args(Kind):
+        raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")
+    _check_sides(ccs, rtts_ms)
+    found = [
+        (first, second)
+        for first, second in itertools.combinations_with_replacement(
+            [Side(cc, rtt) for cc in ccs for rtt in rtts_ms], 2
+        )
+        if _wanted(first, second, kind)
+    ]
+    if not found:
+        raise UsageError("round-trip times of one kind only: intra needs two unequal ones at least")
+    return found
+
+
+def _wanted(first: Side, second: Side, kind: Kind) -> bool:
+    inter = first.rtt_ms == second.rtt_ms
+    intra = first.cc == second.cc and not inter
+    return {"inter": inter, "intra": intra, "usual": inter or intra, "full": True}[kind]
+
+
+def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
+    for what, values in (("congestion control", ccs), ("round-trip time", rtts_ms)):
+        if not values:
+            raise UsageError(f"no {what} is given")
+        if twice := [value for value in values if list(values).count(value) > 1]:
+            raise UsageError(f"the {what} {twice[0]} is given twice")
+    if wrong := [rtt for rtt in rtts_ms if not 0 < rtt <= 100_000]:
+        raise UsageError(f"an RTT of {wrong[0]:g} ms is not one of a line on Earth")
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """One order in which a pair meets: who comes first, who second."""
+
+    first: Side
+    second: Side
+
+
+def meetings(pair: tuple[Side, Side], lead_s: float) -> Iterator[Meeting]:
+    """The orders in which a pair meets: one where they are alike, or come together."""
+    first, second = pair
+    yield Meeting(first, second)
+    if first != second and lead_s > 0:
+        yield Meeting(second, first)
+
+
+def _half(milliseconds: float) -> str:
+    """Half of a time as scenarios have it, exact to the nanosecond."""
+    return f"{round(milliseconds * 5e5)} ns"

@@ -1,0 +1,58 @@
+"""Many runs at once: on threads where the world can, each given as it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from lopsided.errors import UsageError
+from lopsided.worlds import world as world_of
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+T = TypeVar("T")
+Progress = Callable[[float], object]
+
+
+def run_many(
+    jobs: Sequence[Job], *, world: str = "sim", workers: int | None = None, progress: Progress | None = None
+) -> Iterator[tuple[int, Run]]:
+    """Runs all jobs and gives each one's number and run as it is done; no more are held than need be."""
+    if workers is not None and workers < 1:
+        raise UsageError(f"cannot run on {workers} workers")
+    yield from world_of(world).run_many(jobs, workers=workers, progress=progress)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    reduce: Callable[[int, Run], T],
+    *,
+    world: str = "sim",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[T]:
+    """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs."""
+    reduced = {
+        number: reduce(number, run) for number, run in run_many(jobs, world=world, workers=workers, progress=progress)
+    }
+    return [reduced[number] for number in range(len(jobs))]
+
+
+def run_repeated(
+    scenario: Scenario,
+    times: int,
+    *,
+    seed: int | None = None,
+    world: str = "sim",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Runs the scenario with `times` seeds: `seed` (default: the scenario's) and those that follow it."""
+    if times < 1:
+        raise UsageError(f"cannot repeat a run {times} times")
+    first = scenario.seed if seed is None else seed
+    jobs = [Job(scenario, first + number) for number in range(times)]
+    return run_jobs(jobs, lambda _, run: run, world=world, workers=workers, progress=progress)

@@ -1,0 +1,435 @@
+"""How large should the uplink buffer be? Merritt's model and a measured sweep, side by side.
+
+The model is inequality 6.6 of merritt2010, fed by the thesis's own field procedure (section 6.4) carried out in the
+simulator: a download alone for 30 s gives the RTT, then an upload beside it for 30 s, and the largest congestion
+windows of both. Each configured buffer gives one estimate; where the estimates cross the diagonal lies the largest
+buffer that keeps the two flows out of phase (figure 6.2). The measurement is a sweep over the same buffers:
+min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each direction, and
+traffic other than bulk transfers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.data import series, units
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.studies import device_configs
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
+TOLERANCE = 0.05
+"""A buffer counts as good while its performance is within this share of the best."""
+
+_FIELD_ALONE_S = 30.0
+_FIELD_BOTH_S = 30.0
+_SWEEP_ALONE_S = 30.0
+_SWEEP_BOTH_S = 120.0
+_SWEEP_BOTH_LEAST_S = 20.0
+_SWEEP_PACKETS = 3_000_000
+"""Above about so many packets a run of the sweep is made shorter, so that fast lines do not take hours."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The access line to find a buffer for. `rtt_s` is the propagation round trip, without any queueing."""
+
+    down_bps: int
+    up_bps: int
+    rtt_s: float
+    queue_down: units.QueueLimit
+    cc: str = "reno"
+    profile: str = "linux-6.1"
+
+    def scenario(self, alone_s: float, both_s: float) -> Scenario:
+        """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.from_text(
+            f"""\
+[scenario]
+name = "size"
+duration = "{alone_s + both_s + 1:g} s"
+
+[link]
+rtt = "{self.rtt_s * 1e3:g} ms"
+down = {{ rate = "{self.down_bps} bit/s", queue = {{ limit = "{self.queue_down}" }} }}
+up = {{ rate = "{self.up_bps} bit/s", queue = {{ limit = "50 packets" }} }}
+
+[stack]
+profile = "{self.profile}"
+cc = "{self.cc}"
+
+[[flow]]
+name = "download"
+direction = "down"
+
+[[flow]]
+name = "upload"
+direction = "up"
+start = "{alone_s:g} s"
+start_jitter = "1 s"
+
+[record]
+interval = "100 ms"
+""",
+            name="size",
+        )
+
+
+@dataclass(frozen=True)
+class Model:
+    """What inequality 6.6 says. `packets` is the crossing of figure 6.2, rounded down; None where there is none.
+
+    The windows are those of the buffer tried that lies nearest the crossing.
+    """
+
+    packets: int | None
+    side: str
+    rtt_ms: float
+    window_down_bytes: float
+    window_up_bytes: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the sweep found.
+
+    `knee_packets` is the largest buffer before performance falls; `falls` says whether it ever did.
+    """
+
+    best_packets: int
+    best_performance: float
+    knee_packets: int
+    knee_performance: float
+    worst_performance: float
+    falls: bool
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """The answer. `curve` has one row per buffer size (medians over the repetitions), `runs` one per run."""
+
+    line: Line
+    model: Model
+    """With the largest windows of the whole procedure, as in the thesis; often the first slow start's overshoot."""
+    model_both: Model
+    """With the download's largest window while both flows are active, which leaves that overshoot out."""
+    measured: Measured
+    curve: Table
+    runs: Table
+    repeat: int
+    both_s: float
+    digest: str
+
+    @property
+    def rule_of_thumb_packets(self) -> float:
+        """B = RTT C of the uplink, in packets (merritt2010 eq 2.2), with the line's propagation RTT."""
+        return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
+
+    def many_flows_packets(self, flows: int) -> float:
+        """B = RTT C / sqrt(N) of the uplink, in packets (merritt2010 eq 2.3)."""
+        return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
+
+    def drain_s(self, packets: float) -> float:
+        """How long a full buffer of so many packets takes to empty into the uplink."""
+        return metrics.drain_time_s(packets, self.line.up_bps)
+
+    def performance_at(self, packets: float | None) -> float | None:
+        """Median performance at a buffer size, interpolated between those tried; None outside of them."""
+        tried = self.curve["buffer_packets"]
+        if packets is None or not tried[0] <= packets <= tried[-1]:
+            return None
+        return float(np.interp(packets, tried.to_numpy(), self.curve["performance"].to_numpy()))
+
+    @property
+    def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
+        """The lines that set the measured size on Linux, Cisco IOS and OpenWrt."""
+        return device_configs.configs(self.line.up_bps, self.measured.knee_packets)
+
+    @property
+    def why(self) -> str:
+        """The reason in one paragraph, from this line's numbers."""
+        return _why(self)
+
+    def plot(self) -> Figure:
+        """Performance against buffer, and the model's estimates against the diagonal."""
+        from lopsided.views.plot import buffer_sizes
+
+        return buffer_sizes.draw(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        sizes = {
+            "measured": self.measured.knee_packets,
+            "measured_best": self.measured.best_packets,
+            "model": self.model.packets,
+            "model_both_active": self.model_both.packets,
+            "rule_of_thumb": self.rule_of_thumb_packets,
+            "rule_of_thumb_2_flows": self.many_flows_packets(2),
+        }
+        return {
+            "line": {**vars(self.line), "queue_down": str(self.line.queue_down)},
+            "packets": sizes,
+            "bytes": {name: None if size is None else round(size * PACKET_BYTES) for name, size in sizes.items()},
+            "model": vars(self.model),
+            "model_both_active": vars(self.model_both),
+            "measured": vars(self.measured),
+            "why": self.why,
+            "configs": {config.device: config.lines for config in self.configs},
+            "curve": list(self.curve.rows()),
+            "repeat": self.repeat,
+            "digest": self.digest,
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.why}</p>{self.curve._repr_html_()}"
+
+
+def size(
+    down: str | int,
+    up: str | int,
+    rtt: str | float,
+    *,
+    queue_down: str | None = None,
+    cc: str = "reno",
+    profile: str = "linux-6.1",
+    sizes: Sequence[int] | None = None,
+    repeat: int = 5,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Sizing:
+    """Finds the uplink buffer for a line: `size("2.4M", "196k", "200ms")`.
+
+    Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `queue_down` is the downlink's
+    buffer, by default one bandwidth-delay product but at least 50 packets. `sizes` are the buffers tried, in packets.
+    """
+    line = line_of(down, up, rtt, queue_down=queue_down, cc=cc, profile=profile)
+    sizes = default_sizes(line) if sizes is None else sorted(set(sizes))
+    if not sizes or sizes[0] < 1:
+        raise UsageError("buffer sizes are whole numbers of packets, at least 1")
+    if repeat < 1:
+        raise UsageError(f"cannot repeat a measurement {repeat} times")
+    both_s = _sweep_length(line)
+    field = line.scenario(_FIELD_ALONE_S, _FIELD_BOTH_S)
+    swept = line.scenario(_SWEEP_ALONE_S, both_s)
+
+    jobs: list[Job] = []
+    for packets in sizes:
+        for base in (field, swept):
+            arm = base.with_(**{"link.up.queue.limit": f"{packets} packets"})
+            jobs += [Job(arm, seed + repetition) for repetition in range(repeat)]
+
+    def reduce(index: int, run: Run) -> dict[str, Any]:
+        which, repetition = divmod(index, repeat)
+        key = {"buffer_packets": sizes[which // 2], "repetition": repetition, "seed": run.seed, "digest": run.digest}
+        return {**key, **(_field_row(run) if which % 2 == 0 else _sweep_row(run))}
+
+    rows = run_jobs(jobs, reduce, workers=workers, progress=progress)
+    return _conclude(line, rows, repeat, both_s)
+
+
+def line_of(
+    down: str | int,
+    up: str | int,
+    rtt: str | float,
+    *,
+    queue_down: str | None = None,
+    cc: str = "reno",
+    profile: str = "linux-6.1",
+) -> Line:
+    """The line from what people type."""
+    down_bps = units.parse_rate(down) if isinstance(down, str) else int(down)
+    up_bps = units.parse_rate(up) if isinstance(up, str) else int(up)
+    rtt_s = units.parse_time(rtt) if isinstance(rtt, str) else float(rtt)
+    if not 0 <= rtt_s <= 100:
+        raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
+    one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
+    limit = units.parse_limit(queue_down) if queue_down else units.QueueLimit(max(50, one_bdp), "packets")
+    return Line(down_bps, up_bps, rtt_s, limit, cc, profile)
+
+
+def default_sizes(line: Line, count: int = 14) -> list[int]:
+    """Buffers to try, closer together where small, up to twice what the model could ever allow and at least 50 packets.
+
+    The download's window cannot exceed its own pipe and buffer, so half of those bounds inequality 6.6 from above.
+    """
+    pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
+    queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
+    bound = (pipe + queue) / 2 / PACKET_BYTES
+    largest = max(50, min(2 * bound, 2000))
+    steps = [3 * (largest / 3) ** (step / (count - 1)) for step in range(count)]
+    return sorted({_round_size(step) for step in steps})
+
+
+def _round_size(size: float) -> int:
+    """A size people would choose: whole below 20, then in fives, tens, ..."""
+    if size < 20:
+        return round(size)
+    grain = 5 * 10 ** max(0, math.floor(math.log10(size)) - 1)
+    return round(size / grain) * grain
+
+
+def _sweep_length(line: Line) -> float:
+    packets_per_second = (line.down_bps + line.up_bps) / 8 / PACKET_BYTES
+    return float(
+        round(min(_SWEEP_BOTH_S, max(_SWEEP_BOTH_LEAST_S, _SWEEP_PACKETS / packets_per_second - _SWEEP_ALONE_S)))
+    )
+
+
+def _field_row(run: Run) -> dict[str, Any]:
+    """The field procedure's three numbers (MER-M23), and the estimate they give."""
+    flows = {row["name"]: row for row in run.flows.rows()}
+    start, stop = series.both_active(run)
+    rtt_ms = series.rtt_between(run, "download", 0.0, start)
+    down, up = flows["download"]["cwnd_max_bytes"], flows["upload"]["cwnd_max_bytes"]
+    down_both = series.largest_between(run, "download", "cwnd_bytes", start, stop)
+    up_bps = run.scenario.link_rate_bps("up") or math.nan
+    return {
+        "part": "field",
+        "rtt_alone_ms": rtt_ms,
+        "window_down_bytes": down,
+        "window_down_both_bytes": down_both,
+        "window_up_bytes": up,
+        "estimate_packets": metrics.uplink_buffer_bound_packets(down, up, rtt_ms / 1e3, up_bps),
+        "estimate_both_packets": metrics.uplink_buffer_bound_packets(down_both, up, rtt_ms / 1e3, up_bps),
+    }
+
+
+def _sweep_row(run: Run) -> dict[str, Any]:
+    start, stop = series.both_active(run)
+    down, up = (series.goodput_between(run, name, start, stop) for name in ("download", "upload"))
+    rates = run.scenario.link_rate_bps("down") or math.nan, run.scenario.link_rate_bps("up") or math.nan
+    return {
+        "part": "sweep",
+        "goodput_down_bps": down,
+        "goodput_up_bps": up,
+        "performance": metrics.min_normalised_goodput(down, up, *rates),
+        "rtt_ms": series.rtt_between(run, "download", start, stop),
+    }
+
+
+_FIELD_COLUMNS = (
+    "estimate_packets",
+    "estimate_both_packets",
+    "window_down_bytes",
+    "window_down_both_bytes",
+    "window_up_bytes",
+    "rtt_alone_ms",
+)
+
+
+def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float) -> Sizing:
+    import polars as pl
+
+    curve = []
+    for packets in sorted({row["buffer_packets"] for row in rows}):
+        here = [row for row in rows if row["buffer_packets"] == packets]
+        field = [row for row in here if row["part"] == "field"]
+        swept = [row for row in here if row["part"] == "sweep"]
+        performance = [row["performance"] for row in swept]
+        curve.append(
+            {
+                "buffer_packets": packets,
+                "performance": median(performance),
+                "performance_least": min(performance),
+                "performance_greatest": max(performance),
+                "goodput_down_bps": median(row["goodput_down_bps"] for row in swept),
+                "goodput_up_bps": median(row["goodput_up_bps"] for row in swept),
+                "rtt_ms": median(row["rtt_ms"] for row in swept),
+                **{column: median(row[column] for row in field) for column in _FIELD_COLUMNS},
+            }
+        )
+    digests = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
+    runs = Table(pl.DataFrame(rows, infer_schema_length=None))
+    models = (
+        _model(curve, "estimate_packets", "window_down_bytes"),
+        _model(curve, "estimate_both_packets", "window_down_both_bytes"),
+    )
+    return Sizing(line, *models, _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
+
+
+def _model(curve: list[dict[str, Any]], estimate: str, window_down: str) -> Model:
+    crossing = metrics.diagonal_crossing([row["buffer_packets"] for row in curve], [row[estimate] for row in curve])
+    at = curve[0]["buffer_packets"] if crossing.packets is None else crossing.packets
+    near = min(curve, key=lambda row: abs(row["buffer_packets"] - at))
+    return Model(
+        packets=None if crossing.packets is None else max(1, math.floor(crossing.packets)),
+        side=crossing.side,
+        rtt_ms=median(row["rtt_alone_ms"] for row in curve),
+        window_down_bytes=near[window_down],
+        window_up_bytes=near["window_up_bytes"],
+    )
+
+
+def _measured(curve: list[dict[str, Any]]) -> Measured:
+    best = max(range(len(curve)), key=lambda index: curve[index]["performance"])
+    floor = curve[best]["performance"] * (1 - TOLERANCE)
+    knee = max(index for index, row in enumerate(curve) if row["performance"] >= floor)
+    return Measured(
+        best_packets=curve[best]["buffer_packets"],
+        best_performance=curve[best]["performance"],
+        knee_packets=curve[knee]["buffer_packets"],
+        knee_performance=curve[knee]["performance"],
+        worst_performance=curve[-1]["performance"],
+        falls=knee + 1 < len(curve),
+    )
+
+
+def _why(sizing: Sizing) -> str:
+    line, measured = sizing.line, sizing.measured
+    largest = int(sizing.curve["buffer_packets"][-1])
+    carries = (
+        "The uplink carries the upload and the download's acknowledgements through one buffer, and at "
+        f"{units.rate(line.up_bps)} each full packet in it makes an acknowledgement wait "
+        f"{units.millis(sizing.drain_s(1) * 1e3)}."
+    )
+    if measured.falls:
+        found = (
+            f"Up to {measured.knee_packets} packets ({units.millis(sizing.drain_s(measured.knee_packets) * 1e3)} when "
+            f"full) the slower of the two flows keeps {units.percent(measured.knee_performance)} of its link. Beyond, "
+            "the wait outgrows what the download's window can bridge, its downlink runs empty, and with "
+            f"{largest} packets ({units.millis(sizing.drain_s(largest) * 1e3)}) "
+            f"{units.percent(measured.worst_performance)} is left."
+        )
+    else:
+        found = (
+            f"With all the sizes tried, up to {largest} packets, performance stays within "
+            f"{units.percent(TOLERANCE)} of its best, {units.percent(measured.best_performance)}: a larger buffer "
+            "only adds waiting."
+        )
+    return f"{carries} {found} {_model_says(sizing)}"
+
+
+def _model_says(sizing: Sizing) -> str:
+    model, both = sizing.model, sizing.model_both
+    verdicts = {"above": "allows every size tried", "below": "allows none of the sizes tried"}
+    says = f"puts the limit at {model.packets} packets" if model.packets else verdicts.get(model.side, "gives no limit")
+    text = (
+        f"Merritt's model {says}, from largest windows of {units.size(model.window_down_bytes)} down and "
+        f"{units.size(model.window_up_bytes)} up and an RTT of {units.millis(model.rtt_ms)} with the uplink idle"
+    )
+    if both.packets == model.packets:
+        return f"{text}."
+    instead = f"{both.packets} packets" if both.packets else verdicts.get(both.side, "gives no limit")
+    return (
+        f"{text}; the download's window was largest in its first slow start, and with its largest while both flows are "
+        f"active ({units.size(both.window_down_bytes)}) the model {'says' if both.packets else ''} {instead}."
+    )

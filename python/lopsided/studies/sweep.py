@@ -1,0 +1,191 @@
+"""Many runs: seeds, and the values of a scenario's settings against each other.
+
+Every arm of a sweep runs with the same seeds, so that arms differ by their setting and not by luck.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.data import series
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.scenario import setting_text
+from lopsided.studies.jobs import Progress, run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One value of an axis: what to call it, and the settings it makes."""
+
+    label: str
+    settings: Mapping[str, str]
+
+
+Axes = Mapping[str, str | Iterable[Any]]
+
+
+def sweep(
+    scenario: Scenario,
+    axes: Axes | None = None,
+    *,
+    repeat: int | None = None,
+    measure: Callable[[Run], Iterable[Mapping[str, Any]]] | None = None,
+    world: str = "sim",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Runs every combination of the axes' values `repeat` times and returns one tidy table.
+
+    `axes` maps settings to values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
+    dictionaries with a `label` and several settings each; by default the axes of the scenario's `[sweep]`. The table
+    has a column for each axis (numbers with their unit in the column's name, where all values have the same unit),
+    then `repetition`, `seed` and `digest`, then what `measure(run)` gives, one row for each of its mappings; by
+    default the flows (see `flow_rows`).
+    """
+    import polars as pl
+
+    found, file_repeat = axes_of(scenario)
+    if axes is not None:
+        found = {name: arms_of(name, values) for name, values in axes.items()}
+    repeat = file_repeat if repeat is None else repeat
+    if not found:
+        raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
+    if repeat < 1:
+        raise UsageError(f"cannot repeat a sweep {repeat} times")
+    columns = {name: axis_column(name, [arm.label for arm in arms]) for name, arms in found.items()}
+    measure = measure or flow_rows
+
+    jobs: list[Job] = []
+    keys: list[dict[str, Any]] = []
+    for combination in itertools.product(*found.values()):
+        changed = scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()})
+        label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
+        for repetition in range(repeat):
+            jobs.append(Job(changed, scenario.seed + repetition))
+            keys.append({**label, "repetition": repetition, "seed": scenario.seed + repetition})
+
+    def rows(number: int, run: Run) -> list[dict[str, Any]]:
+        return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
+
+    collected = run_jobs(jobs, rows, world=world, workers=workers, progress=progress)
+    return Table(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None))
+
+
+def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
+    """The axes of the scenario's `[sweep]` and its repetitions."""
+    axes, repeat = scenario.native.axes()
+    return {name: [Arm(label, dict(settings)) for label, settings in arms] for name, arms in axes}, repeat
+
+
+def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
+    """The arms of an axis from `5..50:5 packets`, `a,b,c`, or a list of values or of dictionaries."""
+    if isinstance(values, str):
+        _, arms = _native.axis(f"{name}={values}")
+        return [Arm(label, dict(settings)) for label, settings in arms]
+    arms = [_arm(name, value) for value in values]
+    if not arms:
+        raise UsageError(f"the axis {name!r} has no values")
+    return arms
+
+
+def _arm(name: str, value: Any) -> Arm:
+    if not isinstance(value, Mapping):
+        text = setting_text(value)
+        return Arm(text, {name: text})
+    settings = {key: setting_text(inner) for key, inner in value.items() if key != "label"}
+    return Arm(str(value.get("label", ", ".join(settings.values()))), settings)
+
+
+def flow_rows(run: Run) -> list[dict[str, Any]]:
+    """The flows of a run with two columns more, about the time in which all its flows are active.
+
+    `together_bps` is a flow's goodput in that time (null without samples, or without such a time). `performance` is the
+    smaller of downloads' and uploads' share of their link's rate in that time (null unless both directions have flows).
+    """
+    rows = list(run.flows.rows())
+    together = together_goodput(run)
+    performance = None if together is None else performance_of(run, together)
+    return [
+        {**row, "together_bps": None if together is None else together[row["name"]], "performance": performance}
+        for row in rows
+    ]
+
+
+def together_goodput(run: Run) -> dict[str, float] | None:
+    """Goodput in bit/s of each flow while all are active; None where there is no such time or nothing was sampled."""
+    if len(run.samples) == 0:
+        return None
+    try:
+        start, stop = series.both_active(run)
+    except UsageError:
+        return None
+    return {name: series.goodput_between(run, name, start, stop) for name in run.flows["name"]}
+
+
+def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
+    """Min-normalised goodput (merritt2010 eq 1.2) over all downloads and all uploads."""
+    from lopsided.metrics import min_normalised_goodput
+
+    down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
+    totals = {"down": 0.0, "up": 0.0}
+    directions = dict(zip(run.flows["name"], run.flows["direction"], strict=True))
+    if not set(directions.values()) >= {"down", "up"} or not down_bps or not up_bps:
+        return None
+    for name, goodput in goodput_bps.items():
+        if directions[name] in totals:
+            totals[directions[name]] += goodput
+    return min_normalised_goodput(totals["down"], totals["up"], down_bps, up_bps)
+
+
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\s].*?)?\s*")
+
+
+def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, float | int | str]]:
+    """An axis's column name, and what to write for each value: numbers where all have one unit, else text."""
+    matches = [_QUANTITY.fullmatch(value) for value in values]
+    units = {match[2] or "" for match in matches if match}
+    if not all(matches) or len(units) != 1:
+        return setting, {value: value for value in values}
+    numbers = [float(match[1]) for match in matches if match]
+    whole = all(number == int(number) for number in numbers)
+    unit = units.pop()
+    name = f"{setting}_{re.sub(r'[^A-Za-z0-9]+', '_', unit)}" if unit else setting
+    return name, {value: int(number) if whole else number for value, number in zip(values, numbers, strict=True)}
+
+
+def axis_columns(table: Table) -> list[str]:
+    """The columns of a sweep's table that are its axes."""
+    return table.columns[: table.columns.index("repetition")]
+
+
+def summary(table: Table) -> Table:
+    """Median, least and greatest over the repetitions, for every arm and flow of a sweep's table."""
+    import polars as pl
+
+    keys = [*axis_columns(table), "name"]
+    spread = [
+        column for column in ("together_bps", "goodput_bps", "rtt_mean_ms", "performance") if column in table.columns
+    ]
+    frame = table.to_polars()
+    together = [column for column in spread if frame[column].null_count() < len(table)]
+    aggregates = []
+    for column in together:
+        stem = column.rpartition("_")[0] if column.endswith(("_bps", "_ms")) else column
+        unit = column.removeprefix(stem)
+        aggregates += [
+            pl.col(column).median().alias(f"{stem}_median{unit}"),
+            pl.col(column).min().alias(f"{stem}_least{unit}"),
+            pl.col(column).max().alias(f"{stem}_greatest{unit}"),
+        ]
+    return Table(frame.group_by(keys, maintain_order=True).agg(aggregates))

@@ -1,0 +1,1 @@
+"""How results are shown: on the console, as HTML pages, as figures."""

@@ -1,0 +1,54 @@
+"""The same flows in several worlds, drawn over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.data import series, units
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from lopsided.data.series import Series
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.views.plot.style import LabFigure
+
+_LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
+_MOST_FLOWS = 6
+
+
+def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
+    """Goodput above, round-trip time below, for each of the first flows; one line style for each world."""
+    window = max(scenario.interval_s or 0, scenario.duration_s / 160)
+    names = scenario.flow_names[:_MOST_FLOWS]
+    kinds: list[tuple[str, float, Callable[[Run, str], Series]]] = [
+        ("goodput\n(kbit/s)", 1e3, lambda run, name: series.goodput(run, name, window)),
+        ("RTT\n(ms)", 1.0, series.rtt),
+    ]
+    seeds = sorted({run.seed for run in runs.values()})
+    subtitle = f"{scenario.name}: {' against '.join(runs)}, seed {', '.join(map(str, seeds))}"
+    heights = (1.5,) * (len(names) * len(kinds))
+    sheet = style.sheet("The same scenario in each world", subtitle, heights, "time since the run began (s)")
+    panels = iter(sheet.panels)
+    for index, name in enumerate(names):
+        for label, scale, curve_of in kinds:
+            panel = next(panels)
+            labels = []
+            for world, line in zip(runs, _LINES, strict=False):
+                curve = curve_of(runs[world], name)
+                ink = style.colour(curve.direction, index) if world == next(iter(runs)) else style.INK
+                time, value = style.thin_out(curve.time_s, curve.value / scale)
+                panel.plot(time, value, color=ink, linestyle=line, linewidth=1.1)
+                known = value[~np.isnan(value)]
+                labels.append((float(known[-1]) if len(known) else 0.0, world, ink))
+            panel.set_xlim(0, scenario.duration_s)
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel(f"{name}\n{label}")
+            style.end_labels(panel, labels)
+    style.small_print(
+        sheet.figure, f"goodput in windows of {units.seconds(window)}; RTT: mean of each sampling interval"
+    )
+    return sheet.figure

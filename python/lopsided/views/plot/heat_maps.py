@@ -1,0 +1,271 @@
+"""Heat maps of a fairness matrix: one square for each round-trip time or control, a row for who is looked at.
+
+A row says what its side got against the side of each column. Where equal round-trip times meet, a map shows control
+against control; where a control meets itself at unequal ones, round trip against round trip; everything against
+everything is one large map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Rectangle
+
+from lopsided.data import units
+from lopsided.errors import UsageError
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+    from lopsided.studies.fairness import Matrix, Side
+    from lopsided.studies.fairness.matrix import Square
+
+_DARK, _LIGHT, _EMPTY = "#1d242c", "#fdfdfd", "#c9cfd6"
+_SHARE = LinearSegmentedColormap.from_list("share", ["#b3520f", "#f0a35c", "#f7f4ef", "#7fb3d9", "#1d5fa8"])
+_HARM = LinearSegmentedColormap.from_list("harm", ["#f7f4ef", "#f3b8a4", "#d64545", "#8f1d2c"])
+_GOOD = LinearSegmentedColormap.from_list("good", ["#8f1d2c", "#f0a35c", "#f7f4ef", "#8cc9b0", "#2e9e77"])
+_TIME = LinearSegmentedColormap.from_list("time", ["#f7f4ef", "#c4b3e3", "#8a5fc7", "#4a2d80"])
+
+
+@dataclass(frozen=True)
+class Map:
+    """How a metric is drawn: its title, what a cell's number says, its colours and their range."""
+
+    title: str
+    meaning: str
+    colours: Colormap
+    lowest: float
+    highest: float | None
+    """None: the largest value that there is."""
+    text: Callable[[float], str]
+    empty: str = ""
+    """What a cell without a value means."""
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f}"
+
+
+MAPS: dict[str, Map] = {
+    "share": Map(
+        "Who takes what from whom",
+        "percent of what both sides got that the row got against the column",
+        _SHARE,
+        0.0,
+        1.0,
+        _percent,
+    ),
+    "harm_rate": Map(
+        "Harm to goodput",
+        "percent of its goodput alone that the row loses to the column; framed: more than to another of its own kind",
+        _HARM,
+        0.0,
+        1.0,
+        _percent,
+    ),
+    "harm_rtt": Map(
+        "Harm to delay",
+        "percent of the row's round-trip time that the column has added",
+        _HARM,
+        0.0,
+        1.0,
+        _percent,
+    ),
+    "harm_resent": Map(
+        "Harm by loss",
+        "percent of the segments that the row sent again, which it would not have without the column",
+        _HARM,
+        0.0,
+        1.0,
+        _percent,
+    ),
+    "jain": Map("Jain's index", "of all flows of both sides, in percent", _GOOD, 0.5, 1.0, _percent),
+    "utilisation": Map("Use of the link", "goodput of both sides, percent of the rate", _GOOD, 0.5, 1.0, _percent),
+    "converged_s": Map(
+        "Time to a fair share",
+        "seconds after the row joins the column until both stay near half",
+        _TIME,
+        0.0,
+        None,
+        lambda value: f"{value:.0f}",
+        "not within the run",
+    ),
+}
+"""What can be drawn, by the metric's column."""
+
+_OWN_KIND_MARGIN = 0.05
+"""By how much harm must exceed that of another of the same kind to be framed: less is noise between seeds."""
+
+_LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
+_GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN = 0.3, 0.30, 0.46, 8.4
+_CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
+
+
+def draw(matrix: Matrix, metric: str = "share") -> Figure:
+    """All squares of one metric."""
+    if metric not in MAPS:
+        raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
+    shown, values = MAPS[metric], matrix.values(metric)
+    known = [value for value in values.values() if value is not None]
+    if not known and not shown.empty:
+        raise UsageError(f"there is nothing of {metric!r} to draw: no side was run alone")
+    highest = shown.highest if shown.highest is not None else max(known, default=1.0)
+    norm = Normalize(shown.lowest, max(highest, shown.lowest + 1e-9), clip=True)
+    own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
+    rows = [_fit(squares) for squares in matrix.study.squares()]
+    with mpl.rc_context(style._RC):
+        height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
+        figure = style.LabFigure(figsize=(_WIDTH_IN, height), dpi=110)
+        figure.text(0.012, 1 - 0.24 / height, shown.title, fontsize=13, fontweight="bold", va="center")
+        figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
+        top = height - _TOP_IN
+        for row in rows:
+            for place, panel in enumerate(row.panels):
+                line, column = divmod(place, row.across)
+                left = _LEFT_IN + row.label_in + column * (row.side_in(row.largest) + row.gap_in)
+                size = row.side_in(len(panel.sides))
+                upper = top - line * row.line_in - row.head_in
+                axes = figure.add_axes((left / _WIDTH_IN, (upper - size) / height, size / _WIDTH_IN, size / height))
+                _draw_panel(axes, panel, row, values, shown, norm, own, name_rows=column == 0)
+            top -= row.height
+    style.small_print(figure, *_notes(matrix, shown, known, len(values)))
+    return figure
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Squares of one kind, laid out in lines of `across`."""
+
+    panels: list[Square]
+    across: int
+    cell_in: float
+    label_in: float
+    head_in: float
+    gap_in: float
+
+    @property
+    def largest(self) -> int:
+        return max(len(panel.sides) for panel in self.panels)
+
+    @property
+    def line_in(self) -> float:
+        return self.head_in + self.side_in(self.largest) + 0.22
+
+    @property
+    def height(self) -> float:
+        return self.line_in * math.ceil(len(self.panels) / self.across)
+
+    def side_in(self, sides: int) -> float:
+        return self.cell_in * sides
+
+
+def _fit(panels: list[Square]) -> _Row:
+    """As many squares in a line as leave cells large enough for their numbers."""
+    largest = max(len(panel.sides) for panel in panels)
+    longest = max(len(label) for panel in panels for label in panel.labels)
+    label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
+    heading_in = _BOLD_CHARACTER_IN * max(len(panel.heading) for panel in panels) + 0.1
+    room = _WIDTH_IN - _LEFT_IN - _RIGHT_IN - label_in
+
+    def cell_in(across: int) -> float:
+        return min(_LARGEST_CELL_IN, (room - _GAP_IN * (across - 1)) / across / largest)
+
+    def fits(across: int) -> bool:
+        side = cell_in(across) * largest
+        wide = max(side + _GAP_IN, heading_in) * (across - 1) + side
+        return cell_in(across) >= _SMALLEST_CELL_IN and wide <= room + 1e-9
+
+    across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
+    cell = cell_in(across)
+    # Names of columns lie flat where they fit above a cell, else they stand.
+    standing = _CHARACTER_IN * longest > cell
+    head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
+    return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
+
+
+def _draw_panel(
+    axes: Axes,
+    panel: Square,
+    row: _Row,
+    values: dict[tuple[Side, Side], float | None],
+    shown: Map,
+    norm: Normalize,
+    own: dict[tuple[Side, Side], float | None],
+    *,
+    name_rows: bool,
+) -> None:
+    count = len(panel.sides)
+    size = min(8.5, 8.5 * row.cell_in / 0.36)
+    axes.set_xlim(0, count)
+    axes.set_ylim(count, 0)
+    axes.grid(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0, pad=3)
+    axes.xaxis.tick_top()
+    standing = _CHARACTER_IN * max(map(len, panel.labels)) > row.cell_in
+    axes.set_xticks(np.arange(count) + 0.5, panel.labels, rotation=90 if standing else 0, fontsize=min(8.5, size + 0.5))
+    axes.set_yticks(np.arange(count) + 0.5, panel.labels if name_rows else [""] * count, fontsize=min(8.5, size + 0.5))
+    axes.annotate(
+        panel.heading,
+        (0, 1),
+        xycoords="axes fraction",
+        xytext=(0, (row.head_in - 0.2) * 72),
+        textcoords="offset points",
+        fontsize=9,
+        fontweight="bold",
+        va="bottom",
+    )
+    for place in range(1, count):
+        # Where a map holds several controls, a line parts them.
+        if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
+            for line in (axes.axhline, axes.axvline):
+                line(place, color=style.MUTED, linewidth=0.9)
+    for y, side in enumerate(panel.sides):
+        for x, other in enumerate(panel.sides):
+            if (side, other) not in values:
+                continue
+            value = values[side, other]
+            face = _EMPTY if value is None else shown.colours(norm(value))
+            axes.add_patch(Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=face, linewidth=0))
+            text = "–" if value is None else shown.text(value)
+            if size >= 4:
+                axes.text(x + 0.5, y + 0.52, text, ha="center", va="center", fontsize=size, color=_ink(face))
+            mine = own.get((side, other))
+            if value is not None and mine is not None and value > mine + _OWN_KIND_MARGIN:
+                axes.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, fill=False, edgecolor=_DARK, linewidth=1.3))
+
+
+def _ink(face: object) -> str:
+    """Dark or light, whichever can be read on this colour."""
+    red, green, blue, _ = mpl.colors.to_rgba(face)  # type: ignore[arg-type]
+    return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
+
+
+def _notes(matrix: Matrix, shown: Map, known: list[float], cells: int) -> list[str]:
+    study, line = matrix.study, matrix.study.bottleneck
+    rates = (
+        units.rate(line.down_bps)
+        if line.up_bps == line.down_bps
+        else f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up"
+    )
+    start, stop = line.window_s
+    notes = [
+        f"{rates}, data {line.direction}, buffer {line.buffer}, {line.stack}",
+        f"{line.flows} flow{'s' if line.flows > 1 else ''} on each side",
+        f"medians of both orders of arrival and {study.repeat} seed{'s' if study.repeat > 1 else ''}",
+        f"means of {units.seconds(round(stop - start, 1))}, {units.seconds(round(line.warmup_s, 1))} after both began",
+        f"{matrix.world}, {len(study)} runs, digest of all {matrix.digest}",
+    ]
+    if shown.empty and len(known) < cells:
+        notes.append(f"–: {shown.empty}")
+    return notes

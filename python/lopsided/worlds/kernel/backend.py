@@ -1,0 +1,180 @@
+"""Where the agent runs: on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
+
+User-mode Linux is an ordinary process: it needs no privileges. Its root is this machine's file system, read only, and
+the job's folder is the one place it can write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import build, cleanup
+from .errors import GuestFailed, KernelUnavailable
+from .guest.job import Job
+
+MEMORY = "512M"
+"""Of a guest; the host gives it page by page, as it is used."""
+
+REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
+"""In virtual time nothing may differ from run to run: neither the wall clock nor where programs lie in memory."""
+
+ALONE = Path(__file__).parent
+WATCHDOG = ALONE / "watchdog.py"
+LOOK_S = 0.1
+SLIPS_NS = (500_000, 1_000_000, 2_000_000, 4_000_000)
+KINDS = ("timetravel", "uml", "host")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A way to run a job. `kind` is one of `KINDS`; `program` is the kernel to boot, if one is booted."""
+
+    kind: str
+    program: Path | None = None
+
+    @property
+    def virtual_time(self) -> bool:
+        return self.kind == "timetravel"
+
+    def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
+        """Runs a job to its end; what it found is in the folder.
+
+        Whatever happens to this process, what it started ends with it: a watchdog sees to that.
+        """
+        job.save(folder / "job.json")
+        command, environment = self._command(folder)
+        with (folder / "console.txt").open("wb") as console:
+            watchdog = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-S",
+                    "-E",
+                    str(WATCHDOG),
+                    "virtual" if self.virtual_time else "real",
+                    str(folder),
+                    *command,
+                ],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                _await(watchdog, folder, time.monotonic() + timeout_s, progress)
+            except subprocess.TimeoutExpired:
+                raise GuestFailed(f"the {self.kind} kernel was still running after {timeout_s:.0f} s") from None
+            finally:
+                assert watchdog.stdin is not None
+                watchdog.stdin.close()
+                watchdog.wait()
+                cleanup.end_guest(folder)
+        if (folder / "lacking.txt").exists():
+            other = "--kernel timetravel" if self.kind != "timetravel" else "another kernel"
+            raise KernelUnavailable(f"the {self.kind} kernel: {(folder / 'lacking.txt').read_text()}; use {other}")
+        if not (folder / "result.json").exists():
+            raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
+
+    def _command(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        environment = _agent_environment()
+        agent = [sys.executable, "-s", "-m", "guest", str(folder)]
+        if self.program is None:
+            return agent, {**os.environ, **environment}
+        init = folder / "init"
+        assignments = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
+        init.write_text(f"#!/bin/sh\nexport {' '.join(assignments)}\nexec {shlex.join(agent)}\n")
+        init.chmod(0o755)
+        arguments = [
+            *(REPEATABLE if self.virtual_time else []),
+            f"mem={MEMORY}",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            f"init={init}",
+            "con=null",
+            "con0=null",
+            "ssl=null",
+            "panic=-1",
+        ]
+        return [str(self.program), *arguments], {"HOME": str(folder), "PATH": os.defpath, "TMPDIR": _memory_folder()}
+
+    @property
+    def slips_ns(self) -> tuple[int, ...]:
+        """How late timers may be here: the shapers are made for the first, and if the path is not sound then, for the
+        next."""
+        return (0,) if self.virtual_time else SLIPS_NS
+
+    @property
+    def speed(self) -> float:
+        """How many seconds of a run pass in one, at the very least, for deciding that something hangs."""
+        return 0.1 if self.virtual_time else 0.8
+
+
+def choose(wanted: str) -> Machine:
+    """The machine asked for, or with `auto` the best there is: virtual time first, for nothing disturbs it."""
+    if wanted == "auto":
+        for kind in KINDS:
+            with contextlib.suppress(KernelUnavailable):
+                return choose(kind)
+        raise KernelUnavailable("no kernel to run in: `lopsided doctor` says what each needs")
+    if wanted == "timetravel":
+        kernel = build.find_built()
+        if kernel is None:
+            raise KernelUnavailable("the time-travel kernel is not built: run `lopsided kernel build`")
+        return Machine("timetravel", kernel.path)
+    if wanted == "uml":
+        program = shutil.which("linux.uml")
+        if program is None:
+            raise KernelUnavailable("user-mode Linux is not installed: run `apt-get install user-mode-linux`")
+        return Machine("uml", Path(program))
+    if wanted == "host":
+        if os.geteuid() != 0:
+            raise KernelUnavailable("--kernel host makes network namespaces and needs root: run it with `sudo`")
+        return Machine("host")
+    raise KernelUnavailable(f"no kernel called {wanted!r}: auto, {', '.join(KINDS)}")
+
+
+def _agent_environment() -> dict[str, str]:
+    """The agent sees its own package and pyroute2, by path: it must not import this package's native parts."""
+    import pyroute2
+
+    places = [str(ALONE), str(Path(pyroute2.__file__).parent.parent), sysconfig.get_paths()["purelib"]]
+    return {"PYTHONPATH": ":".join(dict.fromkeys(places)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _memory_folder() -> str:
+    """User-mode Linux keeps its memory in an unlinked file, which wants to be in memory itself."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
+
+
+def _await(
+    watchdog: subprocess.Popen[bytes], folder: Path, deadline: float, progress: Callable[[float], object] | None
+) -> None:
+    while True:
+        try:
+            watchdog.wait(LOOK_S)
+            return
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > deadline:
+                raise
+        if progress is not None:
+            with contextlib.suppress(OSError, ValueError):
+                progress(float((folder / "progress").read_text()))
+
+
+def _why(folder: Path) -> str:
+    for name in ("error.txt", "console.txt"):
+        path = folder / name
+        if path.exists() and (text := path.read_text(errors="replace").strip()):
+            return text[-3000:]
+    return "nothing was printed"

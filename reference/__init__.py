@@ -1,0 +1,1 @@
+"""What the simulator is held to; not part of the installed package."""

@@ -1,0 +1,175 @@
+"""The fixed set of scenarios that the simulator is held to Linux on, and the page that says how close it comes.
+
+Linux is measured once: its values are data beside the page, with the kernel they come from, so that the page can be
+redrawn (and the simulator held to them again) on a machine without any of this. `python -m reference.fidelity` does
+all of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided.studies import compare
+from lopsided.studies.jobs import run_jobs, run_many
+from lopsided.worlds.base import Job
+from reference.fidelity.records import Ledger
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+FOLDER = Path(__file__).parent
+LINES = ((2400, 196), (3000, 1000), (3000, 100))
+"""Down and up, kbit/s."""
+BUFFERS = range(5, 51, 5)
+"""Of the uplink, packets."""
+
+VARIATION = 0.02
+"""The share by which rates and delays of a varied cell differ from the nominal ones, at most."""
+
+COLUMNS = ("cell", "seed", "what", "quantity", "value", "kernel", "kernel_kind", "scenario_sha256", "digest")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario of the set, and the seconds of it that are measured."""
+
+    name: str
+    file: str
+    settings: tuple[tuple[str, str], ...]
+    window: tuple[float, float]
+    varied: tuple[tuple[str, float], ...] = ()
+    """Rates in bit/s and delays in us that each seed changes by up to `VARIATION`, the same in both worlds."""
+
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario as it runs with that seed."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
+
+    def fingerprint(self) -> str:
+        """What a measurement is valid for: what the scenario says, what is set in it, and the window."""
+        said = tomllib.loads((FOLDER / self.file).read_text())
+        varied = self.varied or ""
+        return hashlib.sha256(f"{said}{self.settings}{self.window}{varied}".encode()).hexdigest()[:16]
+
+    def seeds(self, seeds: range) -> range:
+        """The seeds it runs with where others run with these: twice as many if varied, as its runs differ more."""
+        return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
+
+    def _variation(self, seed: int) -> dict[str, str]:
+        draws = random.Random(f"{self.name} {seed}")
+        settings = {}
+        for key, value in self.varied:
+            changed = value * (1 + draws.uniform(-VARIATION, VARIATION))
+            # Linux' shapers take whole octets per second.
+            settings[key] = f"{round(changed / 8) * 8} bit/s" if key.endswith("rate") else f"{round(changed)} us"
+        return settings
+
+
+def two_way(down: int, up: int, buffer: int) -> Cell:
+    """A cell of the two-way experiment."""
+    settings = (
+        ("link.down.rate", f"{down} kbit/s"),
+        ("link.up.rate", f"{up} kbit/s"),
+        ("link.up.queue.limit", f"{buffer} packets"),
+    )
+    return Cell(f"{down}/{up} u{buffer}", "two_way.toml", settings, (22.0, 110.0))
+
+
+def two_way_varied(down: int, up: int, buffer: int) -> Cell:
+    """The same off the nominal rates and delay."""
+    cell = two_way(down, up, buffer)
+    varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
+    return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
+
+
+UNEQUAL = Cell("unequal RTT", "unequal_rtt.toml", (), (10.0, 110.0))
+UNEQUAL_VARIED = Cell(
+    "unequal RTT, varied",
+    UNEQUAL.file,
+    (),
+    UNEQUAL.window,
+    (
+        ("topology.link.far-r1.delay", 4e4),
+        ("topology.link.line.delay", 1e4),
+        ("topology.link.line.down.rate", 3e6),
+    ),
+)
+VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
+"""Cells whose nominal times are multiples of each other, so that drop-tail locks, off that lock."""
+
+CELLS = (
+    Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
+    UNEQUAL,
+    *(two_way(down, up, buffer) for down, up in LINES for buffer in BUFFERS),
+    *VARIED,
+)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one run of a cell gave."""
+
+    cell: str
+    seed: int
+    values: dict[compare.Key, float]
+    kernel: str
+    kernel_kind: str
+    fingerprint: str
+    digest: str
+
+
+class Records(Ledger[Measurement]):
+    """Linux' values on disk: one line for each value."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
+
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        provenance = (one.kernel, one.kernel_kind, one.fingerprint, one.digest)
+        for (what, quantity), value in one.values.items():
+            yield (one.cell, one.seed, what, quantity, f"{value:.6g}", *provenance)
+
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        provenance = (row["kernel"], row["kernel_kind"], row["scenario_sha256"], row["digest"])
+        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
+        one.values[row["what"], row["quantity"]] = float(row["value"])
+        return one
+
+
+def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
+    """Every cell with each of its seeds."""
+    return ((cell, seed) for cell in CELLS for seed in cell.seeds(seeds))
+
+
+def measure_linux(
+    records: Records, seeds: range, progress: Callable[[float], object] | None = None
+) -> Iterator[Measurement]:
+    """Measures what the records lack, and adds it as it comes."""
+    missing = [(cell, seed) for cell, seed in runs(seeds) if records.get(cell, seed) is None]
+    jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
+    for number, run in run_many(jobs, world="kernel", progress=progress):
+        cell, seed = missing[number]
+        measurement = _measurement(cell, seed, run)
+        records.add(measurement)
+        yield measurement
+
+
+def _measurement(cell: Cell, seed: int, run: Run) -> Measurement:
+    kernel, kind = run.facts["kernel"], run.facts["kernel_kind"]
+    return Measurement(cell.name, seed, compare.measure(run, cell.window), kernel, kind, cell.fingerprint(), run.digest)
+
+
+def simulate(seeds: range) -> dict[tuple[str, int], dict[compare.Key, float]]:
+    """The same values of the simulator, for every cell and seed."""
+    wanted = list(runs(seeds))
+    jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]
+    measured = run_jobs(jobs, lambda number, run: compare.measure(run, wanted[number][0].window))
+    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}

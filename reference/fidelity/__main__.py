@@ -1,0 +1,89 @@
+"""`python -m reference.fidelity`: measures what is missing on Linux, simulates, and writes the pages.
+
+They are `docs/fidelity.md` and, of the congestion controls, `docs/fidelity/variants.md` with its figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lopsided.cli.terminal import progress, say
+from lopsided.errors import LopsidedError
+from lopsided.views.plot import style
+from lopsided.worlds.kernel import KernelUnavailable
+from reference.fidelity import Records, measure_linux, ns3, page, reference, runs, simulate, variants
+from reference.fidelity.variants import page as variants_page
+from reference.fidelity.variants import windows
+
+
+def main() -> int:
+    """Draws the page from what is recorded and what can be measured here."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity", description=__doc__)
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
+    parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")
+    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
+    arguments = parser.parse_args()
+    seeds = range(1, 1 + arguments.seeds)
+    data: Path = arguments.docs / "fidelity"
+    data.mkdir(parents=True, exist_ok=True)
+    records = Records(data / "linux.csv")
+    of_variants, curves = variants.Records(data / "variants.csv"), windows.Windows(data / "windows.csv")
+    try:
+        if not arguments.recorded:
+            _measure(records, seeds)
+            _measure_variants(of_variants, curves)
+        _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
+    except LopsidedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    linux = [found for cell, seed in runs(seeds) if (found := records.get(cell, seed)) is not None]
+    causes = data / "causes.md"
+    closing = reference.section(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
+    if causes.exists():
+        closing += "\n" + causes.read_text()
+    text = page.render(linux, simulate(seeds), ns3.load(data / "ns3.csv"), closing)
+    target = arguments.docs / "fidelity.md"
+    target.write_text(text)
+    say(f"{target}: {len(linux)} of {len(list(runs(seeds)))} runs on Linux")
+    _write_variants(data, of_variants, curves)
+    return 0
+
+
+def _measure(records: Records, seeds: range) -> None:
+    try:
+        with progress("measuring on Linux") as report:
+            for measurement in measure_linux(records, seeds, report):
+                say(f"{measurement.cell}, seed {measurement.seed}")
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _measure_variants(records: variants.Records, curves: windows.Windows) -> None:
+    try:
+        with progress("measuring congestion controls on Linux") as report:
+            for cell, seed, run in variants.measure_linux(records, report):
+                say(f"{cell.name}, seed {seed}")
+                curves.add(cell, run)
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _write_variants(data: Path, records: variants.Records, curves: windows.Windows) -> None:
+    linux = [found for cell, seed in variants.runs() if (found := records.get(cell, seed)) is not None]
+    closing = data / "variants-causes.md"
+    text = variants_page.render(linux, variants.simulate(), closing.read_text() if closing.exists() else "")
+    (data / "variants.md").write_text(text)
+    (data / "windows.png").write_bytes(style.png(windows.figure(curves), dpi=100))
+    say(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
+
+
+def _measure_ns3(path: Path, source: Path) -> None:
+    if not path.exists() and ns3.installed() and source.exists():
+        ns3.save(ns3.measure(source), path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

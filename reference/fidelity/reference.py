@@ -1,0 +1,99 @@
+"""An earlier measurement of Linux that the simulator was never adjusted to: ten buffers on a 2400/196 kbit/s line.
+
+Four runs a buffer with other start times than the simulator's, so that only means can be compared: with two flows and
+drop-tail queues each run is chaotic, and the spread between the runs of one machine bounds what a comparison can show.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING
+
+from lopsided.data.table import number
+from lopsided.studies import compare
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+SCENARIO = Path(__file__).parent / "reference.toml"
+SEEDS = range(1, 17)
+TOGETHER_S = 90.0
+"""How long both flows run in a measurement."""
+
+QUANTITIES = {
+    "download_goodput_kbps": ("download", "goodput_bps", 1e-3),
+    "upload_goodput_kbps": ("upload", "goodput_bps", 1e-3),
+    "download_rtt_mean_ms": ("download", "rtt_mean_ms", 1.0),
+    "download_rtt_std_ms": ("download", "rtt_std_ms", 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One buffer: every run's value of every quantity, of Linux and of the simulator."""
+
+    buffer: int
+    linux: dict[str, list[float]]
+    simulated: dict[str, list[float]]
+
+    def error(self, quantity: str) -> float:
+        """How far the simulator's mean is off, as a share of Linux' mean."""
+        return mean(self.simulated[quantity]) / mean(self.linux[quantity]) - 1
+
+
+def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
+    """The recorded values, and the simulator's for the same buffers."""
+    from lopsided.scenario import Scenario
+
+    linux: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    with recorded.open(newline="") as file:
+        for row in csv.DictReader(file):
+            for quantity in QUANTITIES:
+                linux[int(row["uplink_buffer_packets"])][quantity].append(float(row[quantity]))
+    wanted = [(buffer, seed) for buffer in linux for seed in seeds]
+    scenarios = {buffer: Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets"}) for buffer in linux}
+    jobs = [Job(scenarios[buffer], seed) for buffer, seed in wanted]
+    found = run_jobs(jobs, lambda _, run: compare.measure(run, _both_active(run)))
+    simulated: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (buffer, _), values in zip(wanted, found, strict=True):
+        for quantity, (flow, name, scale) in QUANTITIES.items():
+            simulated[buffer][quantity].append(values[flow, name] * scale)
+    return [Cell(buffer, linux[buffer], simulated[buffer]) for buffer in sorted(linux)]
+
+
+def _both_active(run: Run) -> tuple[float, float]:
+    start = number(run.flows["start_s"].max())
+    return start, start + TOGETHER_S
+
+
+def section(found: list[Cell]) -> str:
+    """The cells as Markdown."""
+    rows = [
+        "## An independent measurement: 2400/196 kbit/s",
+        "",
+        f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the",
+        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between",
+        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux' runs are",
+        "`docs/fidelity/reference.csv`.",
+        "",
+        "| buffer | download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for cell in found:
+        columns = []
+        for quantity in ("download_goodput_kbps", "upload_goodput_kbps", "download_rtt_mean_ms"):
+            linux, ours = cell.linux[quantity], cell.simulated[quantity]
+            columns += [_spread(linux), _spread(ours), f"{100 * cell.error(quantity):+.1f} %"]
+        rows.append(f"| {cell.buffer} | {' | '.join(columns)} |")
+    return "\n".join([*rows, ""])
+
+
+def _spread(values: list[float]) -> str:
+    digits = 0 if mean(values) >= 1000 else 1
+    return f"{mean(values):,.{digits}f} ({stdev(values):.{digits}f})"

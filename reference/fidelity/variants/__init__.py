@@ -1,0 +1,229 @@
+"""Every congestion control that Linux has, held to Linux: on lines slow and fast, short and long, alone and joined.
+
+A cell is a congestion control, a line, a buffer, and whether there is other traffic. Its values in both worlds are
+those of the whole run, slow start and all. Linux is measured once and its values are data, one line for each flow of
+a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided.studies import compare
+from lopsided.studies.jobs import run_jobs, run_many
+from lopsided.worlds.base import Job
+from reference.fidelity.records import Ledger
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+FOLDER = Path(__file__).parent
+
+CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
+"""Measured everywhere."""
+OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
+"""What else Linux and the simulator both have: on one line only."""
+
+BUFFERS = (0.3, 1.0, 4.0)
+"""Of the downlink, in BDP."""
+
+PACKET_BYTES = 1500
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access line. The delay is such that a third of a BDP is still some packets."""
+
+    down_kbps: int
+    up_kbps: int
+    rtt_ms: int
+    uplink_packets: int
+    duration_s: int
+    cross_seeds: int
+    """Runs of a cell with other traffic: as many as one can wait for. A flow alone does nearly the same in all."""
+
+    @property
+    def name(self) -> str:
+        """Short, for tables."""
+        if self.down_kbps == self.up_kbps:
+            return f"{self.down_kbps // 1000} Mbit/s, {self.rtt_ms} ms"
+        return f"{self.down_kbps}/{self.up_kbps} kbit/s, {self.rtt_ms} ms"
+
+    @property
+    def asymmetric(self) -> bool:
+        """Whether an upload is part of the other traffic."""
+        return self.down_kbps != self.up_kbps
+
+    def packets(self, buffer: float) -> int:
+        """The downlink's buffer in packets."""
+        return max(2, round(buffer * self.down_kbps * self.rtt_ms / 8 / PACKET_BYTES))
+
+
+LINES = (
+    Line(512, 128, 200, 10, 180, 4),
+    Line(3000, 1000, 100, 10, 120, 3),
+    Line(20_000, 20_000, 20, 100, 30, 1),
+    Line(20_000, 20_000, 50, 100, 60, 1),
+    Line(20_000, 20_000, 100, 100, 60, 1),
+    Line(20_000, 20_000, 200, 100, 90, 1),
+    Line(20_000, 20_000, 400, 100, 120, 1),
+)
+
+COMMON = LINES[3]
+"""The line of the other controls."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario of the grid."""
+
+    control: str
+    line: Line
+    buffer: float
+    traffic: str
+    """Either "alone" or "cross"."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the records."""
+        return f"{self.control}, {self.line.name}, {self.buffer:g} BDP, {self.traffic}"
+
+    @property
+    def seeds(self) -> range:
+        """The runs that it is measured with."""
+        return range(1, 1 + (1 if self.traffic == "alone" else self.line.cross_seeds))
+
+    @property
+    def file(self) -> str:
+        """The scenario that its settings are made in."""
+        if self.traffic == "alone":
+            return "alone.toml"
+        return "crossed.toml" if self.line.asymmetric else "joined.toml"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the cell sets in its scenario."""
+        line = self.line
+        settings = {
+            "scenario.duration": f"{line.duration_s} s",
+            "link.rtt": f"{line.rtt_ms} ms",
+            "link.down.rate": f"{line.down_kbps} kbit/s",
+            "link.down.queue.limit": f"{line.packets(self.buffer)} packets",
+            "link.up.rate": f"{line.up_kbps} kbit/s",
+            "link.up.queue.limit": f"{line.uplink_packets} packets",
+            "flow.tested.cc": self.control,
+        }
+        joining = {"joining": line.down_kbps, "against": line.up_kbps}
+        if self.traffic == "alone":
+            joining = {}
+        elif not line.asymmetric:
+            del joining["against"]
+        for flow, kbps in joining.items():
+            settings[f"flow.{flow}.start"] = f"{line.duration_s // 3} s"
+            settings[f"flow.{flow}.transfer.size"] = f"{kbps * line.duration_s // (8 * 6)} kB"
+        return settings
+
+    def scenario(self) -> Scenario:
+        """The scenario as it runs."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.load(FOLDER / self.file, **self.settings)
+
+    def fingerprint(self) -> str:
+        """What a measurement is valid for."""
+        said = tomllib.loads((FOLDER / self.file).read_text())
+        return hashlib.sha256(f"{said}{sorted(self.settings.items())}".encode()).hexdigest()[:16]
+
+
+def _grid() -> Iterator[Cell]:
+    """In the order of what one wants to know first, for whoever reads while it is measured."""
+    for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
+        for line in LINES:
+            for buffer in buffers:
+                for control in CONTROLS:
+                    yield Cell(control, line, buffer, traffic)
+    for control in OTHERS:
+        yield Cell(control, COMMON, 1.0, "alone")
+
+
+CELLS = tuple(_grid())
+"""All of them."""
+
+QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
+COLUMNS = ("cell", "seed", "flow", *QUANTITIES, "kernel", "scenario_sha256", "digest")
+
+Values = dict[str, dict[str, float]]
+"""By flow and quantity."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one run of a cell gave on Linux."""
+
+    cell: str
+    seed: int
+    values: Values
+    kernel: str
+    fingerprint: str
+    digest: str
+
+
+class Records(Ledger[Measurement]):
+    """Linux' values on disk: one line for each flow of a run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
+
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        for flow, values in one.values.items():
+            numbers = [f"{values[quantity]:.6g}" for quantity in QUANTITIES]
+            yield (one.cell, one.seed, flow, *numbers, one.kernel, one.fingerprint, one.digest)
+
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        provenance = (row["kernel"], row["scenario_sha256"], row["digest"])
+        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
+        one.values[row["flow"]] = {quantity: float(row[quantity]) for quantity in QUANTITIES}
+        return one
+
+
+def runs() -> list[tuple[Cell, int]]:
+    """Every cell with each of its seeds, first seeds first."""
+    most = max(len(cell.seeds) for cell in CELLS)
+    return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
+
+
+def measure_linux(
+    records: Records, progress: Callable[[float], object] | None = None
+) -> Iterator[tuple[Cell, int, Run]]:
+    """Measures what the records lack, adds it as it comes, and gives each run."""
+    missing = [(cell, seed) for cell, seed in runs() if records.get(cell, seed) is None]
+    jobs = [Job(cell.scenario(), seed) for cell, seed in missing]
+    for number, run in run_many(jobs, world="kernel", progress=progress):
+        cell, seed = missing[number]
+        kernel = f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
+        records.add(Measurement(cell.name, seed, values_of(run), kernel, cell.fingerprint(), run.digest))
+        yield cell, seed, run
+
+
+def simulate() -> dict[tuple[str, int], Values]:
+    """The same values of the simulator, by cell and seed."""
+    wanted = runs()
+    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
+    measured = run_jobs(jobs, lambda _, run: values_of(run))
+    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}
+
+
+def values_of(run: Run) -> Values:
+    """What is compared, of every flow over the whole run."""
+    found = compare.measure(run, (0.0, run.scenario.duration_s))
+    return {
+        flow: {quantity: found.get((flow, quantity), math.nan) for quantity in QUANTITIES}
+        for flow in run.scenario.flow_names
+    }
