@@ -86,10 +86,10 @@ impl ShaperConfig {
         if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
             return Err(LinkError::Burst(self.burst));
         }
-        if let Some(line) = self.line_rate
-            && !(rate.as_bps()..=MOST_RATE).contains(&line.as_bps())
-        {
-            return Err(LinkError::LineRate(line));
+        if let Some(line) = self.line_rate {
+            if !(rate.as_bps()..=MOST_RATE).contains(&line.as_bps()) {
+                return Err(LinkError::LineRate(line));
+            }
         }
         if let Some(interval) = self.interval {
             if interval.is_zero() {

@@ -236,9 +236,10 @@ impl Link {
 
     #[inline(never)]
     fn depart_due(&mut self, cx: &mut Cx<'_>) {
-        while let Carrier::Apart(Apart { next_departure, .. }) = self.carrier
-            && next_departure <= cx.now()
-        {
+        while let Carrier::Apart(Apart { next_departure, .. }) = self.carrier {
+            if next_departure > cx.now() {
+                return;
+            }
             self.depart(&mut cx.at(next_departure));
         }
     }

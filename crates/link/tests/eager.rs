@@ -152,7 +152,7 @@ impl<'a> Naive<'a> {
         let rate = i128::from(self.config.rate.unwrap().as_bps());
         let gained = match shaper.interval.map(Duration::as_nanos) {
             None => rate,
-            Some(interval) if self.now.is_multiple_of(interval) => rate * i128::from(interval),
+            Some(interval) if self.now % interval == 0 => rate * i128::from(interval),
             Some(_) => 0,
         };
         let waits_for_credit = self.head().is_some_and(|index| self.need(index) > self.credit);

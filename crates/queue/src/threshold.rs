@@ -60,21 +60,20 @@ impl ThresholdFifo {
 
 impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        if let MarkThreshold::Depth(depth) = self.above
-            && depth.measure(self.fifo.backlog()) > depth.count()
-            && self.fifo.room().fits(packet.size())
-        {
-            self.mark(&mut packet, cx);
+        if let MarkThreshold::Depth(depth) = self.above {
+            if depth.measure(self.fifo.backlog()) > depth.count() && self.fifo.room().fits(packet.size()) {
+                self.mark(&mut packet, cx);
+            }
         }
         self.fifo.enqueue(packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut given = self.fifo.dequeue(cx)?;
-        if let MarkThreshold::Sojourn(longest) = self.above
-            && cx.now() - given.enqueued_at > longest
-        {
-            self.mark(&mut given.packet, cx);
+        if let MarkThreshold::Sojourn(longest) = self.above {
+            if cx.now() - given.enqueued_at > longest {
+                self.mark(&mut given.packet, cx);
+            }
         }
         Some(given)
     }

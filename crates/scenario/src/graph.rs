@@ -138,11 +138,11 @@ impl<'a> Routes<'a> {
         let mut distance = vec![None; self.graph.routers.len()];
         let mut waiting = VecDeque::new();
         for (_, far) in &self.of_host[host] {
-            if let NodeRef::Router(router) = far
-                && distance[*router].is_none()
-            {
-                distance[*router] = Some(1);
-                waiting.push_back((*router, 1));
+            if let NodeRef::Router(router) = far {
+                if distance[*router].is_none() {
+                    distance[*router] = Some(1);
+                    waiting.push_back((*router, 1));
+                }
             }
         }
         while let Some((router, links)) = waiting.pop_front() {

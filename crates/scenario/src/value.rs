@@ -51,10 +51,10 @@ pub(crate) fn size_or_bulk(node: &Node) -> Read<Option<Bytes>> {
 
 pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
     // In an override a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
-    if let Value::Number(number) = &node.value
-        && node.place.source > 0
-    {
-        return units::parse_queue_limit(&format!("{number} packets"));
+    if let Value::Number(number) = &node.value {
+        if node.place.source > 0 {
+            return units::parse_queue_limit(&format!("{number} packets"));
+        }
     }
     units::parse_queue_limit(quantity_text(node, LIMIT)?)
 }

@@ -363,15 +363,15 @@ impl Buffer {
         match self.rule {
             BufferRule::Fixed(_) => self.offered = self.capacity,
             BufferRule::Auto { max, .. } => {
-                if let Some(read) = self.read_in_round(now)
-                    && read > self.space
-                {
-                    // Room for twice what a round trip brought, and more while that grows fast (slow start).
-                    let window = 2 * read + 16 * mss;
-                    let growth = window as u128 * u128::from(read - self.space) / u128::from(self.space);
-                    let target = (u128::from(window) + 2 * growth).min(u128::from(max.get())) as u64;
-                    self.capacity = self.capacity.max(target);
-                    self.space = read;
+                if let Some(read) = self.read_in_round(now) {
+                    if read > self.space {
+                        // Room for twice what a round trip brought, and more while that grows fast (slow start).
+                        let window = 2 * read + 16 * mss;
+                        let growth = window as u128 * u128::from(read - self.space) / u128::from(self.space);
+                        let target = (u128::from(window) + 2 * growth).min(u128::from(max.get())) as u64;
+                        self.capacity = self.capacity.max(target);
+                        self.space = read;
+                    }
                 }
             }
             BufferRule::Stepped { step, max, .. } => {

@@ -254,11 +254,10 @@ impl Scoreboard {
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&Sent)) {
         // The first run that ends at or behind the start may touch the block.
         let mut at = self.runs.partition_point(|run| run.end < start);
-        if let Some(run) = self.runs.get(at)
-            && run.start <= start
-            && end <= run.end
-        {
-            return;
+        if let Some(run) = self.runs.get(at) {
+            if run.start <= start && end <= run.end {
+                return;
+            }
         }
         let (mut low, mut low_number) = match self.runs.get(at) {
             Some(run) if run.start <= start => (run.end, run.next),

@@ -187,18 +187,19 @@ impl Connection {
 
     /// RFC 9293 section 3.10.7.4 first check, and PAWS (RFC 7323 section 5.3).
     fn is_acceptable(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload) -> bool {
-        if let Some(timestamps) = header.options.timestamps
-            && self.timestamps
-            && !header.flags.has(Flags::RST)
-            && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
-        {
-            // An old duplicate, or hostile: an ACK tells a live peer where we are.
-            if payload.is_empty() {
-                self.challenge(now)
-            } else {
-                self.on_old_data(start, payload)
+        if let Some(timestamps) = header.options.timestamps {
+            if self.timestamps
+                && !header.flags.has(Flags::RST)
+                && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
+            {
+                // An old duplicate, or hostile: an ACK tells a live peer where we are.
+                if payload.is_empty() {
+                    self.challenge(now)
+                } else {
+                    self.on_old_data(start, payload)
+                }
+                return false;
             }
-            return false;
         }
         let next = self.recv.rcv_nxt();
         let end =
@@ -230,9 +231,7 @@ impl Connection {
         if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
             self.handshake.syn_due = true;
         } else {
-            if header.flags.has(Flags::ACK)
-                && let Some(received) = &mut self.accurate
-            {
+            if let (true, Some(received)) = (header.flags.has(Flags::ACK), &mut self.accurate) {
                 // The ACK of the SYN/ACK was lost: the next one says again how that arrived.
                 received.answer_handshake(received.syn_arrived_as);
             }
@@ -250,12 +249,13 @@ impl Connection {
     }
 
     fn note_timestamp(&mut self, header: &TcpHeader, start: i64) {
-        if let Some(timestamps) = header.options.timestamps
-            && self.timestamps
-            && start <= self.recv.offset(self.last_ack_sent)
-            && (timestamps.value.wrapping_sub(self.ts_recent) as i32) >= 0
-        {
-            self.ts_recent = timestamps.value;
+        if let Some(timestamps) = header.options.timestamps {
+            if self.timestamps
+                && start <= self.recv.offset(self.last_ack_sent)
+                && (timestamps.value.wrapping_sub(self.ts_recent) as i32) >= 0
+            {
+                self.ts_recent = timestamps.value;
+            }
         }
     }
 
@@ -318,13 +318,12 @@ impl Connection {
                 self.acks.demand();
             }
         }
-        if let Some(timestamps) = header.options.timestamps
-            && self.timestamps
-            && timestamps.echo != 0
-            && payload.len() >= self.acks.segment()
-            && let Some(rtt) = self.send.undo.rtt_of_echo(now, timestamps.echo)
-        {
-            self.recv.sample_echo(timestamps.echo, rtt);
+        let full = payload.len() >= self.acks.segment();
+        let timestamps = header.options.timestamps.filter(|timestamps| self.timestamps && timestamps.echo != 0 && full);
+        if let Some(echo) = timestamps.map(|timestamps| timestamps.echo) {
+            if let Some(rtt) = self.send.undo.rtt_of_echo(now, echo) {
+                self.recv.sample_echo(echo, rtt);
+            }
         }
         let before = self.recv.next();
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));

@@ -108,10 +108,10 @@ impl FlowTable {
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Transport::Tcp(header) = &packet.transport else { return };
         let key = FlowKey { src: packet.src, src_port: header.src_port, dst: packet.dst, dst_port: header.dst_port };
-        if header.flags.has(Flags::ACK)
-            && let Some(flow) = self.flows.get_mut(&key.reverse())
-        {
-            flow.acked(at, header.ack);
+        if header.flags.has(Flags::ACK) {
+            if let Some(flow) = self.flows.get_mut(&key.reverse()) {
+                flow.acked(at, header.ack);
+            }
         }
         let flow = self.flows.entry(key).or_insert_with(|| Flow::new(at, packet.flow, header));
         flow.seen(at);
@@ -234,10 +234,10 @@ impl Flow {
         self.last_ack_at = at;
         let covered = self.in_flight.iter().take_while(|segment| segment.end.at_or_before(ack)).count();
         let karn = self.in_flight.range(..covered).any(|segment| segment.retransmitted);
-        if let Some(newest) = self.in_flight.drain(..covered).next_back()
-            && !karn
-        {
-            self.rtt.take(at.saturating_since(newest.sent_at));
+        if let Some(newest) = self.in_flight.drain(..covered).next_back() {
+            if !karn {
+                self.rtt.take(at.saturating_since(newest.sent_at));
+            }
         }
     }
 

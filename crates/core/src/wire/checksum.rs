@@ -6,9 +6,10 @@ pub struct Checksum(u64);
 
 impl Checksum {
     pub fn add(&mut self, octets: &[u8]) {
-        let (words, odd) = octets.as_chunks::<2>();
+        let words = octets.chunks_exact(2);
+        let odd = words.remainder();
         // 2^48 words fit before the carries must be folded in.
-        self.0 += words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum::<u64>();
+        self.0 += words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>();
         if let [last] = odd {
             self.0 += u64::from(*last) << 8;
         }

@@ -75,12 +75,11 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
 /// RFC 8511 gives factors for Reno and CUBIC only.
 fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
-    if let Some((node, path)) = layers.get("abe")
-        && value::flag(node) == Ok(true)
-        && !known
-    {
-        let help = "RFC 8511 defines it for reno, newreno and cubic".to_owned();
-        report.problem(node.place, &path, format!("`abe` has no meaning with cc = \"{cc}\""), Some(help));
+    if let Some((node, path)) = layers.get("abe") {
+        if value::flag(node) == Ok(true) && !known {
+            let help = "RFC 8511 defines it for reno, newreno and cubic".to_owned();
+            report.problem(node.place, &path, format!("`abe` has no meaning with cc = \"{cc}\""), Some(help));
+        }
     }
 }
 

@@ -79,7 +79,7 @@ impl Decimal {
             return Some(Decimal { digits, scale: 0 });
         }
         let mut short = Decimal { digits: self.digits, scale: places.unsigned_abs() };
-        while short.scale > 0 && short.digits.is_multiple_of(10) {
+        while short.scale > 0 && short.digits % 10 == 0 {
             short = Decimal { digits: short.digits / 10, scale: short.scale - 1 };
         }
         (short.scale <= 2 * MAX_EXPONENT as u32).then_some(short)
@@ -93,7 +93,7 @@ impl Decimal {
     pub(crate) fn times_exactly(self, factor: u128) -> Result<u64, NotWhole> {
         let product = self.digits.checked_mul(factor).ok_or(NotWhole::TooLarge)?;
         let divisor = 10u128.checked_pow(self.scale).ok_or(NotWhole::Fraction)?;
-        if !product.is_multiple_of(divisor) {
+        if product % divisor != 0 {
             return Err(NotWhole::Fraction);
         }
         u64::try_from(product / divisor).map_err(|_| NotWhole::TooLarge)

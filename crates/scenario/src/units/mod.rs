@@ -221,7 +221,7 @@ pub fn format_size(size: Bytes) -> String {
     // Below ten thousand the plain number reads best: "1500 B".
     if octets >= 10_000 {
         for (step, unit) in [(1_000_000, "MB"), (1 << 20, "MiB"), (1_000, "kB"), (1 << 10, "KiB")] {
-            if octets.is_multiple_of(step) {
+            if octets % step == 0 {
                 return format!("{} {unit}", octets / step);
             }
         }
@@ -317,10 +317,8 @@ fn rate_factor(unit: &str) -> Option<u128> {
 }
 
 fn wrong_rate_unit(text: &str, number: &str, unit: &str) -> UnitError {
-    if let Some(bytes) = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps"))
-        && let Some(factor) = size_factor(bytes)
-        && let Ok(bps) = whole(text, number, factor * 8, RATE)
-    {
+    let factor = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")).and_then(size_factor);
+    if let Some(bps) = factor.and_then(|factor| whole(text, number, factor * 8, RATE).ok()) {
         let rate = format_rate(BitRate::from_bps(bps));
         return UnitError::new(format!("{} counts bytes; rates are in bits", quote(text)))
             .help(format!("did you mean `{rate}`?"));

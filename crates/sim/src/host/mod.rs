@@ -160,11 +160,10 @@ impl Host {
     fn connection_for(&mut self, src: Ipv4Addr, header: &TcpHeader) -> Option<u32> {
         let remote = Remote { addr: src, port: header.src_port };
         // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
-        if let Some(Some(conn)) = self.conns.get(self.latest as usize)
-            && conn.local_port == header.dst_port
-            && conn.remote == remote
-        {
-            return Some(self.latest);
+        if let Some(Some(conn)) = self.conns.get(self.latest as usize) {
+            if conn.local_port == header.dst_port && conn.remote == remote {
+                return Some(self.latest);
+            }
         }
         self.latest = self.look_up(header, remote)?;
         Some(self.latest)
@@ -308,22 +307,22 @@ impl Host {
         let now = cx.now();
         while let Some(&number) = self.ready.last() {
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
-                if let Some(conn) = self.conns[slot as usize].as_deref_mut()
-                    && let Some((header, payload)) = conn.connection.poll_segment_for(now, room)
-                {
-                    let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
-                    return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
+                if let Some(conn) = self.conns[slot as usize].as_deref_mut() {
+                    if let Some((header, payload)) = conn.connection.poll_segment_for(now, room) {
+                        let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
+                        return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
+                    }
                 }
                 self.ready.pop();
                 self.settle(slot, now);
             } else {
                 let (flow, app) = &mut self.apps[number as usize];
-                if let App::UdpSource(source) = app
-                    && let Some(len) = source.poll(now)
-                {
-                    let (flow, to, header) = (*flow, source.to.addr, source.header);
-                    let payload = Payload::virtual_len(len);
-                    return Some(self.packet(flow, to, Ecn::NotEct, Transport::Udp(header), payload, cx));
+                if let App::UdpSource(source) = app {
+                    if let Some(len) = source.poll(now) {
+                        let (flow, to, header) = (*flow, source.to.addr, source.header);
+                        let payload = Payload::virtual_len(len);
+                        return Some(self.packet(flow, to, Ecn::NotEct, Transport::Udp(header), payload, cx));
+                    }
                 }
                 self.ready.pop();
                 lower(&mut self.timers, number as usize, app.due());
@@ -380,10 +379,10 @@ impl Host {
 /// Moves a timer, unless it only moved away.
 #[inline]
 fn lower(timers: &mut Agenda, number: usize, due: Option<Time>) {
-    if let Some(due) = due
-        && timers.get(number).is_none_or(|set| due < set)
-    {
-        timers.set(number, Some(due));
+    if let Some(due) = due {
+        if timers.get(number).is_none_or(|set| due < set) {
+            timers.set(number, Some(due));
+        }
     }
 }
 
@@ -417,9 +416,7 @@ impl Node for Host {
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        while let Some((due, number)) = self.timers.first()
-            && due <= now
-        {
+        while let Some((_, number)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {
                 None => self.wake_app(number as u32, now),

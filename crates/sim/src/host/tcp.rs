@@ -225,11 +225,11 @@ impl TcpSource {
         self.stage = Stage::Ended;
         self.left = 0;
         self.next = None;
-        if let Transfer::Bytes { repeat, pause, .. } = self.spec.transfer
-            && repeat.is_none_or(|times| self.attempts < times)
-        {
-            self.stage = Stage::QueuedPacket;
-            self.next = Some(now + pause);
+        if let Transfer::Bytes { repeat, pause, .. } = self.spec.transfer {
+            if repeat.is_none_or(|times| self.attempts < times) {
+                self.stage = Stage::QueuedPacket;
+                self.next = Some(now + pause);
+            }
         }
     }
 

@@ -159,11 +159,11 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let expired = now.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
-        if let Some(rtt) = ack.newest_rtt
-            && (expired || self.min_rtt.is_none_or(|min| rtt < min))
-        {
-            self.min_rtt = Some(rtt.max(Duration::from_micros(1)));
-            self.min_rtt_at = now;
+        if let Some(rtt) = ack.newest_rtt {
+            if expired || self.min_rtt.is_none_or(|min| rtt < min) {
+                self.min_rtt = Some(rtt.max(Duration::from_micros(1)));
+                self.min_rtt_at = now;
+            }
         }
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;

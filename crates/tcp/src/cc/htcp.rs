@@ -190,10 +190,10 @@ impl Law for Htcp {
         self.before = Some((self.last_congestion, self.max_rtt, self.old_best));
         self.update_beta();
         self.update_alpha(now);
-        if let Some(min) = self.min_rtt
-            && self.max_rtt > min
-        {
-            self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY.0 / RTT_MEMORY.1;
+        if let Some(min) = self.min_rtt {
+            if self.max_rtt > min {
+                self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY.0 / RTT_MEMORY.1;
+            }
         }
         self.last_congestion = now;
         self.credit = 0.0;

@@ -38,11 +38,11 @@ impl Default for Hybla {
 
 impl Hybla {
     fn follow(&mut self, path: &PathState) {
-        if let Some(srtt) = path.srtt
-            && self.min_srtt.is_none_or(|min| srtt < min)
-        {
-            self.min_srtt = Some(srtt);
-            self.rho = rho(srtt);
+        if let Some(srtt) = path.srtt {
+            if self.min_srtt.is_none_or(|min| srtt < min) {
+                self.min_srtt = Some(srtt);
+                self.rho = rho(srtt);
+            }
         }
     }
 }

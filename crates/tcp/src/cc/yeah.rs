@@ -91,9 +91,7 @@ impl Law for Yeah {
             window.add_one_per(if self.slow_rounds == 0 { cwnd.min(EVERY) } else { cwnd }, left);
         }
         if self.rtt.is_over(path) {
-            if self.rtt.samples > TOO_FEW
-                && let Some((base, rtt)) = self.rtt.pair()
-            {
+            if let Some((base, rtt)) = self.rtt.pair().filter(|_| self.rtt.samples > TOO_FEW) {
                 self.end_round(window, base, rtt);
             }
             self.rtt.begin(path);

@@ -61,7 +61,7 @@ impl Sender {
         let mss = u64::from(self.mss);
         let Some(reduction) = &mut self.reduction else { return };
         reduction.acks += 1;
-        if reduction.acks.is_multiple_of(2) && reduction.cwnd > reduction.target {
+        if reduction.acks % 2 == 0 && reduction.cwnd > reduction.target {
             reduction.cwnd -= mss.min(reduction.cwnd - reduction.target);
         }
         reduction.cwnd = reduction.cwnd.min(in_flight + mss);

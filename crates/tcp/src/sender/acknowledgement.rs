@@ -109,11 +109,11 @@ impl Sender {
     /// An ACK that brings nothing new may be an old one: its counts are none.
     #[cold]
     fn take_counts(&mut self, counts: Counts<'_>, news: &mut News) {
-        if let Some(reported) = &mut self.accurate
-            && news.delivered > 0
-        {
-            news.marked = reported.newly_marked(counts, news.delivered, u64::from(self.mss));
-            news.ecn_echo = news.marked > 0;
+        if let Some(reported) = &mut self.accurate {
+            if news.delivered > 0 {
+                news.marked = reported.newly_marked(counts, news.delivered, u64::from(self.mss));
+                news.ecn_echo = news.marked > 0;
+            }
         }
     }
 
@@ -163,12 +163,13 @@ impl Sender {
         };
         let ranges: Ranges = facts.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
         let mut blocks = ranges.as_slice();
-        if let Some(&(start, end)) = blocks.first()
-            && start < end
-            && (end <= facts.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
-        {
-            self.take_dsack(end, news);
-            blocks = &blocks[1..];
+        if let Some(&(start, end)) = blocks.first() {
+            if start < end
+                && (end <= facts.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
+            {
+                self.take_dsack(end, news);
+                blocks = &blocks[1..];
+            }
         }
         let before = self.board.sacked_segments();
         for &(start, end) in blocks {
@@ -236,11 +237,11 @@ impl Sender {
         } else if let Some(sample) = newest_once {
             self.rtt_stats.add(sample);
         }
-        if let Some(first) = self.board.first()
-            && first.start < ack
-        {
-            news.delivered += ack - first.start;
-            self.board.trim_first(ack);
+        if let Some(first) = self.board.first() {
+            if first.start < ack {
+                news.delivered += ack - first.start;
+                self.board.trim_first(ack);
+            }
         }
         self.una = ack;
         let data = ack.min(self.buffer.end());

@@ -38,18 +38,18 @@ impl PropagationTime {
     /// Section 5.3.4.3.
     pub fn update(&mut self, now: Time, rtt: Option<Duration>) {
         self.expired = now > self.recent_at + INTERVAL;
-        if let Some(rtt) = rtt
-            && (self.expired || self.recent.is_none_or(|recent| rtt < recent))
-        {
-            self.recent = Some(rtt.max(Duration::from_micros(1)));
-            self.recent_at = now;
+        if let Some(rtt) = rtt {
+            if self.expired || self.recent.is_none_or(|recent| rtt < recent) {
+                self.recent = Some(rtt.max(Duration::from_micros(1)));
+                self.recent_at = now;
+            }
         }
         let old = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        if let Some(recent) = self.recent
-            && (old || self.min_rtt.is_none_or(|min| recent < min))
-        {
-            self.min_rtt = Some(recent);
-            self.min_rtt_at = self.recent_at;
+        if let Some(recent) = self.recent {
+            if old || self.min_rtt.is_none_or(|min| recent < min) {
+                self.min_rtt = Some(recent);
+                self.min_rtt_at = self.recent_at;
+            }
         }
     }
 }
