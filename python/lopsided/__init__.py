@@ -15,6 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lopsided.accessors import fill_in
+
 if TYPE_CHECKING:
     from lopsided._native import Controller, Law, __version__
     from lopsided.data.table import Table
@@ -63,6 +65,22 @@ _HOMES = {
     "sweep": "lopsided.studies.sweep",
     "trace": "lopsided.data.traces",
 }
+
+
+fill_in(
+    {
+        "Scenario.run": "lopsided.worlds:run_scenario",
+        "Run.plot": "lopsided.views.plot:plot",
+        "Run.report": "lopsided.views.html:render",
+        "Run.notebook": "lopsided.views.html:notebook",
+        "Run.fairness": "lopsided.studies.fairness:of_run",
+        "Comparison.figure": "lopsided.views.plot.compared:figure",
+        "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
+        "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
+        "Matrix.report": "lopsided.views.html.fairness:render",
+        "Matrix.save": "lopsided.views.html.fairness:save",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

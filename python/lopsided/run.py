@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lopsided import _native
+from lopsided.accessors import filled_in
 from lopsided.data import run_folder as folders
 from lopsided.data.table import Table
 from lopsided.errors import FolderError
@@ -101,9 +103,7 @@ class Run:
 
     def plot(self, kind: str = "goodput", **options: Any) -> Figure:
         """A matplotlib figure of `kind`: see `lopsided.views.plot.KINDS` for the kinds and their options."""
-        from lopsided.views import plot
-
-        return plot.plot(self, kind, **options)
+        return filled_in("Run.plot")(self, kind, **options)
 
     def fairness(
         self,
@@ -118,8 +118,7 @@ class Run:
 
         What is not given is as the scenario's `[fairness]` says, or its default.
         """
-        from lopsided.studies.fairness import of_run
-
+        of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
         if any(value is not None for value in changes.values()):
             return of_run(self, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm, progress=progress)
@@ -130,9 +129,7 @@ class Run:
     def report(self) -> str:
         """The report as one self-contained HTML page."""
 
-        from lopsided.views import html
-
-        return html.render(self)
+        return filled_in("Run.report")(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
         """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
@@ -185,10 +182,8 @@ class Run:
 
     def manifest(self) -> dict[str, Any]:
         """What identifies this run."""
-        from lopsided import __version__
-
         return {
-            "lopsided": __version__,
+            "lopsided": _native.__version__,
             "name": self.scenario.name,
             "world": self.world,
             "seed": self.seed,
@@ -204,6 +199,4 @@ class Run:
 
     def _repr_html_(self) -> str:
 
-        from lopsided.views import html
-
-        return html.notebook(self)
+        return filled_in("Run.notebook")(self)

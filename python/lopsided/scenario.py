@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided import _native
+from lopsided.accessors import filled_in
+from lopsided.controllers import checked
 from lopsided.errors import ScenarioError, UsageError
-from lopsided.own import checked
+from lopsided.run_options import PcapPoint, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lopsided.own import Controllers, Make
+    from lopsided.controllers import ControllerFactory, Controllers
     from lopsided.run import Run
-    from lopsided.worlds.base import PcapPoint
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
@@ -71,19 +72,19 @@ class Scenario:
         *,
         seed: int | None = None,
         world: str = "sim",
+        kernel: str | None = None,
         progress: Callable[[float], object] | None = None,
         pcap: str | Path | None = None,
         pcap_at: Iterable[PcapPoint] = ("hosts", "links"),
     ) -> Run:
         """Runs it once, with the scenario's seed or the one given.
 
-        With `pcap`, captures are written into that folder.
+        With `pcap`, captures are written into that folder. `kernel` names the kernel that the kernel world takes
+        (`timetravel`, `uml`, `host`); by default the best at hand.
         """
-        from lopsided.worlds import world as world_of
-        from lopsided.worlds.base import RunOptions
-
-        options = RunOptions(progress=progress, pcap=None if pcap is None else Path(pcap), pcap_at=frozenset(pcap_at))
-        return world_of(world).run(self, self.seed if seed is None else checked_seed(seed), options)
+        folder = None if pcap is None else Path(pcap)
+        options = RunOptions(progress=progress, pcap=folder, pcap_at=frozenset(pcap_at), kernel=kernel)
+        return filled_in("Scenario.run")(self, self.seed if seed is None else checked_seed(seed), world, options)
 
     @property
     def name(self) -> str:
@@ -111,7 +112,7 @@ class Scenario:
         return json.loads(self.native.to_json())
 
     @property
-    def controllers(self) -> dict[str, Make | None]:
+    def controllers(self) -> dict[str, ControllerFactory | None]:
         """The congestion controls of one's own that it may name; None for those of a run folder: it holds no code."""
         return dict(self.native.controllers())
 

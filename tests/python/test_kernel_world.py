@@ -62,8 +62,7 @@ def short() -> lop.Scenario:
 def linux(short: lop.Scenario, tmp_path_factory: pytest.TempPathFactory) -> lop.Run:
     """One run in virtual time, with captures."""
     require("timetravel")
-    os.environ["LOPSIDED_KERNEL"] = "timetravel"
-    return short.run(seed=1, world="kernel", pcap=tmp_path_factory.mktemp("pcap"))
+    return short.run(seed=1, world="kernel", kernel="timetravel", pcap=tmp_path_factory.mktemp("pcap"))
 
 
 def test_both_worlds_write_the_same_tables(short: lop.Scenario, linux: lop.Run):
@@ -195,8 +194,8 @@ def endless(tmp_path: Path):
     """A process that carries out a run of ten minutes, with a temporary folder of its own."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
-    code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel')"
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "LOPSIDED_KERNEL": "timetravel"}
+    code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", code, str(tmp_path / "short.toml")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         assert wait_for(lambda: list(tmp_path.glob("lopsided-kernel-*/progress")))
@@ -283,12 +282,11 @@ direction = "down"
 
 
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
-def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str, monkeypatch: pytest.MonkeyPatch):
+def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
     """Without delay on the running kernel, for not every kernel has netem."""
     require(kind)
-    monkeypatch.setenv("LOPSIDED_KERNEL", kind)
     try:
-        run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel")
+        run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)
     except (Overloaded, SelfCheckFailed, KernelUnavailable) as error:
         pytest.skip(str(error))
     assert run.facts["kernel_kind"] == kind

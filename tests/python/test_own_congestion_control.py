@@ -12,7 +12,7 @@ import pytest
 
 import lopsided as lop
 from lopsided import _native, cli
-from lopsided.own import alone
+from lopsided.controllers import simulate_controller
 from lopsided.studies.jobs import run_repeated
 from own_controllers import Reno, RenoLaw
 
@@ -258,7 +258,7 @@ run_repeated(scenario, 8, workers=4)
 
 
 def test_alone_on_a_line_a_law_halves_at_each_signal():
-    story = alone(RenoLaw, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
+    story = simulate_controller(RenoLaw, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
     assert 0.9 < story.share <= 1
     assert story.losses >= len(story.signals_s) > 2
     for at in story.signals_s:
@@ -266,12 +266,12 @@ def test_alone_on_a_line_a_law_halves_at_each_signal():
         after = next(window for time, window in story.windows if time > at)
         assert after == before // 2
     with pytest.raises(lop.ControllerError, match=r"Bad\.threshold"):
-        alone(
+        simulate_controller(
             type("Bad", (RenoLaw,), {"threshold": lambda *_: -1}),
             rate="20M", rtt="50 ms", queue_packets=86, duration="60 s",
         )  # fmt: skip
     with pytest.raises(lop.UsageError, match="a line needs a rate"):
-        alone(RenoLaw, rate="20M", rtt="0 ms", queue_packets=86, duration="60 s")
+        simulate_controller(RenoLaw, rate="20M", rtt="0 ms", queue_packets=86, duration="60 s")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ Examples:
 
 
 def _version() -> str:
-    from lopsided import __version__
+    from lopsided._native import __version__
 
     return f"lopsided {__version__}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Kernel, Quiet, Seed, Settings, choose_kernel, load, split
+from lopsided.cli.options import Json, Kernel, Quiet, Seed, Settings, load, split
 from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
 
@@ -63,7 +63,6 @@ def compare(
 
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
-    choose_kernel(kernel)
     scenario = load(file, settings)
     chosen = tuple(name.strip() for name in worlds.split(","))
     with progress(f"{scenario.name} in {' and '.join(chosen)}", quiet=quiet or as_json) as report:
@@ -72,6 +71,7 @@ def compare(
             chosen,
             repeat=repeat,
             seed=seed,
+            kernel=kernel,
             tolerances={**comparing.TOLERANCES, **dict(_tolerance(text) for text in tolerance)},
             window=None if window is None else _window(window),
             progress=report,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World, choose_kernel
+from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
@@ -111,13 +111,12 @@ def fairness(
     report
         Write report.html.
     """
-    from lopsided import own
+    from lopsided.controllers import load as load_controllers
     from lopsided.data import run_folder as folders
     from lopsided.data.units import parse_time
     from lopsided.studies import fairness as fair
     from lopsided.views.html import fairness as page
 
-    choose_kernel(kernel)
     study = fair.plan(
         _names(cc),
         _milliseconds(rtt),
@@ -137,14 +136,14 @@ def fairness(
         harm=harm,
         repeat=repeat,
         seed=seed,
-        controllers=own.load(controllers),
+        controllers=load_controllers(controllers),
     )
     study.check()
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
     folder = folders.prepare(out_folder or default, overwrite=overwrite)
     try:
         with progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
-            matrix = study.run(world=world, workers=workers, progress=show)
+            matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
         page.write(matrix, folder, report=report)
     except BaseException:
         folders.abandon(folder)

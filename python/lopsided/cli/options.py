@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,10 +51,10 @@ Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to r
 
 def load(file: Path, settings: Sequence[str] = (), controllers: Sequence[str] = ()) -> Scenario:
     """The scenario in `file` with settings changed."""
-    from lopsided import own
+    from lopsided.controllers import load as load_controllers
     from lopsided.scenario import Scenario
 
-    return Scenario.load(file, own.load(controllers), **dict(split(setting) for setting in settings))
+    return Scenario.load(file, load_controllers(controllers), **dict(split(setting) for setting in settings))
 
 
 def split(setting: str) -> tuple[str, str]:
@@ -64,9 +63,3 @@ def split(setting: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
     return key.strip(), value.strip()
-
-
-def choose_kernel(kind: str | None) -> None:
-    """Has the kernel world take this kernel, for as long as this process lives."""
-    if kind is not None:
-        os.environ["LOPSIDED_KERNEL"] = kind

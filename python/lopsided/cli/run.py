@@ -18,7 +18,6 @@ from lopsided.cli.options import (
     Settings,
     Workers,
     World,
-    choose_kernel,
     load,
 )
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
@@ -90,7 +89,6 @@ def run(
 
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
-    choose_kernel(kernel)
     scenario = load(file, settings, controllers)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})
@@ -99,7 +97,7 @@ def run(
     capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}
     try:
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
-            runs = _runs(scenario, seed, repeat, world, workers, capture, show)
+            runs = _runs(scenario, seed, repeat, workers, show, {"world": world, "kernel": kernel}, capture)
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
@@ -121,10 +119,10 @@ def _runs(
     scenario: Scenario,
     seed: int | None,
     repeat: int,
-    world: str,
     workers: int | None,
+    report: Callable[[float], object] | None,
+    where: dict[str, Any],
     pcap: dict[str, Any],
-    report: Any,
 ) -> list[Run]:
     """The run of the first seed, which alone is captured, and those of the seeds that follow."""
     from lopsided.studies.jobs import run_repeated
@@ -132,12 +130,11 @@ def _runs(
     def part(number: int, of: float) -> Callable[[float], object] | None:
         return report and (lambda share: report((number + share * of) / repeat))
 
-    first = scenario.run(seed=seed, world=world, progress=part(0, 1), **pcap)
+    first = scenario.run(seed=seed, progress=part(0, 1), **where, **pcap)
     if repeat == 1:
         return [first]
-    others = run_repeated(
-        scenario, repeat - 1, seed=first.seed + 1, world=world, workers=workers, progress=part(1, repeat - 1)
-    )
+    rest = repeat - 1
+    others = run_repeated(scenario, rest, seed=first.seed + 1, workers=workers, progress=part(1, rest), **where)
     return [first, *others]
 
 

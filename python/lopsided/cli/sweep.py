@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Quiet, Workers, World, load, split
+from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World, load, split
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.errors import FolderError, UsageError
 
@@ -23,6 +23,7 @@ def sweep(
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     world: World = "sim",
+    kernel: Kernel = None,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -65,7 +66,15 @@ def sweep(
     table_path = _target(out_file, scenario.name)
     try:
         with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
-            table = sweeps.sweep(scenario, swept or None, repeat=repeat, world=world, workers=workers, progress=report)
+            table = sweeps.sweep(
+                scenario,
+                swept or None,
+                repeat=repeat,
+                world=world,
+                kernel=kernel,
+                workers=workers,
+                progress=report,
+            )
         table.write(table_path)
         if plot or (count <= 2 and not as_json):
             from lopsided.views.plot import style, sweep_curves

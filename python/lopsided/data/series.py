@@ -6,20 +6,32 @@ Plots, sparklines and summaries all take their numbers from here, so they agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.data.table import number
+from lopsided.data.table import Table, number
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lopsided.run import Run
 
 Floats: TypeAlias = NDArray[np.float64]
+
+
+class HasSeries(Protocol):
+    """What curves are read from: a run."""
+
+    @property
+    def flows(self) -> Table: ...
+
+    @property
+    def queues(self) -> Table: ...
+
+    @property
+    def samples_of(self) -> Mapping[str, pl.DataFrame]: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Series:
     value: Floats
 
 
-def flow_column(run: Run, flow: str, column: str) -> Series:
+def flow_column(run: HasSeries, flow: str, column: str) -> Series:
     """A sampled column of one flow, as recorded; missing values are NaN."""
     names = run.flows["name"].to_list()
     if flow not in names:
@@ -44,7 +56,7 @@ def flow_column(run: Run, flow: str, column: str) -> Series:
     return Series(flow, direction, _floats(rows, "time_s"), _floats(rows, column))
 
 
-def goodput(run: Run, flow: str, window_s: float) -> Series:
+def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
     """Goodput of one flow in bit/s over consecutive windows of `window_s`, each value at its window's middle."""
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
@@ -56,7 +68,7 @@ def goodput(run: Run, flow: str, window_s: float) -> Series:
     return Series(flow, delivered.direction, edges[:-1] + window_s / 2, rates)
 
 
-def goodput_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
     """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples)."""
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
@@ -67,7 +79,7 @@ def goodput_between(run: Run, flow: str, start_s: float, stop_s: float) -> float
     return float(at_stop - at_start) * 8 / (stop_s - start_s)
 
 
-def rtt(run: Run, flow: str) -> Series:
+def rtt(run: HasSeries, flow: str) -> Series:
     """Mean per-packet RTT of each sampling interval in ms; NaN where no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
@@ -76,7 +88,7 @@ def rtt(run: Run, flow: str) -> Series:
     return Series(flow, count.direction, count.time_s, mean)
 
 
-def rtt_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
+def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
     """Mean per-packet RTT of one flow in ms over the samples between two times; NaN if no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
@@ -85,14 +97,14 @@ def rtt_between(run: Run, flow: str, start_s: float, stop_s: float) -> float:
     return float(np.sum(total.value[within])) / packets if packets else float("nan")
 
 
-def largest_between(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> float:
+def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop_s: float) -> float:
     """The largest sampled value of a flow's column between two times; NaN without a sample."""
     curve = flow_column(run, flow, column)
     within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
     return float(np.nanmax(within)) if len(within) else float("nan")
 
 
-def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
+def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Series:
     """A sampled column of one link direction's queue."""
     import polars as pl
 
@@ -100,7 +112,7 @@ def queue_column(run: Run, link: str, direction: str, column: str) -> Series:
     return Series(f"{link} {direction}", direction, _floats(rows, "time_s"), _floats(rows, column))
 
 
-def both_active(run: Run) -> tuple[float, float]:
+def both_active(run: HasSeries) -> tuple[float, float]:
     """The time in which every flow of the run is active: from the last start to the first stop, in seconds."""
     flows = run.flows
     start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())

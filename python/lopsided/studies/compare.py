@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lopsided.accessors import filled_in
 from lopsided.data import series
+from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.jobs import run_repeated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.data.table import Table
     from lopsided.run import Run
     from lopsided.scenario import Scenario
 
@@ -92,8 +93,6 @@ class Comparison:
         """One row for each quantity: its median in each world, each world's error and the spread of that."""
         import polars as pl
 
-        from lopsided.data.table import Table
-
         return Table(pl.DataFrame([self._flat(row) for row in self.rows], infer_schema_length=None))
 
     def _flat(self, row: Row) -> dict[str, object]:
@@ -109,9 +108,7 @@ class Comparison:
 
     def figure(self) -> Figure:
         """Goodput and round-trip time of every flow over time, all worlds in one panel."""
-        from lopsided.views.plot import compared
-
-        return compared.figure(self.scenario, self.examples)
+        return filled_in("Comparison.figure")(self.scenario, self.examples)
 
 
 def compare(
@@ -120,6 +117,7 @@ def compare(
     *,
     repeat: int = 3,
     seed: int | None = None,
+    kernel: str | None = None,
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
     progress: Callable[[float], object] | None = None,
@@ -135,7 +133,7 @@ def compare(
     runs = {}
     for number, world in enumerate(worlds):
         part = progress and (lambda share, number=number: progress((number + share) / len(worlds)))
-        runs[world] = run_repeated(scenario, repeat, seed=seed, world=world, progress=part)
+        runs[world] = run_repeated(scenario, repeat, seed=seed, world=world, kernel=kernel, progress=part)
     measured = {world: [measure(run, window) for run in found] for world, found in runs.items()}
     keys = list(dict.fromkeys(key for found in measured.values() for each in found for key in each))
     rows = [

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from lopsided.errors import UsageError
+from lopsided.run_options import RunOptions
 from lopsided.worlds import world as world_of
 from lopsided.worlds.base import Job
 
@@ -18,12 +19,20 @@ Progress = Callable[[float], object]
 
 
 def run_many(
-    jobs: Sequence[Job], *, world: str = "sim", workers: int | None = None, progress: Progress | None = None
+    jobs: Sequence[Job],
+    *,
+    world: str = "sim",
+    kernel: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs all jobs and gives each one's number and run as it is done; no more are held than need be."""
+    """Runs all jobs and gives each one's number and run as it is done; no more are held than need be.
+
+    `kernel` names the kernel that the kernel world takes; by default the best at hand.
+    """
     if workers is not None and workers < 1:
         raise UsageError(f"cannot run on {workers} workers")
-    yield from world_of(world).run_many(jobs, workers=workers, progress=progress)
+    yield from world_of(world).run_many(jobs, RunOptions(progress=progress, kernel=kernel), workers=workers)
 
 
 def run_jobs(
@@ -31,12 +40,14 @@ def run_jobs(
     reduce: Callable[[int, Run], T],
     *,
     world: str = "sim",
+    kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs."""
     reduced = {
-        number: reduce(number, run) for number, run in run_many(jobs, world=world, workers=workers, progress=progress)
+        number: reduce(number, run)
+        for number, run in run_many(jobs, world=world, kernel=kernel, workers=workers, progress=progress)
     }
     return [reduced[number] for number in range(len(jobs))]
 
@@ -47,6 +58,7 @@ def run_repeated(
     *,
     seed: int | None = None,
     world: str = "sim",
+    kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
@@ -55,4 +67,4 @@ def run_repeated(
         raise UsageError(f"cannot repeat a run {times} times")
     first = scenario.seed if seed is None else seed
     jobs = [Job(scenario, first + number) for number in range(times)]
-    return run_jobs(jobs, lambda _, run: run, world=world, workers=workers, progress=progress)
+    return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, workers=workers, progress=progress)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopsided import metrics
+from lopsided.accessors import filled_in
 from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
@@ -170,9 +171,7 @@ class Sizing:
 
     def plot(self) -> Figure:
         """Performance against buffer, and the model's estimates against the diagonal."""
-        from lopsided.views.plot import buffer_sizes
-
-        return buffer_sizes.draw(self)
+        return filled_in("Sizing.plot")(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

@@ -15,6 +15,7 @@ from lopsided import _native
 from lopsided.data import series
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
+from lopsided.metrics import min_normalised_goodput
 from lopsided.scenario import setting_text
 from lopsided.studies.jobs import Progress, run_jobs
 from lopsided.worlds.base import Job
@@ -42,6 +43,7 @@ def sweep(
     repeat: int | None = None,
     measure: Callable[[Run], Iterable[Mapping[str, Any]]] | None = None,
     world: str = "sim",
+    kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Table:
@@ -78,7 +80,7 @@ def sweep(
     def rows(number: int, run: Run) -> list[dict[str, Any]]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
-    collected = run_jobs(jobs, rows, world=world, workers=workers, progress=progress)
+    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
     return Table(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None))
 
 
@@ -135,8 +137,6 @@ def together_goodput(run: Run) -> dict[str, float] | None:
 
 def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
     """Min-normalised goodput (merritt2010 eq 1.2) over all downloads and all uploads."""
-    from lopsided.metrics import min_normalised_goodput
-
     down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows["name"], run.flows["direction"], strict=True))

@@ -6,16 +6,26 @@ Each is a module with the functions of `World`, loaded when first asked for.
 from __future__ import annotations
 
 import importlib
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from lopsided.errors import UsageError
 from lopsided.worlds.base import World
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.run_options import RunOptions
+    from lopsided.scenario import Scenario
 
 WORLDS = {
     "sim": "lopsided.worlds.sim",
     "kernel": "lopsided.worlds.kernel",
 }
 """World names and their modules."""
+
+
+def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
+    """Runs a scenario once in the world of that name: `Scenario.run`."""
+    return world(world_name).run(scenario, seed, options)
 
 
 def world(name: str) -> World:

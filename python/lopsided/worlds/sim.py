@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lopsided import _native, own
+from lopsided import _native
+from lopsided.controllers import label
 from lopsided.data import traces
 from lopsided.run import Run
 
 if TYPE_CHECKING:
+    from lopsided.run_options import RunOptions
     from lopsided.scenario import Scenario
-    from lopsided.worlds.base import Job, RunOptions
+    from lopsided.worlds.base import Job
 
 _LOOK_S = 0.05
 """How often a waiting call looks at progress and at signals."""
@@ -34,12 +36,10 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     raise AssertionError("a batch of one ended without its run")
 
 
-def run_many(
-    jobs: Sequence[Job], *, workers: int | None = None, progress: Callable[[float], object] | None = None
-) -> Iterator[tuple[int, Run]]:
+def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
     """Runs many jobs on `workers` threads (default: every core) and gives each one's number and run as it is done."""
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
-    for number, raw in _finished(batch, len(jobs), progress):
+    for number, raw in _finished(batch, len(jobs), options.progress):
         yield number, _to_run(jobs[number].scenario, raw)
 
 
@@ -77,7 +77,7 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
     tables["traces"] = traces.of_run(raw["traces"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:
-        facts["controllers"] = {name: own.label(make) for name, make in scenario.controllers.items() if make}
+        facts["controllers"] = {name: label(make) for name, make in scenario.controllers.items() if make}
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)
 
 

@@ -117,7 +117,7 @@ def render(reproduction: Reproduction) -> str:
 
 
 def _version() -> str:
-    from lopsided import __version__
+    from lopsided._native import __version__
 
     return __version__
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from lopsided import metrics
+from lopsided import _native, metrics
+from lopsided.accessors import filled_in
+from lopsided.controllers import Controllers
 from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.own import Controllers
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.studies.fairness.pairs import Bottleneck, Direction, Kind, Meeting, Side, meetings, pairs_of
 from lopsided.studies.jobs import run_jobs
@@ -123,7 +124,12 @@ class Study:
         return kinds
 
     def run(
-        self, *, world: str = "sim", workers: int | None = None, progress: Callable[[float], object] | None = None
+        self,
+        *,
+        world: str = "sim",
+        kernel: str | None = None,
+        workers: int | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Matrix:
         """Runs everything and concludes."""
         scenarios = [self.scenario(meeting.first, meeting.second) for meeting in self.together]
@@ -137,8 +143,8 @@ class Study:
                 return _meeting_rows(run, self, self.together[place], common)
             return _alone_rows(run, self, *self.alone[place - len(self.together)], common)
 
-        rows = list(itertools.chain(*run_jobs(jobs, reduce, world=world, workers=workers, progress=progress)))
-        return _conclude(self, rows, world)
+        rows = run_jobs(jobs, reduce, world=world, kernel=kernel, workers=workers, progress=progress)
+        return _conclude(self, list(itertools.chain.from_iterable(rows)), world)
 
 
 @dataclass(frozen=True)
@@ -167,21 +173,15 @@ class Matrix:
 
     def plot(self, metric: str = "share") -> Figure:
         """A heat map of a metric: see `lopsided.views.plot.heat_maps.MAPS`."""
-        from lopsided.views.plot import heat_maps
-
-        return heat_maps.draw(self, metric)
+        return filled_in("Matrix.plot")(self, metric)
 
     def report(self) -> str:
         """The report as one self-contained HTML page."""
-        from lopsided.views.html import fairness
-
-        return fairness.render(self)
+        return filled_in("Matrix.report")(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
         """Writes the tables, the heat maps and the report into a folder and returns its path."""
-        from lopsided.views.html import fairness
-
-        return fairness.save(self, folder, overwrite=overwrite, report=report)
+        return filled_in("Matrix.save")(self, folder, overwrite=overwrite, report=report)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single runs as plain values."""
@@ -189,11 +189,9 @@ class Matrix:
 
     def manifest(self) -> dict[str, Any]:
         """What identifies this study."""
-        from lopsided import __version__
-
         study = self.study
         return {
-            "lopsided": __version__,
+            "lopsided": _native.__version__,
             "kind": "fairness",
             "world": self.world,
             "cc": study.ccs,

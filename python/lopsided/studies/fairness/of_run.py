@@ -194,7 +194,8 @@ def _add_harm(
         row |= {f"alone_{name}": known(value) for name, value in vars(measured).items()}
         row |= harms(measured, in_company[number])
 
-    run_jobs(jobs, reduce, world=run.world, workers=workers, progress=progress)
+    kernel = run.facts.get("kernel_kind")
+    run_jobs(jobs, reduce, world=run.world, kernel=kernel, workers=workers, progress=progress)
 
 
 def _number(value: float | None) -> float:

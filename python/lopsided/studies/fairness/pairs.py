@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lopsided import metrics
+from lopsided.controllers import Controllers
 from lopsided.data import units
 from lopsided.errors import ScenarioError, UsageError
-from lopsided.own import Controllers
 from lopsided.scenario import Scenario
 
 Kind = Literal["usual", "inter", "intra", "full"]

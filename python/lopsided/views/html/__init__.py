@@ -94,7 +94,7 @@ def _fairness(run: Run) -> dict[str, Any] | None:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    from lopsided import __version__
+    from lopsided._native import __version__
 
     facts = [
         ("world", run.world),

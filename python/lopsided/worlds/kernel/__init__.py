@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lopsided.run_options import RunOptions
 
 from . import backend, captures, cleanup, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
@@ -23,9 +25,9 @@ from .guest.job import Job
 
 if TYPE_CHECKING:
     from lopsided.run import Run
+    from lopsided.run_options import PcapPoint
     from lopsided.scenario import Scenario
     from lopsided.worlds.base import Job as WorldJob
-    from lopsided.worlds.base import PcapPoint, RunOptions
 
 __all__ = [
     "GuestFailed",
@@ -53,9 +55,9 @@ LATE_MS = 10.0
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once, on the best kernel at hand or the one that the options or `LOPSIDED_KERNEL` name."""
+    """Runs the scenario once, on the kernel that the options name or the best at hand."""
     _require_known(scenario)
-    chosen = backend.choose(getattr(options, "kernel", None) or os.environ.get("LOPSIDED_KERNEL", "auto"))
+    chosen = backend.choose(options.kernel or "auto")
     for slip_ns in chosen.slips_ns:
         try:
             return _run(scenario, seed, options, chosen, slip_ns)
@@ -87,17 +89,13 @@ def _require_known(scenario: Scenario) -> None:
         raise Unsupported(f"the kernel world runs Linux's congestion controls, and {name!r} is one of your own")
 
 
-def run_many(
-    jobs: Sequence[WorldJob], *, workers: int | None = None, progress: Callable[[float], object] | None = None
-) -> Iterator[tuple[int, Run]]:
+def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
     """Runs many jobs and gives each one's number and run as it is done.
 
     In virtual time as many guests side by side as there are cores; in real time one after the other, for they would
     disturb each other.
     """
-    from lopsided.worlds.base import RunOptions
-
-    chosen = backend.choose(os.environ.get("LOPSIDED_KERNEL", "auto"))
+    chosen = backend.choose(options.kernel or "auto")
     side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
     shares = [0.0] * len(jobs)
     stopped = threading.Event()
@@ -107,10 +105,10 @@ def run_many(
             if stopped.is_set():
                 raise KernelWorldError("stopped")
             shares[number] = share
-            if progress is not None:
-                progress(sum(shares) / len(shares))
+            if options.progress is not None:
+                options.progress(sum(shares) / len(shares))
 
-        done = run(jobs[number].scenario, jobs[number].seed, RunOptions(progress=note))
+        done = run(jobs[number].scenario, jobs[number].seed, RunOptions(progress=note, kernel=chosen.kind))
         note(1.0)
         return done
 

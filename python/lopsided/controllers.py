@@ -16,9 +16,9 @@ from lopsided import _native
 from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
-Make = Callable[[_native.Setup], _native.Controller | _native.Law]
+ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.Law]
 """Makes a controller for each connection: a class derived from `Controller` or `Law`, or a function that gives one."""
-Controllers = Mapping[str, Make | None]
+Controllers = Mapping[str, ControllerFactory | None]
 """By the names that scenarios call them; None for one of which only the name is known: it cannot be run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
@@ -30,9 +30,9 @@ _BASES: dict[type, tuple[str, ...]] = {
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
-def checked(controllers: Controllers | None) -> list[tuple[str, Make | None]]:
+def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactory | None]]:
     """The controllers as the simulator takes them, refused where they cannot work."""
-    found: list[tuple[str, Make | None]] = []
+    found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UsageError(f"{name!r} is no name for a congestion control: use letters, digits, `-`, `_`, `.`, `+`")
@@ -59,7 +59,7 @@ def _check(name: str, make: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Story:
+class ControllerTrace:
     """What became of a controller alone on a line."""
 
     share: float
@@ -72,7 +72,9 @@ class Story:
     """Time in seconds and window in segments, after each ACK."""
 
 
-def alone(make: Make, *, rate: str, rtt: str, queue_packets: int, duration: str) -> Story:
+def simulate_controller(
+    make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
+) -> ControllerTrace:
     """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/alone.rs`).
 
     Segments have 1448 octets, each is acknowledged on its own, and no timer expires.
@@ -80,12 +82,15 @@ def alone(make: Make, *, rate: str, rtt: str, queue_packets: int, duration: str)
     [(_, checked_make)] = checked({"alone": make})
     assert checked_make is not None
     spans = [round(units.parse_time(text) * 1e9) for text in (rtt, duration)]
-    if units.parse_rate(rate) < 12_000 or not 1 <= queue_packets < 2**32 or min(spans) <= 0:
+    bits_per_second = units.parse_rate(rate)
+    if bits_per_second < 12_000 or not 1 <= queue_packets < 2**32 or min(spans) <= 0:
         raise UsageError("a line needs a rate of a packet a second, a round trip, room in its queue, and some time")
-    return Story(*_native.alone(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1]))
+    return ControllerTrace(
+        *_native.alone(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1])
+    )
 
 
-def label(make: Make) -> str:
+def label(make: ControllerFactory) -> str:
     """Where a controller comes from, for a run's manifest."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
@@ -93,9 +98,9 @@ def label(make: Make) -> str:
     return f"{Path(file).name}:{name}" if file else name
 
 
-def load(given: Iterable[str]) -> dict[str, Make]:
+def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
     """The controllers that `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
-    found: dict[str, Make] = {}
+    found: dict[str, ControllerFactory] = {}
     modules: dict[str, Any] = {}
     for text in given:
         name, equals, place = text.rpartition("=")

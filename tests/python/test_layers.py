@@ -1,0 +1,110 @@
+"""The layers of the package: a module imports its own layer or those below, at its head, in functions, or for types."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import lopsided
+
+PACKAGE = Path(lopsided.__file__).parent
+LAYERS = (
+    {"_native", "errors", "accessors", "run_options"},
+    {"data", "metrics"},
+    {"controllers", "scenario", "run"},
+    {"worlds"},
+    {"studies"},
+    {"views"},
+    {"papers"},
+    {"cli"},
+    {"__init__"},
+)
+"""From the lowest; `__init__` names what people import and fills in the accessors."""
+RESULT_TYPES = {("run", "studies.fairness")}
+"""For types alone: what a method returns that a higher layer fills in."""
+
+
+def test_every_arrow_points_down():
+    up = [
+        f"{source} imports {target} (line {line})"
+        for source, target, line, only_types in arrows()
+        if rank(target) > rank(source) and not (only_types and (source, target) in RESULT_TYPES)
+    ]
+    assert not up, "\n".join(up)
+
+
+def test_no_ring_of_modules_within_a_layer():
+    graph: dict[str, set[str]] = {}
+    for source, target, _, only_types in arrows():
+        if source != target and not only_types:
+            graph.setdefault(source, set()).add(target)
+    assert not (ring := a_ring(graph)), " -> ".join(ring)
+
+
+def test_every_folder_has_its_layer():
+    assert {name(path).partition(".")[0] for path in modules()} <= set().union(*LAYERS)
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "guest" not in path.parts)
+
+
+def name(path: Path) -> str:
+    parts = list(path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def rank(module: str) -> int:
+    top = module.partition(".")[0]
+    return next(number for number, layer in enumerate(LAYERS) if top in layer)
+
+
+def arrows() -> Iterator[tuple[str, str, int, bool]]:
+    """Source, target, line, and whether for types alone, of each import of the package's own modules."""
+    known = {name(path) for path in modules()} | {"_native"}
+    for path in modules():
+        tree = ast.parse(path.read_text())
+        typed = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            for target in targets(node, path, known):
+                yield name(path), target, node.lineno, id(node) in typed
+
+
+def targets(node: ast.AST, path: Path, known: set[str]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        found = [alias.name.removeprefix("lopsided.") for alias in node.names if alias.name.startswith("lopsided.")]
+    elif isinstance(node, ast.ImportFrom):
+        home = (node.module or "").split(".")
+        if node.level:
+            home = ["lopsided", *path.relative_to(PACKAGE).parent.parts[: None if node.level == 1 else 1 - node.level]]
+            home += node.module.split(".") if node.module else []
+        if home[0] != "lopsided":
+            return
+        base = ".".join(home[1:])
+        inner = [f"{base}.{alias.name}" if base else alias.name for alias in node.names]
+        found = [each if each in known else base or "__init__" for each in inner]
+    else:
+        return
+    yield from dict.fromkeys(each for each in found if each in known)
+
+
+def a_ring(graph: dict[str, set[str]]) -> list[str]:
+    """One ring of the graph, or nothing."""
+    done: set[str] = set()
+
+    def walk(node: str, trail: list[str]) -> list[str]:
+        if node in trail:
+            return [*trail[trail.index(node) :], node]
+        if node in done:
+            return []
+        for target in sorted(graph.get(node, ())):
+            if found := walk(target, [*trail, node]):
+                return found
+        done.add(node)
+        return []
+
+    return next((found for node in sorted(graph) if (found := walk(node, []))), [])
