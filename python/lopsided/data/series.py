@@ -5,6 +5,7 @@ Plots, sparklines and summaries all take their numbers from here, so they agree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
