@@ -5,8 +5,8 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, Ipv4Addr, Payload, Seq, Duration, Time};
-use lopsided_tcp::{ConnConfig, Connection, Descent, EcnRule, Endpoint, LossDetection, Profile, State};
+use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Seq, Time};
+use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, State};
 
 const ISS: u32 = u32::MAX - 20_000;
 const IRS: u32 = u32::MAX - 40_000;
@@ -24,7 +24,7 @@ struct Setup {
     sack: bool,
     timestamps: bool,
     ecn: Option<bool>,
-    descent: u8,
+    cwnd_reduction: u8,
     counting: bool,
     mss: u16,
     window_scale: u8,
@@ -90,9 +90,10 @@ impl World {
             Some(false) => EcnRule::On,
             Some(true) => EcnRule::Accurate,
         };
-        profile.descent = [Descent::AtOnce, Descent::Halving, Descent::Proportional][usize::from(setup.descent % 3)];
+        profile.cwnd_reduction = [CwndReduction::Immediate, CwndReduction::RateHalving, CwndReduction::Prr]
+            [usize::from(setup.cwnd_reduction % 3)];
         if setup.counting {
-            profile.loss_detection = LossDetection::Counting;
+            profile.loss_detection = LossDetection::Rfc6675;
         }
         let endpoint = |port| Endpoint { addr: Ipv4Addr(u32::from(port)), port };
         let config = ConnConfig::new(endpoint(1), endpoint(2), ISS, Bytes::new(1500), profile, "reno").expect("reno");

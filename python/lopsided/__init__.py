@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided.accessors import fill_in
 
 if TYPE_CHECKING:
-    from lopsided._native import Controller, Law, __version__
+    from lopsided._native import Controller, WindowAlgorithm, __version__
     from lopsided.data.table import Table
     from lopsided.data.traces import trace
     from lopsided.errors import ControllerError, FolderError, LopsidedError, RunError, ScenarioError, UsageError
@@ -32,7 +32,6 @@ __all__ = [
     "Controller",
     "ControllerError",
     "FolderError",
-    "Law",
     "LopsidedError",
     "Run",
     "RunError",
@@ -40,6 +39,7 @@ __all__ = [
     "ScenarioError",
     "Table",
     "UsageError",
+    "WindowAlgorithm",
     "__version__",
     "fairness_matrix",
     "size",
@@ -50,7 +50,7 @@ __all__ = [
 _HOMES = {
     "__version__": "lopsided._native",
     "Controller": "lopsided._native",
-    "Law": "lopsided._native",
+    "WindowAlgorithm": "lopsided._native",
     "ControllerError": "lopsided.errors",
     "FolderError": "lopsided.errors",
     "LopsidedError": "lopsided.errors",

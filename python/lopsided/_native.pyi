@@ -9,8 +9,8 @@ CONGESTION_CONTROLS: list[str]
 
 _Overrides = list[tuple[str, str]]
 _Axis = tuple[str, list[tuple[str, _Overrides]]]
-_Make = Callable[[Setup], Controller | Law]
-_Controllers = list[tuple[str, _Make | None]]
+_ControllerFactory = Callable[[Setup], Controller | WindowAlgorithm]
+_Controllers = list[tuple[str, _ControllerFactory | None]]
 
 @final
 class Scenario:
@@ -48,7 +48,7 @@ class Controller:
 
     owns_recovery: bool = False
     """It sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937)."""
-    ecn: Literal["classic", "each mark", "accurate"] = "classic"
+    ecn: Literal["classic", "dctcp echo", "accurate"] = "classic"
     """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
     feedback and data of ECT(1) (RFC 9331)."""
 
@@ -64,7 +64,7 @@ class Controller:
     pacing_rate_bps: float | None
     """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
 
-    def on_feedback_agreed(self, feedback: Literal["none", "classic", "each mark", "accurate"]) -> None:
+    def on_feedback_agreed(self, feedback: Literal["none", "classic", "dctcp echo", "accurate"]) -> None:
         """The handshake has settled how marks are fed back; comes before `on_established`, without a time."""
 
     def on_established(self, path: PathState) -> None:
@@ -91,14 +91,15 @@ class Controller:
     def on_idle(self, restart_window_bytes: int) -> None:
         """The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC 5681)."""
 
-class Law:
-    """How a window grows, and what is left of it after congestion, in segments: derive from it, define `grow` and
-    `threshold`. Slow start is part of growing (`window.reno`); timeouts, undo and idle times are taken care of.
+class WindowAlgorithm:
+    """How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid` and
+    `ssthresh`. Slow start is part of growing (`window.reno_cong_avoid`); timeouts, undo and idle times are taken care
+    of.
     """
 
-    grows_unlimited: bool = False
-    """`grow` is wanted also while the application or the receiver limits the sender."""
-    ecn: Literal["classic", "each mark", "accurate"] = "classic"
+    increase_when_app_limited: bool = False
+    """`cong_avoid` is wanted also while the application or the receiver limits the sender."""
+    ecn: Literal["classic", "dctcp echo", "accurate"] = "classic"
     """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
     feedback and data of ECT(1) (RFC 9331)."""
 
@@ -107,13 +108,13 @@ class Law:
     def now_s(self) -> float:
         """Seconds since the run began."""
 
-    def grow(self, ack: Acked, path: PathState, window: Window) -> None:
+    def cong_avoid(self, ack: Acked, path: PathState, window: Window) -> None:
         """An ACK that may raise the window."""
 
-    def threshold(self, signal: Signal, path: PathState, window: Window) -> float:
+    def ssthresh(self, signal: Signal, path: PathState, window: Window) -> float:
         """The threshold in segments after a signal; at least two are used."""
 
-    def measure(self, ack: Acked, path: PathState, window: Window) -> None:
+    def pkts_acked(self, ack: Acked, path: PathState, window: Window) -> None:
         """Every ACK, in recovery too."""
 
     def on_established(self, path: PathState, window: Window) -> None:
@@ -133,18 +134,18 @@ class Law:
 
 @final
 class Window:
-    """The congestion window of a law. It can be changed only within the call that it was given to."""
+    """The congestion window of an algorithm. It can be changed only within the call that it was given to."""
 
     octets: float
     segments: float
     """Rounded down when read."""
 
     @property
-    def threshold(self) -> int | None:
+    def ssthresh(self) -> int | None:
         """In segments, rounded down; None before the first congestion signal."""
 
-    @threshold.setter
-    def threshold(self, segments: float) -> None: ...
+    @ssthresh.setter
+    def ssthresh(self, segments: float) -> None: ...
     @property
     def in_slow_start(self) -> bool: ...
     @property
@@ -152,7 +153,7 @@ class Window:
     def end_slow_start(self) -> None:
         """The threshold becomes the window."""
 
-    def counted(self, ack: Acked) -> int:
+    def acked_bytes_for_growth(self, ack: Acked) -> int:
         """The octets that an ACK counts for, by the stack's way of counting."""
 
     def slow_start(self, octets: int) -> int:
@@ -161,7 +162,7 @@ class Window:
     def add_one_per(self, every: float, octets: int) -> None:
         """Adds a segment for each `every` segments acknowledged."""
 
-    def reno(self, octets: int) -> None:
+    def reno_cong_avoid(self, octets: int) -> None:
         """Reno's growth: slow start, then a segment for each window acknowledged."""
 
 @final
@@ -231,8 +232,8 @@ class Acked:
         """The connection owns the window until the reduction under way ends."""
 
     @property
-    def phase(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
-        """The sender's phase after this ACK."""
+    def ca_state(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
+        """The sender's congestion state (Linux's ca_state) after this ACK."""
 
     @property
     def ecn_echo(self) -> bool:
@@ -345,8 +346,8 @@ class Signal:
     def consecutive(self) -> int:
         """How many timeouts in a row; from the second on the threshold must not fall further. 0 for other kinds."""
 
-def alone(
-    make: _Make, mbits: float, rtt_ns: int, room: int, span_ns: int
+def simulate_controller(
+    make: _ControllerFactory, mbits: float, rtt_ns: int, room: int, span_ns: int
 ) -> tuple[float, int, list[float], list[tuple[float, int]]]: ...
 def axis(text: str) -> _Axis: ...
 def schema() -> str: ...

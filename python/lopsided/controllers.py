@@ -16,14 +16,14 @@ from lopsided import _native
 from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
-ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.Law]
-"""Makes a controller for each connection: a class derived from `Controller` or `Law`, or a function that gives one."""
+ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
+"""Makes a controller for each connection: a class derived from `Controller` or `WindowAlgorithm`, or a function."""
 Controllers = Mapping[str, ControllerFactory | None]
 """By the names that scenarios call them; None for one of which only the name is known: it cannot be run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
-    _native.Law: ("grow", "threshold"),
+    _native.WindowAlgorithm: ("cong_avoid", "ssthresh"),
 }
 """What a class is derived from, and the methods that it must define."""
 
@@ -52,7 +52,7 @@ def _check(name: str, make: Any) -> None:
         return
     base = next((base for base in _BASES if issubclass(make, base)), None)
     if base is None:
-        raise UsageError(f"{make.__name__} is not derived from lopsided.Controller or lopsided.Law")
+        raise UsageError(f"{make.__name__} is not derived from lopsided.Controller or lopsided.WindowAlgorithm")
     missing = [method for method in _BASES[base] if getattr(make, method) is getattr(base, method)]
     if missing:
         raise UsageError(f"{make.__name__} does not define {' and '.join(missing)}")
@@ -75,18 +75,18 @@ class ControllerTrace:
 def simulate_controller(
     make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
 ) -> ControllerTrace:
-    """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/alone.rs`).
+    """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/harness.rs`).
 
     Segments have 1448 octets, each is acknowledged on its own, and no timer expires.
     """
-    [(_, checked_make)] = checked({"alone": make})
+    [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None
     spans = [round(units.parse_time(text) * 1e9) for text in (rtt, duration)]
     bits_per_second = units.parse_rate(rate)
     if bits_per_second < 12_000 or not 1 <= queue_packets < 2**32 or min(spans) <= 0:
         raise UsageError("a line needs a rate of a packet a second, a round trip, room in its queue, and some time")
     return ControllerTrace(
-        *_native.alone(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1])
+        *_native.simulate_controller(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1])
     )
 
 

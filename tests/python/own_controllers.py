@@ -4,11 +4,11 @@ import lopsided as lop
 
 
 class Reno(lop.Controller):
-    """All of the built-in reno, which is the law `cc/reno.rs` on the window `cc/window.rs`."""
+    """All of the built-in reno, which is the algorithm `cc/reno.rs` on the window `cc/window.rs`."""
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments
-        self.mss, self.credit, self.before = 1, 0, None
+        self.mss, self.cwnd_cnt, self.before = 1, 0, None
 
     def on_established(self, path):
         self.mss = path.mss_bytes
@@ -42,11 +42,11 @@ class Reno(lop.Controller):
 
     def avoid_congestion(self, octets):
         step = max(self.cwnd_bytes // self.mss, 1) * self.mss
-        if self.credit >= step:
-            self.credit = 0
+        if self.cwnd_cnt >= step:
+            self.cwnd_cnt = 0
             self.set_window(self.cwnd_bytes + self.mss)
-        self.credit += octets
-        whole, self.credit = divmod(self.credit, step)
+        self.cwnd_cnt += octets
+        whole, self.cwnd_cnt = divmod(self.cwnd_cnt, step)
         self.set_window(self.cwnd_bytes + whole * self.mss)
 
     def set_window(self, octets):
@@ -61,7 +61,7 @@ class Reno(lop.Controller):
                 threshold = max(threshold, (segments // 2 + segments // 4) * self.mss)
             self.before = self.cwnd_bytes, threshold
             self.ssthresh_bytes = max(segments // 2, 2) * self.mss
-        self.credit = 0
+        self.cwnd_cnt = 0
         self.set_window(path.in_flight_bytes + self.mss if signal.kind == "timeout" else self.ssthresh_bytes)
 
     def on_undo(self):
@@ -74,11 +74,11 @@ class Reno(lop.Controller):
         self.set_window(min(self.cwnd_bytes, restart_window_bytes))
 
 
-class RenoLaw(lop.Law):
-    """The law of the built-in reno, for stacks that count octets."""
+class RenoAlgorithm(lop.WindowAlgorithm):
+    """The algorithm of the built-in reno, for stacks that count octets."""
 
-    def grow(self, ack, path, window):
-        window.reno(window.counted(ack))
+    def cong_avoid(self, ack, path, window):
+        window.reno_cong_avoid(window.acked_bytes_for_growth(ack))
 
-    def threshold(self, signal, path, window):
+    def ssthresh(self, signal, path, window):
         return window.segments // 2

@@ -14,7 +14,7 @@ import lopsided as lop
 from lopsided import _native, cli
 from lopsided.controllers import simulate_controller
 from lopsided.studies.jobs import run_repeated
-from own_controllers import Reno, RenoLaw
+from own_controllers import Reno, RenoAlgorithm
 
 ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
@@ -89,8 +89,8 @@ def test_reno_in_python_is_reno(profile):
     assert ("undo" in Hearing.heard) == (built_in.flows["spurious"].sum() > 0)
 
 
-def test_the_law_of_reno_in_python_is_reno():
-    own = hard(RenoLaw)
+def test_the_window_algorithm_of_reno_in_python_is_reno():
+    own = hard(RenoAlgorithm)
     run = own.run()
     assert run.digest == own.with_(**{"stack.cc": "reno"}).run().digest
     assert run.flows["spurious"].sum() > 0
@@ -106,11 +106,11 @@ def test_many_runs_on_threads_are_those_of_one_after_the_other(adsl):
 
 
 def test_a_function_may_make_the_controller(adsl):
-    class Scaled(RenoLaw):
+    class Scaled(RenoAlgorithm):
         def __init__(self, setup, share):
             self.share = share
 
-        def threshold(self, signal, path, window):
+        def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
     # Half of an odd window is rounded down in both.
@@ -141,7 +141,7 @@ def test_a_rate_paces(adsl):
     assert 0.95 * 500_000 < download < 1.02 * 500_000
 
 
-@pytest.mark.parametrize("feedback", ["classic", "each mark", "accurate"])
+@pytest.mark.parametrize("feedback", ["classic", "dctcp echo", "accurate"])
 def test_marks_are_fed_back_as_a_class_asks(feedback):
     class Marked(Hearing):
         ecn = feedback
@@ -225,10 +225,13 @@ def test_an_answer_where_none_is_wanted_is_told(adsl):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda setup: None, "it gave a NoneType: a lopsided.Controller or lopsided.Law is wanted"),
+        (lambda setup: None, "it gave a NoneType: a lopsided.Controller or lopsided.WindowAlgorithm is wanted"),
         (lambda: None, "takes 0 positional arguments but 1 was given"),
-        (type("Odd", (RenoLaw,), {"ecn": "some"}), 'ecn is "classic", "each mark" or "accurate", not "some"'),
-        (type("Half", (RenoLaw,), {"threshold": lambda *_: None}), "a threshold must be a number from 0 up, not None"),
+        (type("Odd", (RenoAlgorithm,), {"ecn": "some"}), 'ecn is "classic", "dctcp echo" or "accurate", not "some"'),
+        (
+            type("Half", (RenoAlgorithm,), {"ssthresh": lambda *_: None}),
+            "a threshold must be a number from 0 up, not None",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_told_as_the_run_begins(adsl, make, words):
@@ -258,20 +261,20 @@ run_repeated(scenario, 8, workers=4)
 
 
 def test_alone_on_a_line_a_law_halves_at_each_signal():
-    story = simulate_controller(RenoLaw, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
-    assert 0.9 < story.share <= 1
-    assert story.losses >= len(story.signals_s) > 2
-    for at in story.signals_s:
-        before = [window for time, window in story.windows if time < at][-1]
-        after = next(window for time, window in story.windows if time > at)
+    trace = simulate_controller(RenoAlgorithm, rate="20 Mbit/s", rtt="50 ms", queue_packets=86, duration="60 s")
+    assert 0.9 < trace.share <= 1
+    assert trace.losses >= len(trace.signals_s) > 2
+    for at in trace.signals_s:
+        before = [window for time, window in trace.windows if time < at][-1]
+        after = next(window for time, window in trace.windows if time > at)
         assert after == before // 2
-    with pytest.raises(lop.ControllerError, match=r"Bad\.threshold"):
+    with pytest.raises(lop.ControllerError, match=r"Bad\.ssthresh"):
         simulate_controller(
-            type("Bad", (RenoLaw,), {"threshold": lambda *_: -1}),
+            type("Bad", (RenoAlgorithm,), {"ssthresh": lambda *_: -1}),
             rate="20M", rtt="50 ms", queue_packets=86, duration="60 s",
         )  # fmt: skip
     with pytest.raises(lop.UsageError, match="a line needs a rate"):
-        simulate_controller(RenoLaw, rate="20M", rtt="0 ms", queue_packets=86, duration="60 s")
+        simulate_controller(RenoAlgorithm, rate="20M", rtt="0 ms", queue_packets=86, duration="60 s")
 
 
 @pytest.mark.parametrize(
@@ -279,8 +282,8 @@ def test_alone_on_a_line_a_law_halves_at_each_signal():
     [
         ({"cubic": Reno}, "built-in congestion control 'cubic'"),
         ({"my own": Reno}, "'my own' is no name"),
-        ({"mine": object}, "object is not derived from lopsided.Controller or lopsided.Law"),
-        ({"mine": lop.Law}, "Law does not define grow and threshold"),
+        ({"mine": object}, "object is not derived from lopsided.Controller or lopsided.WindowAlgorithm"),
+        ({"mine": lop.WindowAlgorithm}, "WindowAlgorithm does not define cong_avoid and ssthresh"),
         ({"mine": type("Half", (Reno,), {"on_undo": lop.Controller.on_undo})}, "Half does not define on_undo"),
         ({"mine": "reno"}, "cannot be 'reno': give a class"),
     ],
@@ -316,13 +319,13 @@ def test_the_kernel_world_refuses_it(adsl):
 def test_the_command_line_takes_classes_from_files(adsl_file, adsl_run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copy(Path(__file__).parent / "own_controllers.py", "mine.py")
-    run = ["run", str(adsl_file), "--no-report", "--set", "stack.cc=RenoLaw", "--controller"]
-    assert cli.invoke([*run, "mine.py:RenoLaw"]) == 0
+    run = ["run", str(adsl_file), "--no-report", "--set", "stack.cc=RenoAlgorithm", "--controller"]
+    assert cli.invoke([*run, "mine.py:RenoAlgorithm"]) == 0
     assert adsl_run.digest in capsys.readouterr().out
     assert cli.invoke(["check", str(adsl_file), "--controller", "a=mine.py:Reno", "--set", "stack.cc=a"]) == 0
     for wrong, words in {
         "mine.py": "write FILE.py:CLASS",
-        "mine.py:Rino": "mine.py has no Rino; there is Reno, RenoLaw",
+        "mine.py:Rino": "mine.py has no Rino; there is Reno, RenoAlgorithm",
         "none.py:Reno": "none.py does not exist",
     }.items():
         assert cli.invoke([*run, wrong]) == 2
@@ -332,16 +335,16 @@ def test_the_command_line_takes_classes_from_files(adsl_file, adsl_run, tmp_path
 def test_the_command_line_shows_where_the_users_code_failed(adsl_file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(
-        "import lopsided as lop\n\n\nclass Mine(lop.Law):\n"
-        "    def grow(self, ack, path, window):\n        window.segments += ack.rtt\n\n"
-        "    def threshold(self, signal, path, window):\n        return 2\n"
+        "import lopsided as lop\n\n\nclass Mine(lop.WindowAlgorithm):\n"
+        "    def cong_avoid(self, ack, path, window):\n        window.segments += ack.rtt\n\n"
+        "    def ssthresh(self, signal, path, window):\n        return 2\n"
     )
     run = ["run", str(adsl_file), "--set", "stack.cc=Mine", "--controller", "mine.py:Mine"]
     assert cli.invoke(run) == 1
     said = capsys.readouterr().err
-    assert 'mine.py", line 6, in grow' in said
+    assert 'mine.py", line 6, in cong_avoid' in said
     assert "window.segments += ack.rtt" in said
-    assert 'the congestion control "Mine" failed in Mine.grow' in said
+    assert 'the congestion control "Mine" failed in Mine.cong_avoid' in said
     Path("mine.py").write_text("import nothing_of_this_name\n")
     assert cli.invoke(run) == 1
     said = capsys.readouterr().err
@@ -351,7 +354,7 @@ def test_the_command_line_shows_where_the_users_code_failed(adsl_file, tmp_path,
 
 
 @pytest.mark.parametrize(
-    "name", ["Controller", "Law", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
+    "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_what_there_is(name):
     """What editors show of these classes is written by hand."""

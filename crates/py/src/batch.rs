@@ -1,7 +1,7 @@
 //! Runs on threads of their own, which Python waits for a moment at a time.
 
 use crate::captures::{Captures, Points};
-use crate::controller::{self, Fate, Own};
+use crate::controller::{self, CustomController, RunAbort};
 use crate::error::Failure;
 use crate::scenario::Scenario;
 use crate::tables;
@@ -33,7 +33,7 @@ struct Work {
 struct Job {
     scenario: Arc<lopsided_scenario::Scenario>,
     seed: u64,
-    own: Arc<Vec<Own>>,
+    own: Arc<Vec<CustomController>>,
     capture: Option<Points>,
 }
 
@@ -138,11 +138,11 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let observed = Observed::of(&job.scenario);
     let mut observers = captures.as_ref().map(Captures::observers).unwrap_or_default();
     observers.extend(observed.as_ref().map(Observed::observer));
-    let fate = Arc::new(Fate::new(Arc::clone(monitor)));
-    let controllers = controller::controllers(&job.own, &fate).map_err(|taken| Failure::Usage(taken.to_string()))?;
+    let abort = Arc::new(RunAbort::new(Arc::clone(monitor)));
+    let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
     let options = RunOptions { observers, controllers, ..RunOptions::default() };
     let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor);
-    if let Some(raised) = fate.take() {
+    if let Some(raised) = abort.take() {
         return Err(Failure::Controller(raised));
     }
     let result = result.map_err(Failure::Run)?;

@@ -1,6 +1,6 @@
 //! The one place where Rust's errors become Python's. The exceptions are classes of `lopsided.errors`.
 
-use crate::controller::Raised;
+use crate::controller::ControllerFailure;
 use lopsided_scenario::Errors;
 use lopsided_sim::RunError;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Usage(String),
     Run(RunError),
     /// An exception in a user's congestion control.
-    Controller(Raised),
+    Controller(ControllerFailure),
     Capture {
         file: String,
         error: io::Error,
@@ -64,7 +64,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Usage(message) => ("UsageError", message),
         Failure::Run(error) => ("RunError", error.to_string()),
-        Failure::Controller(Raised { name, called, at, error }) => {
+        Failure::Controller(ControllerFailure { name, called, at, error }) => {
             let time_s = at.as_secs_f64();
             let message =
                 format!("the congestion control {name:?} failed in {called}, {time_s:.6} s into the run: {error}");

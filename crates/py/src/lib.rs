@@ -21,7 +21,9 @@ mod _native {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
-    use crate::controller::{Acked, Controller, Law, Lost, PathState, RateSample, Setup, Signal, Window, alone};
+    use crate::controller::{
+        Acked, Controller, Lost, PathState, RateSample, Setup, Signal, Window, WindowAlgorithm, simulate_controller,
+    };
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
     #[pymodule_export]

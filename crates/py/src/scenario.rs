@@ -1,6 +1,6 @@
 //! Scenarios: parsed, changed, written back.
 
-use crate::controller::Own;
+use crate::controller::CustomController;
 use crate::error::Failure;
 use lopsided_scenario::Axes;
 use pyo3::prelude::*;
@@ -14,10 +14,10 @@ pub(crate) struct Scenario {
     text: Arc<str>,
     file: String,
     overrides: Vec<(String, String)>,
-    pub(crate) own: Arc<Vec<Own>>,
+    pub(crate) own: Arc<Vec<CustomController>>,
 }
 
-/// Names of congestion controls, and what makes them; see [`Own`].
+/// Names of congestion controls, and what makes them; see [`CustomController`].
 type Controllers = Vec<(String, Option<Py<PyAny>>)>;
 
 #[pymethods]
@@ -36,8 +36,8 @@ impl Scenario {
     /// A controller given again takes the place of the one of its name.
     #[pyo3(signature = (overrides, controllers = Vec::new()))]
     fn with_changes(&self, overrides: Vec<(String, String)>, controllers: Controllers) -> PyResult<Scenario> {
-        let mut own: Vec<Own> = owned(controllers).collect();
-        let kept: Vec<Own> =
+        let mut own: Vec<CustomController> = owned(controllers).collect();
+        let kept: Vec<CustomController> =
             self.own.iter().filter(|old| own.iter().all(|new| new.name != old.name)).cloned().collect();
         own.extend(kept);
         let overrides = self.overrides.iter().cloned().chain(overrides).collect();
@@ -107,11 +107,16 @@ impl Scenario {
     }
 }
 
-fn owned(controllers: Controllers) -> impl Iterator<Item = Own> {
-    controllers.into_iter().map(|(name, make)| Own { name, make: make.map(Arc::new) })
+fn owned(controllers: Controllers) -> impl Iterator<Item = CustomController> {
+    controllers.into_iter().map(|(name, make)| CustomController { name, make: make.map(Arc::new) })
 }
 
-fn read(text: Arc<str>, file: String, overrides: Vec<(String, String)>, own: Vec<Own>) -> PyResult<Scenario> {
+fn read(
+    text: Arc<str>,
+    file: String,
+    overrides: Vec<(String, String)>,
+    own: Vec<CustomController>,
+) -> PyResult<Scenario> {
     let names: Vec<&str> = own.iter().map(|own| own.name.as_str()).collect();
     match lopsided_scenario::Scenario::parse_with(&text, &file, &overrides, &names) {
         Ok(resolved) => Ok(Scenario { resolved: Arc::new(resolved), text, file, overrides, own: Arc::new(own) }),

@@ -71,7 +71,7 @@ fn with_connection(row: SampleRow, host: &Host, source: &TcpSource) -> SampleRow
     };
     let Some(info) = info else { return row };
     SampleRow {
-        state: info.phase.name(),
+        state: info.ca_state.name(),
         cwnd_bytes: info.snd_cwnd.get(),
         ssthresh_bytes: info.snd_ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
         srtt_ms: info.srtt.map_or(f64::NAN, Duration::as_millis_f64),

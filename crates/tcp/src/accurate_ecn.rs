@@ -1,16 +1,18 @@
 //! Accurate ECN feedback (RFC 9768): the counters at both ends, the field of three bits and the option that carry them.
 //!
-//! The receiver counts packets that arrived marked, and octets of data by codepoint. Each segment carries the packet count's last three
-//! bits; an option with the octets goes with every segment that has room for it, if they changed since the last one, in the order that puts
-//! the codepoint in use first and with the counters that are in use. An ACK goes out at once when data of another codepoint arrives than
-//! before, and for the second marked packet (section 3.2.2.5.1).
+//! The receiver counts packets that arrived marked, and octets of data by codepoint. Each segment carries the packet
+//! count's last three bits; an option with the octets goes with every segment that has room for it, if they changed
+//! since the last one, in the order that puts the codepoint in use first and with the counters that are in use. An ACK
+//! goes out at once when data of another codepoint arrives than before, and for the second marked packet (section
+//! 3.2.2.5.1).
 //!
-//! The sender takes the octets from the option. Without one it takes the packets for full segments, and if so many were acknowledged at once
-//! that the three bits may have gone round and no option ever came, the most that there can have been (section 3.2.2.5.2). Where option and
-//! field disagree the field decides whether there were marks (section 3.2.3.2.4).
+//! The sender takes the octets from the option. Without one it takes the packets for full segments, and if so many were
+//! acknowledged at once that the three bits may have gone round and no option ever came, the most that there can have
+//! been (section 3.2.2.5.2). Where option and field disagree the field decides whether there were marks (section
+//! 3.2.3.2.4).
 //!
-//! SACK has the first claim to the header's room. Left out: the check whether options pass the path (section 3.2.3.2), as a segment without
-//! one is understood anyway.
+//! SACK has the first claim to the header's room. Left out: the check whether options pass the path (section 3.2.3.2),
+//! as a segment without one is understood anyway.
 
 use crate::ecn::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
@@ -21,13 +23,14 @@ const FIRST_COUNT: u8 = 5;
 /// So do the counts of ECT(0) and ECT(1).
 const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
-/// Marked packets that an ACK may stand for: with data that waits for it, and without, when it would itself be acknowledged.
+/// Marked packets that an ACK may stand for: with data that waits for it, and without, when it would itself be
+/// acknowledged.
 const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
 
 /// What arrived, as its receiver counts it.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct AccEcnReceiver {
     /// The codepoint of the peer's SYN.
     pub syn_arrived_as: Ecn,
     packets: u8,
@@ -48,10 +51,10 @@ struct Octets {
     ce: u32,
 }
 
-impl Received {
+impl AccEcnReceiver {
     /// `arrived` is the codepoint of the peer's SYN or SYN/ACK, which counts as a packet.
-    pub fn new(arrived: Ecn) -> Received {
-        Received {
+    pub fn new(arrived: Ecn) -> AccEcnReceiver {
+        AccEcnReceiver {
             syn_arrived_as: arrived,
             packets: FIRST_COUNT + u8::from(arrived == Ecn::Ce),
             octets: Octets { ect0: FIRST_OCTETS, ect1: FIRST_OCTETS, ce: 0 },
@@ -94,7 +97,7 @@ impl Received {
         flags_of(self.handshake.take().unwrap_or(self.packets))
     }
 
-    /// The option for a segment with so much room, if there is news.
+    /// The option for a segment with so much room, if there is outcome.
     pub fn option(&mut self, room: u32) -> Option<Box<AccEcnOption>> {
         let Octets { ect0, ect1, ce } = self.octets;
         if self.told == Some(self.octets) {
@@ -115,14 +118,14 @@ impl Received {
 
 /// What a segment carried of the peer's counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts<'a> {
+pub(crate) struct AceFeedback<'a> {
     packets: u8,
     option: Option<&'a AccEcnOption>,
 }
 
-impl<'a> Counts<'a> {
-    pub fn of(header: &'a TcpHeader) -> Counts<'a> {
-        Counts { packets: ace_of(header.flags), option: header.options.accurate_ecn.as_deref() }
+impl<'a> AceFeedback<'a> {
+    pub fn of(header: &'a TcpHeader) -> AceFeedback<'a> {
+        AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn.as_deref() }
     }
 
     /// The count is zero although no packet can have been marked (section 3.2.2.4).
@@ -133,32 +136,33 @@ impl<'a> Counts<'a> {
 
 /// What the peer reported of the marks on this end's packets.
 #[derive(Debug)]
-pub(crate) struct Reported {
+pub(crate) struct AccEcnSender {
     packets: u8,
     octets: u32,
     option_seen: bool,
 }
 
-impl Default for Reported {
-    fn default() -> Reported {
-        Reported { packets: FIRST_COUNT, octets: 0, option_seen: false }
+impl Default for AccEcnSender {
+    fn default() -> AccEcnSender {
+        AccEcnSender { packets: FIRST_COUNT, octets: 0, option_seen: false }
     }
 }
 
-impl Reported {
-    /// The octets that an ACK newly reports as marked. `delivered` are those it newly reports as arrived, in segments of `mss`.
-    pub fn newly_marked(&mut self, counts: Counts<'_>, delivered: u64, mss: u64) -> u64 {
+impl AccEcnSender {
+    /// The octets that an ACK newly reports as marked. `delivered` are those it newly reports as arrived, in segments
+    /// of `mss`.
+    pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivered: u64, mss: u64) -> u64 {
         let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
         self.packets = counts.packets;
         let reported = counts.option.and_then(AccEcnOption::ce);
         self.option_seen |= reported.is_some();
         match reported {
             Some(octets) => {
-                let news = octets.wrapping_sub(self.octets) & OCTETS_MASK;
+                let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
                 self.octets = octets;
-                // A guess made without an option may have been above the count: that is no news.
-                let news = if news > OCTETS_MASK / 2 { 0 } else { u64::from(news) };
-                if field == 0 && news < mss { 0 } else { news.min(delivered.max(news.min(mss))) }
+                // A guess made without an option may have been above the count: that is no outcome.
+                let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
+                if field == 0 && outcome < mss { 0 } else { outcome.min(delivered.max(outcome.min(mss))) }
             }
             None => {
                 let segments = delivered.div_ceil(mss);
@@ -177,38 +181,38 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn counts(packets: u8, option: Option<&AccEcnOption>) -> Counts<'_> {
-        Counts { packets, option }
+    fn feedback(packets: u8, option: Option<&AccEcnOption>) -> AceFeedback<'_> {
+        AceFeedback { packets, option }
     }
 
     #[test]
     fn the_field_alone_tells_segments_and_the_safest_case_where_it_may_have_gone_round() {
-        let mut reported = Reported::default();
-        assert_eq!(reported.newly_marked(counts(5, None), 2 * MSS, MSS), 0);
-        assert_eq!(reported.newly_marked(counts(7, None), 2 * MSS, MSS), 2 * MSS);
-        assert_eq!(reported.newly_marked(counts(0, None), 2 * MSS, MSS), MSS);
+        let mut reported = AccEcnSender::default();
+        assert_eq!(reported.newly_marked(feedback(5, None), 2 * MSS, MSS), 0);
+        assert_eq!(reported.newly_marked(feedback(7, None), 2 * MSS, MSS), 2 * MSS);
+        assert_eq!(reported.newly_marked(feedback(0, None), 2 * MSS, MSS), MSS);
         // Twenty segments at once, and the count went from 0 to 2: it may have been 2, 10 or 18.
-        assert_eq!(reported.newly_marked(counts(2, None), 20 * MSS, MSS), 18 * MSS);
+        assert_eq!(reported.newly_marked(feedback(2, None), 20 * MSS, MSS), 18 * MSS);
     }
 
     #[test]
     fn an_option_settles_how_often_the_field_went_round() {
-        let mut reported = Reported::default();
+        let mut reported = AccEcnSender::default();
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
-        assert_eq!(reported.newly_marked(counts(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
+        assert_eq!(reported.newly_marked(feedback(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
         // One that is missing afterwards is no reason for the worst.
-        assert_eq!(reported.newly_marked(counts(1, None), 20 * MSS, MSS), 2 * MSS);
+        assert_eq!(reported.newly_marked(feedback(1, None), 20 * MSS, MSS), 2 * MSS);
         // And what was guessed is not told again.
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
-        assert_eq!(reported.newly_marked(counts(2, Some(&option)), MSS, MSS), 500);
+        assert_eq!(reported.newly_marked(feedback(2, Some(&option)), MSS, MSS), 500);
     }
 
     #[test]
     fn counters_wrap() {
-        let mut reported = Reported { octets: OCTETS_MASK - 200, ..Reported::default() };
+        let mut reported = AccEcnSender { octets: OCTETS_MASK - 200, ..AccEcnSender::default() };
         let option = AccEcnOption::new(AccEcnOrder::Ect1First, &[7, 799]);
-        assert_eq!(reported.newly_marked(counts(6, Some(&option)), MSS, MSS), MSS);
-        let mut received = Received::new(Ecn::NotEct);
+        assert_eq!(reported.newly_marked(feedback(6, Some(&option)), MSS, MSS), MSS);
+        let mut received = AccEcnReceiver::new(Ecn::NotEct);
         for _ in 0..20_000 {
             received.take(Ecn::Ce, 1448);
         }
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_option_has_the_counters_in_use_and_goes_out_when_they_changed() {
-        let mut received = Received::new(Ecn::NotEct);
+        let mut received = AccEcnReceiver::new(Ecn::NotEct);
         let first = received.option(40).unwrap();
         assert_eq!((first.order, first.counters()), (AccEcnOrder::Ect0First, &[1, 0][..]));
         assert_eq!(received.option(40), None);
@@ -237,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_change_and_every_second_mark_are_acknowledged_at_once() {
-        let mut received = Received::new(Ecn::NotEct);
+        let mut received = AccEcnReceiver::new(Ecn::NotEct);
         received.take(Ecn::Ect0, 1000);
         assert!(!received.take(Ecn::Ect0, 1000));
         assert!(received.take(Ecn::Ce, 1000), "the first mark");

@@ -94,11 +94,12 @@ impl AckPolicy {
     }
 
     /// An ACK must go out now, whatever the rule says (handshake, FIN, window update, challenge).
-    pub fn demand(&mut self) {
+    pub fn ack_now(&mut self) {
         self.wanted = Wanted::Now;
     }
 
-    /// Data of `len` octets arrived. `rtt` is the receiver's idea of the round trip, `rto` its own timeout, `window` what it advertises.
+    /// Data of `len` octets arrived. `rtt` is the receiver's idea of the round trip, `rto` its own timeout, `window`
+    /// what it advertises.
     pub fn on_data(
         &mut self,
         now: Time,
@@ -110,15 +111,16 @@ impl AckPolicy {
     ) {
         match arrival {
             Arrival::Duplicate => {
-                if let AckRule::Quick { quick_acks, .. } = self.rule {
+                if let AckRule::LinuxQuickAck { quick_acks, .. } = self.rule {
                     self.enter_quick(quick_acks, window);
                 }
-                self.demand();
+                self.ack_now();
             }
             Arrival::OutOfOrder => self.acknowledge_duplicate(now, rtt),
             Arrival::InOrder { closed_gap, gaps_left } => {
-                // Linux watches the pace of what comes in order only: to it a loss that took long to repair was a pause.
-                if let AckRule::Quick { min, quick_acks, .. } = self.rule {
+                // Linux watches the pace of what comes in order only: to it a loss that took long to repair was a
+                // pause.
+                if let AckRule::LinuxQuickAck { min, quick_acks, .. } = self.rule {
                     self.adapt_timeout(now, min, quick_acks, rto, window);
                 }
                 self.last_data = Some(now);
@@ -132,16 +134,16 @@ impl AckPolicy {
     }
 
     /// The window opens: Linux lets the peer know at once.
-    pub fn hasten(&mut self) {
-        if let AckRule::Quick { .. } = self.rule {
+    pub fn enter_quickack(&mut self) {
+        if let AckRule::LinuxQuickAck { .. } = self.rule {
             self.quick = self.quick.max(1);
         }
     }
 
-    /// A segment of `len` octets arrived, with PSH or not: one that is short, or that the sender pushed, likely ends what an application
-    /// wrote.
+    /// A segment of `len` octets arrived, with PSH or not: one that is short, or that the sender pushed, likely ends
+    /// what an application wrote.
     pub fn note_push(&mut self, len: u32, push: bool) {
-        if let AckRule::Quick { push: heeded, .. } = self.rule {
+        if let AckRule::LinuxQuickAck { push: heeded, .. } = self.rule {
             self.pushed |= len < self.segment || push && heeded;
         }
     }
@@ -149,7 +151,7 @@ impl AckPolicy {
     /// The application read all there was. Linux does not let the sender of a finished message wait.
     pub fn on_all_read(&mut self) {
         if self.pushed && self.unacked > 0 {
-            self.demand();
+            self.ack_now();
         }
     }
 
@@ -174,7 +176,7 @@ impl AckPolicy {
         if self.wanted == Wanted::Later {
             self.wanted = Wanted::Now;
             // The peer did not send a second segment in time: wait longer.
-            if self.compressed == 0 && matches!(self.rule, AckRule::Quick { .. }) {
+            if self.compressed == 0 && matches!(self.rule, AckRule::LinuxQuickAck { .. }) {
                 self.ato = (self.ato * 2).min(rto);
             }
         }
@@ -182,17 +184,17 @@ impl AckPolicy {
 
     fn acknowledge_in_order(&mut self, now: Time, closed_gap: bool, gaps_left: bool, rtt: Option<Duration>) {
         match self.rule {
-            AckRule::Every => self.demand(),
+            AckRule::Immediate => self.ack_now(),
             AckRule::Delayed { segments, timeout } => {
                 if closed_gap || gaps_left || self.unacked_segments >= segments {
-                    self.demand();
+                    self.ack_now();
                 } else {
                     self.delay_until(now + timeout);
                 }
             }
-            AckRule::Quick { min, max, .. } => {
+            AckRule::LinuxQuickAck { min, max, .. } => {
                 if closed_gap || self.unacked > u64::from(self.segment) || self.quick > 0 {
-                    self.demand();
+                    self.ack_now();
                 } else if gaps_left {
                     self.acknowledge_duplicate(now, rtt);
                 } else {
@@ -203,14 +205,14 @@ impl AckPolicy {
     }
 
     fn acknowledge_duplicate(&mut self, now: Time, rtt: Option<Duration>) {
-        let AckRule::Quick { compress, .. } = self.rule else {
-            self.demand();
+        let AckRule::LinuxQuickAck { compress, .. } = self.rule else {
+            self.ack_now();
             return;
         };
         self.duplicates += 1;
         let now_due = self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX;
         if now_due || !self.compresses {
-            self.demand();
+            self.ack_now();
             return;
         }
         self.compressed += 1;
@@ -257,7 +259,7 @@ impl AckPolicy {
         let by_window = (window / (2 * u64::from(self.segment))).clamp(2, u64::from(most)) as u32;
         self.quick = self.quick.max(by_window);
         self.ato = match self.rule {
-            AckRule::Quick { min, .. } => min,
+            AckRule::LinuxQuickAck { min, .. } => min,
             _ => self.ato,
         };
     }

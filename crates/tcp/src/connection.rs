@@ -1,10 +1,10 @@
 //! One end of a TCP connection (RFC 9293): the states and the calls of its host.
 //!
-//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read` and `close` for its application, then takes
-//! segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving segments do is in [`crate::segments`], what is
-//! sent is decided in [`crate::output`].
+//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read` and `close` for its
+//! application, then takes segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving
+//! segments do is in [`crate::segments`], what is sent is decided in [`crate::output`].
 
-use crate::accurate_ecn::Received;
+use crate::accurate_ecn::AccEcnReceiver;
 use crate::ack_policy::AckPolicy;
 use crate::ecn::{Feedback, Offer};
 use crate::receiver::{Receiver, window_scale};
@@ -79,26 +79,28 @@ pub struct Connection {
     pub(crate) snd_wscale: u8,
     pub(crate) rcv_wscale: u8,
     /// What this end is ready for, what was agreed, and the codepoint of new data.
-    pub(crate) offer: Offer,
+    pub(crate) ecn_offer: Offer,
     pub(crate) ecn: Feedback,
-    pub(crate) capable: Ecn,
+    pub(crate) data_codepoint: Ecn,
     /// An arriving packet was marked: echo it until the peer says that it slowed down (RFC 3168 section 6.1.3).
     pub(crate) ecn_echo: bool,
     /// The last data segment was not a retransmission.
     pub(crate) sent_new: bool,
     /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2).
-    pub(crate) early_ack: Option<(Seq, bool)>,
+    pub(crate) pending_old_ack: Option<(Seq, bool)>,
     /// The counts of accurate feedback; and whether the peer's first was checked.
-    pub(crate) accurate: Option<Box<Received>>,
+    pub(crate) accurate: Option<Box<AccEcnReceiver>>,
     pub(crate) feedback_seen: bool,
-    /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323 section 4.3).
+    /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323
+    /// section 4.3).
     pub(crate) ts_recent: u32,
     pub(crate) last_ack_sent: Seq,
     pub(crate) handshake: Handshake,
     pub(crate) time_wait: Time,
     pub(crate) reset_due: bool,
-    /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section 3.10.7).
-    pub(crate) refusal: Option<Seq>,
+    /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
+    /// 3.10.7).
+    pub(crate) pending_rst: Option<Seq>,
     /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
     pub(crate) last_challenge: Option<Time>,
     pub(crate) events: VecDeque<ConnEvent>,
@@ -149,12 +151,12 @@ impl Connection {
             scaling: profile.window_scaling,
             snd_wscale: 0,
             rcv_wscale,
-            offer,
+            ecn_offer: offer,
             ecn: Feedback::None,
-            capable: Ecn::NotEct,
+            data_codepoint: Ecn::NotEct,
             ecn_echo: false,
             sent_new: false,
-            early_ack: None,
+            pending_old_ack: None,
             accurate: None,
             feedback_seen: false,
             ts_recent: 0,
@@ -162,7 +164,7 @@ impl Connection {
             handshake: Handshake { syn_due: false, sent_at: None, resent: false, retries: 0, deadline: Time::MAX },
             time_wait: Time::MAX,
             reset_due: false,
-            refusal: None,
+            pending_rst: None,
             last_challenge: None,
             events: VecDeque::new(),
             peer_closed: false,
@@ -190,7 +192,7 @@ impl Connection {
     }
 
     pub fn counters(&self) -> Counters {
-        Counters { lost_retransmits: self.send.board.lost_retransmits(), ..self.send.counters }
+        Counters { lost_retransmits: self.send.scoreboard.lost_retransmits(), ..self.send.counters }
     }
 
     /// Round-trip times of all segments so far.
@@ -226,7 +228,7 @@ impl Connection {
         let send = &self.send;
         TcpInfo {
             state: self.state,
-            phase: send.phase,
+            ca_state: send.ca_state,
             retransmits: send.consecutive_timeouts,
             backoff: send.rtt.backoff(),
             snd_wscale: self.snd_wscale,
@@ -235,17 +237,17 @@ impl Connection {
             ato: self.acks.ato(),
             snd_mss: Bytes::new(u64::from(send.mss)),
             rcv_mss: Bytes::new(u64::from(self.acks.segment())),
-            unacked: send.board.segments(),
-            sacked: send.board.sacked_segments(),
-            lost: send.board.lost_segments(),
-            retrans: send.board.retrans_segments(),
+            unacked: send.scoreboard.segments(),
+            sacked: send.scoreboard.sacked_segments(),
+            lost: send.scoreboard.lost_segments(),
+            retrans: send.scoreboard.retrans_out(),
             in_flight: Bytes::new(send.in_flight()),
             srtt: send.rtt.srtt(),
             rttvar: send.rtt.rttvar(),
             min_rtt: send.rtt.min_rtt(),
             snd_cwnd: Bytes::new(send.cwnd()),
             snd_ssthresh: send.controller.ssthresh(),
-            snd_wnd: Bytes::new(send.wnd),
+            snd_wnd: Bytes::new(send.snd_wnd),
             rcv_wnd: Bytes::new(self.recv.open_window()),
             rcv_space: Bytes::new(self.recv.space()),
             pacing_rate: send.controller.pacing_rate(),
@@ -268,7 +270,7 @@ impl Connection {
         if !payload.is_empty() {
             self.recv.tune(now, self.send.mss);
             if self.recv.window_update_due(self.send.mss) {
-                self.acks.demand();
+                self.acks.ack_now();
             }
             if self.recv.unread() == 0 {
                 self.acks.on_all_read();
@@ -325,8 +327,8 @@ impl Connection {
         (due != Time::MAX).then_some(due)
     }
 
-    /// Does what is due by `now`; nothing if nothing is. False if it was at most that a segment has been paced for long enough: there is
-    /// something to send, but nothing for an application to see.
+    /// Does what is due by `now`; nothing if nothing is. False if it was at most that a segment has been paced for long
+    /// enough: there is something to send, but nothing for an application to see.
     pub fn handle_timeout(&mut self, now: Time) -> bool {
         if self.send.pacing.next <= now {
             self.send.pacing.holding = false;

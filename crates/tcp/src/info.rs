@@ -1,6 +1,6 @@
 //! What a connection shows of itself: the fields of Linux's `tcp_info`, and counts for a whole run.
 
-use crate::{Phase, State};
+use crate::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
 
 /// The state of a connection, with the fields and the meaning of Linux's `tcp_info` where it has them.
@@ -8,7 +8,7 @@ use lopsided_core::{BitRate, Bytes, Duration};
 pub struct TcpInfo {
     pub state: State,
     /// `tcpi_ca_state`.
-    pub phase: Phase,
+    pub ca_state: CaState,
     /// Consecutive timeouts without progress.
     pub retransmits: u32,
     pub backoff: u32,
@@ -70,8 +70,9 @@ pub struct Counters {
     pub local_reductions: u64,
 }
 
-/// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of the newest segment
-/// that it covers; none for an ACK that also covers a retransmission (Karn's rule: what it answers is not known).
+/// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of
+/// the newest segment that it covers; none for an ACK that also covers a retransmission (Karn's rule: what it answers
+/// is not known).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     pub count: u64,

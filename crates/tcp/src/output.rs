@@ -1,7 +1,7 @@
 //! What a connection sends next: SYNs, what was lost, new data within the windows, probes and acknowledgements.
 
 use crate::ecn::Feedback;
-use crate::recovery::Phase;
+use crate::recovery::CaState;
 use crate::timer::LossTimer;
 use crate::{Connection, IdleRestart, Signal, State};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
@@ -34,10 +34,10 @@ impl Connection {
             self.reset_due = false;
             return Some(self.send_flags(now, Flags::RST.with(Flags::ACK), 0));
         }
-        if let Some(seq) = self.refusal.take() {
+        if let Some(seq) = self.pending_rst.take() {
             return Some(self.refuse(seq));
         }
-        if let Some((ack, echo)) = self.early_ack.take() {
+        if let Some((ack, echo)) = self.pending_old_ack.take() {
             return Some(self.send_early_ack(now, ack, echo));
         }
         if self.may_send_data() {
@@ -54,10 +54,10 @@ impl Connection {
         None
     }
 
-    /// The ECN bits for the IP header of the segment that `poll_segment` gave last: new data is ECN-capable once negotiated, ACKs and data sent
-    /// again are not (RFC 3168 sections 6.1.4 and 6.1.5).
+    /// The ECN bits for the IP header of the segment that `poll_segment` gave last: new data is ECN-capable once
+    /// negotiated, ACKs and data sent again are not (RFC 3168 sections 6.1.4 and 6.1.5).
     pub fn ecn_codepoint(&self, payload: &Payload) -> Ecn {
-        if self.sent_new && !payload.is_empty() { self.capable } else { Ecn::NotEct }
+        if self.sent_new && !payload.is_empty() { self.data_codepoint } else { Ecn::NotEct }
     }
 
     /// Pacing holds a segment until then.
@@ -70,15 +70,15 @@ impl Connection {
             && self.handshake.deadline == Time::MAX
     }
 
-    /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be sent again; the window
-    /// comes down once for what is out now, as after a mark, and the next acknowledgement tries again, or the persist timer where
-    /// none can come.
+    /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
+    /// sent again; the window comes down once for what is out now, as after a mark, and the next acknowledgement tries
+    /// again, or the persist timer where none can come.
     fn refuse_data(&mut self, now: Time) {
-        if self.next_to_resend().is_none() && self.next_new(now).is_none() {
+        if self.next_to_retransmit().is_none() && self.next_new(now).is_none() {
             return;
         }
         let send = &mut self.send;
-        if send.phase < Phase::Cwr {
+        if send.ca_state < CaState::Cwr {
             send.counters.local_reductions += 1;
             send.enter_cwr(now, Signal::Loss);
         }
@@ -88,11 +88,11 @@ impl Connection {
     }
 
     fn poll_data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        if self.send.board.is_empty() && self.send.nxt == self.send.stream_end() && !self.send.window_probe_due {
+        if self.send.scoreboard.is_empty() && self.send.nxt == self.send.stream_end() && !self.send.window_probe_due {
             return None;
         }
-        if self.send.probe_due {
-            self.send.probe_due = false;
+        if self.send.tlp_due {
+            self.send.tlp_due = false;
             return self.send_tail_probe(now);
         }
         self.send.pacing.holding = self.send.pacing.next > now;
@@ -100,8 +100,8 @@ impl Connection {
             self.send.note_cwnd_use(self.send.in_flight() >= self.send.cwnd());
             return None;
         }
-        if let Some(number) = self.next_to_resend() {
-            return Some(self.resend(now, number));
+        if let Some(number) = self.next_to_retransmit() {
+            return Some(self.retransmit(now, number));
         }
         if self.send.window_probe_due {
             self.send.window_probe_due = false;
@@ -113,15 +113,15 @@ impl Connection {
     }
 
     /// Lost data goes before new data, within the window.
-    fn next_to_resend(&mut self) -> Option<u64> {
+    fn next_to_retransmit(&mut self) -> Option<u64> {
         let send = &mut self.send;
-        if send.phase < Phase::Recovery || send.hold_resends || send.board.lost_segments() == 0 {
+        if send.ca_state < CaState::Recovery || send.defer_retransmits || send.scoreboard.lost_segments() == 0 {
             return None;
         }
         let in_flight = send.in_flight();
-        let number = send.board.next_to_resend()?;
-        let (start, len) = (send.board.get(number).start, send.board.get(number).len());
-        if start >= send.una + send.wnd && number != send.board.first_number() {
+        let number = send.scoreboard.next_to_retransmit()?;
+        let (start, len) = (send.scoreboard.get(number).start, send.scoreboard.get(number).len());
+        if start >= send.una + send.snd_wnd && number != send.scoreboard.first_number() {
             // The peer took back the window that it went into.
             return None;
         }
@@ -141,12 +141,13 @@ impl Connection {
             send.note_window_use(full_window);
             return None;
         }
-        let window_left = (send.una + send.wnd).saturating_sub(send.nxt);
+        let window_left = (send.una + send.snd_wnd).saturating_sub(send.nxt);
         let len = left.min(full).min(window_left);
         let fin = fin_left && len == left;
-        // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window avoidance, RFC 9293 section
-        // 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out (Nagle, section 3.7.4).
-        let short = len < full && !fin && (len < send.max_wnd / 2 || len == 0);
+        // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window
+        // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out
+        // (Nagle, section 3.7.4).
+        let short = len < full && !fin && (len < send.max_snd_wnd / 2 || len == 0);
         if short && (len < left || send.holds_short_back()) {
             if send.outstanding() == 0 {
                 send.arm_persist(now);
@@ -166,16 +167,16 @@ impl Connection {
         let full = self.full_segment() as u32;
         self.sent_new = true;
         let send = &mut self.send;
-        let was_idle = send.board.is_empty();
+        let was_idle = send.scoreboard.is_empty();
         if was_idle {
-            send.start_flight(now);
+            send.on_restart(now);
         }
         let end = piece.start + u64::from(piece.len) + u64::from(piece.fin);
         if piece.len < full {
-            send.short_end = end;
+            send.snd_sml = end;
         }
         let stamp = send.stamp(now, end - piece.start);
-        send.board.push(piece.start, end, now, stamp);
+        send.scoreboard.push(piece.start, end, now, stamp);
         send.nxt = end;
         send.last_sent = Some(now);
         send.count_sent_in_reduction(u64::from(piece.len));
@@ -183,23 +184,23 @@ impl Connection {
         send.pace(now, u64::from(piece.len));
         send.counters.bytes_sent += Bytes::new(u64::from(piece.len));
         // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
-        let reduced = std::mem::take(&mut send.cwr_due) && matches!(self.ecn, Feedback::Classic | Feedback::EachMark);
+        let reduced = std::mem::take(&mut send.cwr_due) && matches!(self.ecn, Feedback::Classic | Feedback::DctcpEcho);
         self.data_segment(now, piece, if reduced { Flags::ACK.with(Flags::CWR) } else { Flags::ACK })
     }
 
-    fn resend(&mut self, now: Time, number: u64) -> (TcpHeader, Payload) {
+    fn retransmit(&mut self, now: Time, number: u64) -> (TcpHeader, Payload) {
         let send = &mut self.send;
         if send.in_flight() == 0 {
-            send.start_flight(now);
+            send.on_restart(now);
         }
-        let stamp = send.stamp(now, send.board.get(number).len());
-        send.board.resend(number, now, stamp);
-        let sent = *send.board.get(number);
+        let stamp = send.stamp(now, send.scoreboard.get(number).len());
+        send.scoreboard.retransmit(number, now, stamp);
+        let sent = *send.scoreboard.get(number);
         send.undo.on_retransmit(now);
         send.count_sent_in_reduction(sent.len());
         send.pace(now, sent.len());
         send.counters.retransmits += 1;
-        if number == send.board.first_number() && !send.deadline.is(LossTimer::Reorder) {
+        if number == send.scoreboard.first_number() && !send.deadline.is(LossTimer::Reorder) {
             send.arm(now, LossTimer::Rto, send.rtt.rto());
         }
         let fin = send.fin_offset().is_some_and(|fin| sent.end > fin);
@@ -212,30 +213,31 @@ impl Connection {
     /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
     fn send_tail_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         let left = self.send.buffer.end().saturating_sub(self.send.nxt);
-        let window_left = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let window_left = (self.send.una + self.send.snd_wnd).saturating_sub(self.send.nxt);
         let len = left.min(self.full_segment());
         if len > 0 && len <= window_left {
             let fin = self.send.closed && len == left;
             let segment = self.send_new(now, Piece { start: self.send.nxt, len: len as u32, fin });
-            self.send.probe = Some((self.send.nxt, false));
+            self.send.tlp = Some((self.send.nxt, false));
             // The probe has a whole timeout for its answer.
             self.send.arm(now, LossTimer::Rto, self.send.rtt.rto());
             return Some(segment);
         }
-        let last = self.send.board.last_number()?;
-        if self.send.board.get(last).is_sacked() {
+        let last = self.send.scoreboard.last_number()?;
+        if self.send.scoreboard.get(last).is_sacked() {
             return None;
         }
-        let segment = self.resend(now, last);
-        self.send.probe = Some((self.send.nxt, true));
+        let segment = self.retransmit(now, last);
+        self.send.tlp = Some((self.send.nxt, true));
         self.send.arm(now, LossTimer::Rto, self.send.rtt.rto());
         Some(segment)
     }
 
-    /// What a window too small for a segment takes; else a segment that lies just below the window: the peer must answer with its window.
+    /// What a window too small for a segment takes; else a segment that lies just below the window: the peer must
+    /// answer with its window.
     fn send_window_probe(&mut self, now: Time) -> (TcpHeader, Payload) {
         let left = self.send.buffer.end().saturating_sub(self.send.nxt);
-        let len = left.min(self.full_segment()).min(self.send.wnd);
+        let len = left.min(self.full_segment()).min(self.send.snd_wnd);
         if len > 0 && self.send.outstanding() == 0 {
             self.send.rtt.forget_backoff();
             let fin = self.send.closed && len == left;
@@ -243,14 +245,14 @@ impl Connection {
         }
         self.send.arm_persist(now);
         let mut segment = self.send_flags(now, Flags::ACK, 0);
-        segment.0.seq = self.send.origin + self.send.una as u32 - 1;
+        segment.0.seq = self.send.first_data_seq + self.send.una as u32 - 1;
         segment
     }
 
     /// After an idle time the old window says little of the path (RFC 5681 section 4.1).
     fn restart_after_idle(&mut self, now: Time) {
         let send = &mut self.send;
-        if !send.board.is_empty() || send.profile.idle_restart == IdleRestart::Never {
+        if !send.scoreboard.is_empty() || send.profile.idle_restart == IdleRestart::Never {
             return;
         }
         let (rto, idle) = (send.rtt.rto(), send.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last)));
@@ -277,7 +279,7 @@ impl Connection {
         self.send.counters.data_segments_out += 1;
         let payload = self.send.buffer.slice(piece.start, piece.len);
         let (mut header, _) = self.send_flags(now, flags, piece.len);
-        header.seq = self.send.origin + piece.start as u32;
+        header.seq = self.send.first_data_seq + piece.start as u32;
         (header, payload)
     }
 
@@ -318,7 +320,7 @@ impl Connection {
         let header = TcpHeader {
             src_port: self.local.port,
             dst_port: self.remote.port,
-            seq: self.send.origin + self.send.nxt as u32,
+            seq: self.send.first_data_seq + self.send.nxt as u32,
             ack: self.recv.ack(),
             flags,
             window,
@@ -373,7 +375,8 @@ impl Connection {
             window_scale: self.scaling.then_some(self.rcv_wscale),
             sack_permitted,
             timestamps: self.timestamp(now),
-            // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
+            // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does
+            // without.
             accurate_ecn: match &mut self.accurate {
                 Some(received) if !self.handshake.resent => received.option(SYN_OPTION_ROOM),
                 _ => None,
@@ -383,7 +386,7 @@ impl Connection {
         let header = TcpHeader {
             src_port: self.local.port,
             dst_port: self.remote.port,
-            seq: self.send.origin - 1,
+            seq: self.send.first_data_seq - 1,
             ack: if answer { self.recv.ack() } else { Seq::default() },
             flags,
             // Never scaled in a SYN.

@@ -33,18 +33,19 @@ pub struct Profile {
     pub dup_threshold: u32,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    pub descent: Descent,
+    pub cwnd_reduction: CwndReduction,
     /// Probe for a lost tail after two round trips (RFC 8985 section 7).
     pub tlp: bool,
     pub undo: Undo,
-    /// On a timeout forget what SACK reported and send everything again (4.4BSD); otherwise only what SACK left open (RFC 6675 section 5.1).
+    /// On a timeout forget what SACK reported and send everything again (4.4BSD); otherwise only what SACK left open
+    /// (RFC 6675 section 5.1).
     pub timeout_forgets_sack: bool,
     pub idle_restart: IdleRestart,
     pub nagle: Nagle,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     pub send_buffer: BufferRule,
-    pub send_room: SendRoom,
+    pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,
 }
 
@@ -95,13 +96,14 @@ pub enum Nagle {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AckRule {
     /// Every segment.
-    Every,
+    Immediate,
     /// Every `segments`-th segment or after `timeout`; out-of-order segments at once (RFC 5681 section 4.2).
     Delayed { segments: u32, timeout: Duration },
-    /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for more than one full
-    /// segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a row, one per `compress`. A short segment
-    /// that was read is acknowledged at once, and with `push` (since 6.1.57) a full one with PSH too.
-    Quick { min: Duration, max: Duration, quick_acks: u32, compress: Duration, push: bool },
+    /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for
+    /// more than one full segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a
+    /// row, one per `compress`. A short segment that was read is acknowledged at once, and with `push` (since 6.1.57) a
+    /// full one with PSH too.
+    LinuxQuickAck { min: Duration, max: Duration, quick_acks: u32, compress: Duration, push: bool },
 }
 
 /// How the retransmission timeout follows from the measured RTT.
@@ -109,8 +111,8 @@ pub enum AckRule {
 pub enum RtoRule {
     /// RFC 6298, plus a constant `slop` (4.4BSD's descendants add one for their coarse clocks).
     Rfc6298 { min: Duration, max: Duration, initial: Duration, slop: Duration },
-    /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly when the RTT falls
-    /// (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
+    /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly
+    /// when the RTT falls (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux { min: Duration, max: Duration, initial: Duration },
 }
 
@@ -149,8 +151,8 @@ pub enum TimerGrain {
     Exact,
     /// At the next tick of a clock.
     Tick(Duration),
-    /// At a tick, and coarser the further off it is: eight times for each level of 64 ticks (a hierarchical timer wheel that does not cascade,
-    /// as Linux has had since 4.8).
+    /// At a tick, and coarser the further off it is: eight times for each level of 64 ticks (a hierarchical timer wheel
+    /// that does not cascade, as Linux has had since 4.8).
     Wheel(Duration),
 }
 
@@ -160,24 +162,25 @@ pub enum LossDetection {
     /// By time: a segment is lost when one sent later has been delivered a reordering window before (RFC 8985).
     Rack,
     /// By the highest SACK: after the duplicate threshold all holes below it are lost (FreeBSD's SACK recovery).
-    HighestSack,
-    /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not (FACK: Mathis and
-    /// Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its default until 4.15).
+    FreeBsdSack,
+    /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not
+    /// (FACK: Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its
+    /// default until 4.15).
     Fack,
     /// By count: a hole is lost when `dup_threshold` segments above it were SACKed (RFC 6675).
-    Counting,
+    Rfc6675,
 }
 
 /// How the window comes down to the new threshold while a loss is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Descent {
+pub enum CwndReduction {
     /// At once (RFC 6675).
-    AtOnce,
-    /// By a segment for every second ACK, and never more than one beyond what is in flight (rate halving: Mathis, Semke and Mahdavi,
-    /// draft-mathis-tcp-ratehalving, 1999; Linux until 3.1).
-    Halving,
+    Immediate,
+    /// By a segment for every second ACK, and never more than one beyond what is in flight (rate halving: Mathis, Semke
+    /// and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux until 3.1).
+    RateHalving,
     /// In proportion to what arrives (RFC 6937).
-    Proportional,
+    Prr,
 }
 
 /// How a sender finds out that a retransmission was not needed, and takes the window reduction back.
@@ -212,11 +215,12 @@ pub enum BufferRule {
 
 /// What the size of the send buffer counts, and when a writer that found it full may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendRoom {
+pub enum SendBufferAccounting {
     /// Octets of the stream; there is room as soon as something is acknowledged.
     Stream,
-    /// Linux: memory, of which a segment takes `per_segment` octets beyond its payload (by captures of 6.1); a fixed size counts twice
-    /// (socket(7)). A writer that found the buffer full waits until a third of it is free, and so writes in bursts.
+    /// Linux: memory, of which a segment takes `per_segment` octets beyond its payload (by captures of 6.1); a fixed
+    /// size counts twice (socket(7)). A writer that found the buffer full waits until a third of it is free, and so
+    /// writes in bursts.
     Memory { per_segment: u64 },
 }
 
@@ -264,7 +268,7 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Accept,
             abe: false,
-            ack: AckRule::Quick {
+            ack: AckRule::LinuxQuickAck {
                 min: Duration::from_millis(40),
                 max: Duration::from_millis(200),
                 quick_acks: 16,
@@ -280,7 +284,7 @@ impl Profile {
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             limited_transmit: true,
-            descent: Descent::Proportional,
+            cwnd_reduction: CwndReduction::Prr,
             tlp: true,
             undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
             timeout_forgets_sack: false,
@@ -288,14 +292,14 @@ impl Profile {
             nagle: Nagle::BehindShort,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
-            send_room: SendRoom::Memory { per_segment: 768 },
+            send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
         }
     }
 
-    /// FreeBSD 7.2, the hosts of merritt2010: RFC 3390 window, one window step an ACK, SACK with a FACK estimate of the pipe, ACK of every second
-    /// segment or after 100 ms, RTO of at least 30 ms with 200 ms of slop, buffers growing to 256 KiB. Its "inflight" limiter is
-    /// left out: the thesis switched it off.
+    /// FreeBSD 7.2, the hosts of merritt2010: RFC 3390 window, one window step an ACK, SACK with a FACK estimate of the
+    /// pipe, ACK of every second segment or after 100 ms, RTO of at least 30 ms with 200 ms of slop, buffers growing to
+    /// 256 KiB. Its "inflight" limiter is left out: the thesis switched it off.
     pub fn freebsd_7() -> Profile {
         Profile {
             name: "freebsd-7",
@@ -317,10 +321,10 @@ impl Profile {
                 slop: Duration::from_millis(200),
             },
             grain: TimerGrain::Tick(Duration::from_millis(1)),
-            loss_detection: LossDetection::HighestSack,
+            loss_detection: LossDetection::FreeBsdSack,
             dup_threshold: 3,
             limited_transmit: true,
-            descent: Descent::AtOnce,
+            cwnd_reduction: CwndReduction::Immediate,
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
             timeout_forgets_sack: true,
@@ -332,7 +336,7 @@ impl Profile {
                 step: Bytes::new(8_192),
                 max: Bytes::new(262_144),
             },
-            send_room: SendRoom::Stream,
+            send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Stepped {
                 initial: Bytes::new(65_536),
                 step: Bytes::new(16_384),
@@ -341,18 +345,20 @@ impl Profile {
         }
     }
 
-    /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial window, one window step an
-    /// ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
+    /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial
+    /// window, one window step an ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov,
+    /// Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: FACK ends for good once reordering is seen; some controls' rate halving may go below the threshold; during a repair
-    /// segments older than the RTO are lost. The window's limits after idle, undo and disorder are those of `linux-6.1`.
+    /// Left out: FACK ends for good once reordering is seen; some controls' rate halving may go below the threshold;
+    /// during a repair segments older than the RTO are lost. The window's limits after idle, undo and disorder are
+    /// those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",
             initial_window_segments: 3,
             byte_counting: ByteCounting::Acks,
             // ACKs were not compressed before 4.18.
-            ack: AckRule::Quick {
+            ack: AckRule::LinuxQuickAck {
                 min: Duration::from_millis(40),
                 max: Duration::from_millis(200),
                 quick_acks: 16,
@@ -366,19 +372,19 @@ impl Profile {
             },
             grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::Fack,
-            descent: Descent::Halving,
+            cwnd_reduction: CwndReduction::RateHalving,
             tlp: false,
             undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
             send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
-            send_room: SendRoom::Stream,
+            send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_535), max: Bytes::new(3 << 20) },
             ..Profile::linux_6_1()
         }
     }
 
-    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, ACK of every second segment
-    /// or after 200 ms, retransmission timers in ticks of 500 ms and of at least 1 s. Deviations: its recovery is Reno's, here NewReno's (RFC
-    /// 6582); its RTT samples are in ticks too.
+    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, ACK of
+    /// every second segment or after 200 ms, retransmission timers in ticks of 500 ms and of at least 1 s. Deviations:
+    /// its recovery is Reno's, here NewReno's (RFC 6582); its RTT samples are in ticks too.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",
@@ -393,7 +399,7 @@ impl Profile {
                 slop: Duration::ZERO,
             },
             grain: TimerGrain::Tick(Duration::from_millis(500)),
-            loss_detection: LossDetection::Counting,
+            loss_detection: LossDetection::Rfc6675,
             limited_transmit: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
@@ -402,14 +408,15 @@ impl Profile {
         }
     }
 
-    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an initial window of one,
-    /// no options, RTO of at least 200 ms. Its window is the receive buffer here, with balakrishnan1999's 100 kB. Deviations: recovery is
-    /// NewReno's, sequence numbers count octets, connections have handshakes, RTT samples are not in ticks of 100 ms.
+    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an
+    /// initial window of one, no options, RTO of at least 200 ms. Its window is the receive buffer here, with
+    /// balakrishnan1999's 100 kB. Deviations: recovery is NewReno's, sequence numbers count octets, connections have
+    /// handshakes, RTT samples are not in ticks of 100 ms.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",
             timestamps: false,
-            ack: AckRule::Every,
+            ack: AckRule::Immediate,
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(100_000),
@@ -424,9 +431,9 @@ impl Profile {
         }
     }
 
-    /// Windows 7, whose congestion control is `compound`: an initial window of two segments, SACK without timestamps, ACK of every second
-    /// segment or after 200 ms, RTO of at least 300 ms, F-RTO, a receive window tuned up to 16 MiB, a clock of 64 Hz. From what
-    /// Microsoft documents and the RFCs that it names; not measured.
+    /// Windows 7, whose congestion control is `compound`: an initial window of two segments, SACK without timestamps,
+    /// ACK of every second segment or after 200 ms, RTO of at least 300 ms, F-RTO, a receive window tuned up to 16 MiB,
+    /// a clock of 64 Hz. From what Microsoft documents and the RFCs that it names; not measured.
     pub fn windows() -> Profile {
         Profile {
             name: "windows",
@@ -448,10 +455,10 @@ impl Profile {
                 slop: Duration::ZERO,
             },
             grain: TimerGrain::Tick(Duration::from_micros(15_625)),
-            loss_detection: LossDetection::Counting,
+            loss_detection: LossDetection::Rfc6675,
             dup_threshold: 3,
             limited_transmit: true,
-            descent: Descent::AtOnce,
+            cwnd_reduction: CwndReduction::Immediate,
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: true, early_ack: false },
             timeout_forgets_sack: false,
@@ -459,7 +466,7 @@ impl Profile {
             nagle: Nagle::BehindAny,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
-            send_room: SendRoom::Stream,
+            send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
         }
     }

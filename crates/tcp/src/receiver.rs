@@ -18,7 +18,7 @@ pub(crate) struct Receiver {
     next: u64,
     /// Runs held beyond `next`, in order, apart from each other.
     held: Vec<(u64, u64)>,
-    /// The runs that SACK reports, the most recently touched first (RFC 2018 section 4).
+    /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
     dsack: Option<(u64, u64)>,
     fin: Option<u64>,
@@ -45,7 +45,8 @@ struct Buffer {
     capacity: u64,
     /// Linux opens the window with the segments that arrive, not at once, and keeps a segment of the buffer back.
     offered: u64,
-    /// The round trip that is being measured: when it began, what the application had read, and what it read in the one before.
+    /// The round trip that is being measured: when it began, what the application had read, and what it read in the one
+    /// before.
     round_began: Time,
     round_read: u64,
     space: u64,
@@ -141,7 +142,8 @@ impl Receiver {
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// The window to offer now, in octets. It grows by at least a segment or stays (RFC 9293 section 3.8.6.2.2, silly window avoidance).
+    /// The window to offer now, in octets. It grows by at least a segment or stays (RFC 9293 section 3.8.6.2.2, silly
+    /// window avoidance).
     pub fn window(&mut self, mss: u32) -> u64 {
         let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
         let wanted = self.next + room;
@@ -151,8 +153,8 @@ impl Receiver {
         self.edge - self.next.min(self.edge)
     }
 
-    /// The window as the header has it. Rounded up, as Linux does: rounded down, the edge would move back when an odd number of octets
-    /// arrives.
+    /// The window as the header has it. Rounded up, as Linux does: rounded down, the edge would move back when an odd
+    /// number of octets arrives.
     pub fn scaled_window(&mut self, mss: u32, scale: u8) -> u16 {
         let field = self.window(mss).div_ceil(1 << scale).min(65_535);
         self.edge = self.edge.max(self.next + (field << scale));
@@ -178,7 +180,8 @@ impl Receiver {
         open < u64::from(mss) && room >= open + u64::from(2 * mss).min(self.buffer.capacity / 2)
     }
 
-    /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind it.
+    /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
+    /// it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         let end = start + i64::from(payload.len());
         if fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none() {
@@ -260,8 +263,9 @@ impl Receiver {
         self.buffer.rtt = Some(smoothed);
     }
 
-    /// Opens the window by two segments for `len` octets that arrived, while the buffer has room for more than is offered; says whether
-    /// it did. Where SACK is off, what came out of order opens nothing: its ACK must stay a duplicate.
+    /// Opens the window by two segments for `len` octets that arrived, while the buffer has room for more than is
+    /// offered; says whether it did. Where SACK is off, what came out of order opens nothing: its ACK must stay a
+    /// duplicate.
     pub fn grow(&mut self, arrival: Arrival, len: u32, mss: u32) -> bool {
         let counts = match arrival {
             Arrival::InOrder { .. } => true,
@@ -404,8 +408,8 @@ impl Buffer {
     }
 }
 
-/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the memory of the buffer, of which
-/// it offers half as window.
+/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the memory of
+/// the buffer, of which it offers half as window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => 2 * max.get(),

@@ -122,7 +122,8 @@ impl RttEstimator {
             self.round_end = nxt;
             return;
         };
-        // A fall of the RTT must not inflate the timeout: it counts one eighth as much, and only beyond the present deviation.
+        // A fall of the RTT must not inflate the timeout: it counts one eighth as much, and only beyond the present
+        // deviation.
         if rtt >= srtt {
             let error = rtt - srtt;
             self.deviation = (self.deviation * 3 + error) / 4;

@@ -1,8 +1,9 @@
-//! What was sent and not yet acknowledged: one record a segment, with what SACK, loss detection and retransmission made of it.
+//! What was sent and not yet acknowledged: one record a segment, with what SACK, loss detection and retransmission made
+//! of it.
 //!
-//! Records lie in sequence order in a ring, so that the oldest go and the newest come in constant time. SACKed runs are kept as intervals:
-//! a block that repeats what is known costs one look-up, and walks step over a run as a whole, so the cost of an ACK does not
-//! grow with the window.
+//! Records lie in sequence order in a ring, so that the oldest go and the newest come in constant time. SACKed
+//! sack_ranges are kept as intervals: a block that repeats what is known costs one look-up, and walks step over a run
+//! as a whole, so the cost of an ACK does not grow with the window.
 
 mod losses;
 
@@ -12,12 +13,13 @@ use std::collections::VecDeque;
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct TxRecord {
     pub start: u64,
     pub end: u64,
     /// Of the latest transmission.
     pub sent_at: Time,
-    /// For the delivery rate: octets delivered, and when, as the segment was last sent; and when the first of that flight was sent.
+    /// For the delivery rate: octets delivered, and when, as the segment was last sent; and when the first of that
+    /// flight was sent.
     pub delivered: u64,
     pub delivered_at: Time,
     pub first_sent_at: Time,
@@ -35,7 +37,7 @@ const RETRANS: u8 = 4;
 /// It was sent more than once.
 const EVER_RETRANS: u8 = 8;
 
-impl Sent {
+impl TxRecord {
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
@@ -49,7 +51,7 @@ impl Sent {
     }
 
     /// Lost and not sent again yet.
-    fn is_waiting(&self) -> bool {
+    fn is_retransmit_pending(&self) -> bool {
         self.state & (LOST | RETRANS) == LOST
     }
 
@@ -64,7 +66,7 @@ impl Sent {
 
 /// A run of SACKed segments: offsets `[start, end)` are records `first..next`.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct SackRange {
     start: u64,
     end: u64,
     first: u64,
@@ -74,28 +76,28 @@ struct Run {
 /// The send side's records. Segments are addressed by a number that never repeats.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
-    ring: VecDeque<Sent>,
+    ring: VecDeque<TxRecord>,
     /// The number of the ring's first record.
     base: u64,
-    runs: Vec<Run>,
+    sack_ranges: Vec<SackRange>,
     sacked_bytes: u64,
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
     /// Of these, waiting to be sent again.
-    waiting_segments: u32,
+    retransmit_pending: u32,
     /// Octets ever marked lost, again if a retransmission was lost too.
-    ever_lost: u64,
+    total_lost: u64,
     retrans_bytes: u64,
-    retrans_segments: u32,
+    retrans_out: u32,
     /// No record before this one is lost and waiting to be sent again.
-    next_lost: u64,
+    next_to_retransmit_hint: u64,
     /// No record before this one is an original transmission whose fate is open: all are SACKed, lost or sent again.
     first_open: u64,
     /// Retransmissions that were found lost themselves, ever.
     lost_retransmits: u64,
     /// Retransmissions in the order they were sent; entries that no longer match their record are stale.
-    resent: VecDeque<(u64, Time)>,
+    retransmitted: VecDeque<(u64, Time)>,
     /// What was marked lost since it was last asked for, where anyone asks.
     losses: Option<Vec<Lost>>,
 }
@@ -121,8 +123,8 @@ impl Scoreboard {
         self.lost_bytes
     }
 
-    pub fn ever_lost(&self) -> u64 {
-        self.ever_lost
+    pub fn total_lost(&self) -> u64 {
+        self.total_lost
     }
 
     pub fn lost_segments(&self) -> u32 {
@@ -133,15 +135,15 @@ impl Scoreboard {
         self.retrans_bytes
     }
 
-    pub fn retrans_segments(&self) -> u32 {
-        self.retrans_segments
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
     }
 
     pub fn lost_retransmits(&self) -> u64 {
         self.lost_retransmits
     }
 
-    pub fn first(&self) -> Option<&Sent> {
+    pub fn first(&self) -> Option<&TxRecord> {
         self.ring.front()
     }
 
@@ -153,11 +155,11 @@ impl Scoreboard {
         self.base
     }
 
-    pub fn get(&self, number: u64) -> &Sent {
+    pub fn get(&self, number: u64) -> &TxRecord {
         &self.ring[(number - self.base) as usize]
     }
 
-    fn get_mut(&mut self, number: u64) -> &mut Sent {
+    fn get_mut(&mut self, number: u64) -> &mut TxRecord {
         &mut self.ring[(number - self.base) as usize]
     }
 
@@ -167,11 +169,11 @@ impl Scoreboard {
 
     /// The end of the highest SACKed run.
     pub fn highest_sacked(&self) -> Option<u64> {
-        self.runs.last().map(|run| run.end)
+        self.sack_ranges.last().map(|run| run.end)
     }
 
     pub fn push(&mut self, start: u64, end: u64, now: Time, stamp: RateStamp) {
-        self.ring.push_back(Sent {
+        self.ring.push_back(TxRecord {
             start,
             end,
             sent_at: now,
@@ -186,7 +188,7 @@ impl Scoreboard {
     }
 
     /// The first segment, if `una` covers it whole; the counts forget it.
-    pub fn pop_acked(&mut self, una: u64) -> Option<Sent> {
+    pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
         let sent = *self.ring.front()?;
         if sent.end > una {
             return None;
@@ -195,14 +197,14 @@ impl Scoreboard {
         self.base += 1;
         if sent.state != 0 {
             self.forget_counts(&sent);
-            while let Some(run) = self.runs.first_mut() {
+            while let Some(run) = self.sack_ranges.first_mut() {
                 if run.end > una {
                     // A run that begins below the acknowledgement is cut to what is left of it.
                     run.start = run.start.max(una);
                     run.first = run.first.max(self.base);
                     break;
                 }
-                self.runs.remove(0);
+                self.sack_ranges.remove(0);
             }
         }
         Some(sent)
@@ -219,7 +221,7 @@ impl Scoreboard {
         let state = sent.state;
         if state & SACKED != 0 {
             self.sacked_bytes -= cut;
-            self.runs[0].start = una;
+            self.sack_ranges[0].start = una;
         }
         if state & LOST != 0 {
             self.lost_bytes -= cut;
@@ -229,7 +231,7 @@ impl Scoreboard {
         }
     }
 
-    fn forget_counts(&mut self, sent: &Sent) {
+    fn forget_counts(&mut self, sent: &TxRecord) {
         if sent.is_sacked() {
             self.sacked_bytes -= sent.len();
             self.sacked_segments -= 1;
@@ -237,11 +239,11 @@ impl Scoreboard {
         if sent.is_lost() {
             self.lost_bytes -= sent.len();
             self.lost_segments -= 1;
-            self.waiting_segments -= u32::from(sent.is_waiting());
+            self.retransmit_pending -= u32::from(sent.is_retransmit_pending());
         }
         if sent.is_retransmitted() {
             self.retrans_bytes -= sent.len();
-            self.retrans_segments -= 1;
+            self.retrans_out -= 1;
         }
     }
 
@@ -250,16 +252,17 @@ impl Scoreboard {
         self.base + self.ring.partition_point(|sent| sent.end <= offset) as u64
     }
 
-    /// Marks what `[start, end)` newly covers as SACKed and calls `seen` with each such record as it was. Only whole segments count.
-    pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&Sent)) {
+    /// Marks what `[start, end)` newly covers as SACKed and calls `seen` with each such record as it was. Only whole
+    /// segments count.
+    pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
         // The first run that ends at or behind the start may touch the block.
-        let mut at = self.runs.partition_point(|run| run.end < start);
-        if let Some(run) = self.runs.get(at) {
+        let mut at = self.sack_ranges.partition_point(|run| run.end < start);
+        if let Some(run) = self.sack_ranges.get(at) {
             if run.start <= start && end <= run.end {
                 return;
             }
         }
-        let (mut low, mut low_number) = match self.runs.get(at) {
+        let (mut low, mut low_number) = match self.sack_ranges.get(at) {
             Some(run) if run.start <= start => (run.end, run.next),
             _ => {
                 let number = self.locate(start);
@@ -277,12 +280,12 @@ impl Scoreboard {
                 }
             }
         };
-        let mut joined: Option<Run> = match self.runs.get(at) {
-            Some(run) if run.start <= start => Some(self.runs.remove(at)),
+        let mut joined: Option<SackRange> = match self.sack_ranges.get(at) {
+            Some(run) if run.start <= start => Some(self.sack_ranges.remove(at)),
             _ => None,
         };
         loop {
-            let gap_end = self.runs.get(at).map_or(end, |run| run.start.min(end));
+            let gap_end = self.sack_ranges.get(at).map_or(end, |run| run.start.min(end));
             let mut number = low_number;
             while number < self.next_number() && self.get(number).end <= gap_end {
                 self.mark_sacked(number, &mut seen);
@@ -295,17 +298,17 @@ impl Scoreboard {
                         run.end = reach;
                         run.next = number;
                     }
-                    None => joined = Some(Run { start: low, end: reach, first: low_number, next: number }),
+                    None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
             // Go on behind the next run if the block reaches it and the gap is closed.
-            match (self.runs.get(at).copied(), &mut joined) {
+            match (self.sack_ranges.get(at).copied(), &mut joined) {
                 (Some(run), Some(whole)) if run.start <= end && whole.end == run.start => {
                     whole.end = run.end;
                     whole.next = run.next;
                     low = run.end;
                     low_number = run.next;
-                    self.runs.remove(at);
+                    self.sack_ranges.remove(at);
                     if low >= end {
                         break;
                     }
@@ -315,18 +318,18 @@ impl Scoreboard {
                     low = run.end;
                     low_number = run.next;
                     joined = Some(run);
-                    self.runs.remove(at);
+                    self.sack_ranges.remove(at);
                 }
                 _ => break,
             }
         }
         if let Some(run) = joined {
-            at = at.min(self.runs.len());
-            self.runs.insert(at, run);
+            at = at.min(self.sack_ranges.len());
+            self.sack_ranges.insert(at, run);
         }
     }
 
-    fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&Sent)) {
+    fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&TxRecord)) {
         let before = *self.get(number);
         debug_assert!(!before.is_sacked());
         seen(&before);
@@ -338,34 +341,34 @@ impl Scoreboard {
     }
 
     /// The first lost segment that was not sent again yet.
-    pub fn next_to_resend(&mut self) -> Option<u64> {
-        if self.waiting_segments == 0 {
+    pub fn next_to_retransmit(&mut self) -> Option<u64> {
+        if self.retransmit_pending == 0 {
             return None;
         }
-        let mut number = self.next_lost.max(self.base);
+        let mut number = self.next_to_retransmit_hint.max(self.base);
         let end = self.next_number();
         while number < end {
             let sent = self.get(number);
             if sent.is_sacked() {
-                number = self.run_of(number).next;
+                number = self.sack_range_of(number).next;
                 continue;
             }
             if sent.is_lost() && !sent.is_retransmitted() {
-                self.next_lost = number;
+                self.next_to_retransmit_hint = number;
                 return Some(number);
             }
             number += 1;
         }
-        self.next_lost = end;
+        self.next_to_retransmit_hint = end;
         None
     }
 
-    fn run_of(&self, number: u64) -> Run {
-        self.runs[self.runs.partition_point(|run| run.next <= number)]
+    fn sack_range_of(&self, number: u64) -> SackRange {
+        self.sack_ranges[self.sack_ranges.partition_point(|run| run.next <= number)]
     }
 
     /// Segment `number` goes out again.
-    pub fn resend(&mut self, number: u64, now: Time, stamp: RateStamp) {
+    pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
         sent.sent_at = now;
         sent.delivered = stamp.delivered;
@@ -374,19 +377,20 @@ impl Scoreboard {
         sent.in_flight = stamp.in_flight;
         sent.lost = stamp.lost;
         sent.app_limited = stamp.app_limited;
-        let (len, was_out, was_waiting) = (sent.len(), sent.is_retransmitted(), sent.is_waiting());
+        let (len, was_out, was_pending) = (sent.len(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.state |= RETRANS | EVER_RETRANS;
-        self.waiting_segments -= u32::from(was_waiting);
+        self.retransmit_pending -= u32::from(was_pending);
         if !was_out {
             self.retrans_bytes += len;
-            self.retrans_segments += 1;
+            self.retrans_out += 1;
         }
-        self.resent.push_back((number, now));
+        self.retransmitted.push_back((number, now));
     }
 
-    /// The receiver dropped what it had SACKed: an acknowledgement stops right below a SACKed segment (RFC 2018 section 8).
+    /// The receiver dropped what it had SACKed: an acknowledgement stops right below a SACKed segment (RFC 2018 section
+    /// 8).
     pub fn is_reneged(&self) -> bool {
-        self.ring.front().is_some_and(Sent::is_sacked)
+        self.ring.front().is_some_and(TxRecord::is_sacked)
     }
 }
 
@@ -406,33 +410,33 @@ pub(crate) struct RateStamp {
 impl Scoreboard {
     /// Recounts everything from the records and compares.
     pub fn check(&self) {
-        let sum = |keep: fn(&Sent) -> bool| {
+        let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));
             chosen.fold((0u64, 0u32), |(bytes, count), sent| (bytes + sent.len(), count + 1))
         };
-        assert_eq!(sum(Sent::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
-        assert_eq!(sum(Sent::is_lost), (self.lost_bytes, self.lost_segments), "lost");
-        assert_eq!(sum(Sent::is_waiting).1, self.waiting_segments, "waiting");
-        assert_eq!(sum(Sent::is_retransmitted), (self.retrans_bytes, self.retrans_segments), "sent again");
+        assert_eq!(sum(TxRecord::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
+        assert_eq!(sum(TxRecord::is_lost), (self.lost_bytes, self.lost_segments), "lost");
+        assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending, "waiting");
+        assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end, pair.1.start, "records tile the stream");
         }
-        let in_runs: u64 = self.runs.iter().map(|run| run.next - run.first).sum();
-        assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.runs);
-        for run in &self.runs {
+        let in_runs: u64 = self.sack_ranges.iter().map(|run| run.next - run.first).sum();
+        assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.sack_ranges);
+        for run in &self.sack_ranges {
             assert!(run.first < run.next && run.start < run.end);
             for number in run.first..run.next {
                 assert!(self.get(number).is_sacked());
             }
             assert_eq!((self.get(run.first).start, self.get(run.next - 1).end), (run.start, run.end));
         }
-        for pair in self.runs.windows(2) {
-            assert!(pair[0].end < pair[1].start, "{:?}", self.runs);
+        for pair in self.sack_ranges.windows(2) {
+            assert!(pair[0].end < pair[1].start, "{:?}", self.sack_ranges);
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
             if sent.is_lost() && !sent.is_retransmitted() {
-                assert!(number >= self.next_lost, "a lost segment lies before the resend cursor");
+                assert!(number >= self.next_to_retransmit_hint, "a lost segment lies before the resend cursor");
             }
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");

@@ -1,21 +1,22 @@
-//! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for not fitting (RFC 5961,
-//! RFC 7323), then acknowledgement, data and FIN.
+//! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for
+//! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
 
-use crate::accurate_ecn::Counts;
+use crate::accurate_ecn::AceFeedback;
 use crate::ack_policy::Arrival;
 use crate::ecn::Feedback;
-use crate::sender::AckFacts;
+use crate::sender::AckInfo;
 use crate::{ConnEvent, Connection, State};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
 
 /// How long the end that closes first remembers the connection: Linux's and FreeBSD's 60 s.
 const TIME_WAIT: Duration = Duration::from_secs(60);
-/// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for ever (Linux's
-/// tcp_invalid_ratelimit).
+/// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for
+/// ever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 impl Connection {
-    /// A segment of this connection arrived. Segments that do not fit the connection are answered or ignored as RFC 9293 and RFC 5961 say.
+    /// A segment of this connection arrived. Segments that do not fit the connection are answered or ignored as RFC
+    /// 9293 and RFC 5961 say.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         self.send.counters.segments_in += 1;
         match self.state {
@@ -31,7 +32,7 @@ impl Connection {
             return;
         }
         if header.flags.has(Flags::ACK) {
-            self.refusal = Some(header.ack);
+            self.pending_rst = Some(header.ack);
             return;
         }
         if !header.flags.has(Flags::SYN) {
@@ -45,7 +46,7 @@ impl Connection {
 
     fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         let has_ack = header.flags.has(Flags::ACK);
-        let acks_syn = has_ack && header.ack == self.send.origin;
+        let acks_syn = has_ack && header.ack == self.send.first_data_seq;
         if header.flags.has(Flags::RST) {
             if acks_syn {
                 self.finish(Some(ConnEvent::Reset));
@@ -53,7 +54,7 @@ impl Connection {
             return;
         }
         if has_ack && !acks_syn {
-            self.refusal = Some(header.ack);
+            self.pending_rst = Some(header.ack);
             return;
         }
         if !header.flags.has(Flags::SYN) || !acks_syn {
@@ -63,10 +64,10 @@ impl Connection {
         self.agree_with_syn_ack(header, ecn);
         self.establish(now, header);
         if self.send.buffer.len() > 0 {
-            self.acks.demand();
+            self.acks.ack_now();
         } else {
             // The stack answers before the application hears of it and can write: this ACK carries no data.
-            self.early_ack = Some((self.recv.ack(), self.ecn_echo));
+            self.pending_old_ack = Some((self.recv.ack(), self.ecn_echo));
         }
     }
 
@@ -81,7 +82,7 @@ impl Connection {
         if !self.scaling {
             self.rcv_wscale = 0;
         }
-        self.send.wnd_limit = 65_535 << self.snd_wscale;
+        self.send.max_peer_window = 65_535 << self.snd_wscale;
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
         let peer = u32::from(options.mss.unwrap_or(536)).max(64);
         self.send.mss = peer.min(u32::from(self.mss_option)) - if self.timestamps { 12 } else { 0 };
@@ -96,8 +97,8 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// A SYN that was sent once gives the first round-trip time, one sent again only by the timestamp it echoes; else the timeout starts
-    /// from a value for the unknown (RFC 6298 rule 5.7).
+    /// A SYN that was sent once gives the first round-trip time, one sent again only by the timestamp it echoes; else
+    /// the timeout starts from a value for the unknown (RFC 6298 rule 5.7).
     fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_at.filter(|_| !self.handshake.resent).map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -163,8 +164,8 @@ impl Connection {
         }
         self.note_timestamp(header, start);
         if self.awaits_ack_of_syn() {
-            if header.ack != self.send.origin {
-                self.refusal = Some(header.ack);
+            if header.ack != self.send.first_data_seq {
+                self.pending_rst = Some(header.ack);
                 return;
             }
             self.establish(now, header);
@@ -224,7 +225,7 @@ impl Connection {
     fn on_old_data(&mut self, start: i64, payload: &Payload) {
         self.send.counters.duplicates_received += 1;
         self.recv.note_old(start, payload);
-        self.acks.demand();
+        self.acks.ack_now();
     }
 
     fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {
@@ -244,7 +245,7 @@ impl Connection {
     fn challenge(&mut self, now: Time) {
         if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
             self.last_challenge = Some(now);
-            self.acks.demand();
+            self.acks.ack_now();
         }
     }
 
@@ -261,21 +262,21 @@ impl Connection {
 
     /// True if the segment's data should be looked at.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
-        let expected = self.send.origin + self.send.una as u32;
+        let expected = self.send.first_data_seq + self.send.una as u32;
         let ack = self.send.una as i64 + i64::from(header.ack.get().wrapping_sub(expected.get()) as i32);
         if ack > self.send.nxt as i64 {
             // It acknowledges what was never sent.
             self.challenge(now);
             return false;
         }
-        if ack < self.send.una as i64 - self.send.max_wnd.max(65_535) as i64 {
+        if ack < self.send.una as i64 - self.send.max_snd_wnd.max(65_535) as i64 {
             // Older than any that may still be on its way (RFC 5961 section 5).
             self.challenge(now);
             return false;
         }
         let old = ack < self.send.una as i64;
         let timestamps = if self.timestamps { header.options.timestamps } else { None };
-        let facts = AckFacts {
+        let info = AckInfo {
             seq: header.seq,
             ack_number: header.ack,
             ack: (ack.max(self.send.una as i64)) as u64,
@@ -283,11 +284,11 @@ impl Connection {
             sack: header.options.sack.as_slice(),
             echo: timestamps.map(|timestamps| timestamps.echo),
             forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
-            ecn_echo: header.flags.has(Flags::ECE) && matches!(self.ecn, Feedback::Classic | Feedback::EachMark),
-            counts: (self.ecn == Feedback::Accurate).then(|| Counts::of(header)),
+            ecn_echo: header.flags.has(Flags::ECE) && matches!(self.ecn, Feedback::Classic | Feedback::DctcpEcho),
+            counts: (self.ecn == Feedback::Accurate).then(|| AceFeedback::of(header)),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
-        self.send.handle_ack(now, &facts);
+        self.send.handle_ack(now, &info);
         if self.send.fin_acked {
             self.on_fin_acked(now);
         }
@@ -305,17 +306,17 @@ impl Connection {
 
     fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
         self.send.counters.data_segments_in += 1;
-        if self.ecn == Feedback::EachMark {
+        if self.ecn == Feedback::DctcpEcho {
             self.note_mark(ecn == Ecn::Ce);
         } else if self.ecn == Feedback::Classic {
             if header.flags.has(Flags::CWR) {
                 self.ecn_echo = false;
                 // The peer's window may be down to a segment or two: it should not wait.
-                self.acks.demand();
+                self.acks.ack_now();
             }
             if ecn == Ecn::Ce {
                 self.ecn_echo = true;
-                self.acks.demand();
+                self.acks.ack_now();
             }
         }
         let full = payload.len() >= self.acks.segment();
@@ -334,7 +335,7 @@ impl Connection {
         }
         self.send.counters.bytes_received += Bytes::new(self.recv.next() - before);
         if self.recv.grow(arrival, payload.len(), self.send.mss) {
-            self.acks.hasten();
+            self.acks.enter_quickack();
         }
         let window = self.recv.open_window();
         let rtt = self.recv.rtt().or(self.send.rtt.srtt());
@@ -348,21 +349,22 @@ impl Connection {
     fn count_codepoint(&mut self, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         let Some(received) = &mut self.accurate else { return };
         if received.take(ecn, payload.len()) {
-            self.acks.demand();
+            self.acks.ack_now();
         }
         if !self.feedback_seen {
             self.feedback_seen = true;
-            if Counts::of(header).is_zeroed() {
-                self.capable = Ecn::NotEct;
+            if AceFeedback::of(header).is_zeroed() {
+                self.data_codepoint = Ecn::NotEct;
             }
         }
     }
 
-    /// The mark came or went: what is owed for the segments before is acknowledged apart, with the echo that was theirs.
+    /// The mark came or went: what is owed for the segments before is acknowledged apart, with the echo that was
+    /// theirs.
     fn note_mark(&mut self, marked: bool) {
         if marked != self.ecn_echo {
             if self.acks.is_pending() {
-                self.early_ack = Some((self.recv.ack(), self.ecn_echo));
+                self.pending_old_ack = Some((self.recv.ack(), self.ecn_echo));
                 self.acks.on_ack_sent();
             }
             self.ecn_echo = marked;
@@ -370,7 +372,7 @@ impl Connection {
     }
 
     fn on_fin(&mut self, now: Time) {
-        self.acks.demand();
+        self.acks.ack_now();
         if self.peer_closed {
             if self.state == State::TimeWait {
                 self.time_wait = now + TIME_WAIT;

@@ -23,7 +23,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` octets of the payload. A stream is real from its first real byte: what was synthetic before reads as zeros.
+    /// Appends the first `len` octets of the payload. A stream is real from its first real byte: what was synthetic
+    /// before reads as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {

@@ -1,17 +1,18 @@
 //! How much the application may write, and when one that found the buffer full hears of room again.
 
-use crate::{BufferRule, SendRoom};
+use crate::{BufferRule, SendBufferAccounting};
 
-/// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the headers.
+/// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the
+/// headers.
 const HEADERS: u64 = 512;
 const RECORD: u64 = 256;
 /// The smallest window that it provides for.
 const LEAST_SEGMENTS: u64 = 10;
 
 #[derive(Debug)]
-pub(crate) struct SendSpace {
+pub(crate) struct SendBufferLimit {
     rule: BufferRule,
-    room: SendRoom,
+    room: SendBufferAccounting,
     /// Of a buffer that grows: in octets of the stream or of memory, as `room` says.
     capacity: u64,
     /// The application filled the buffer and waits to be told.
@@ -20,10 +21,11 @@ pub(crate) struct SendSpace {
 
 /// What the sender knows when it is asked for room.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Filling {
+pub(crate) struct SendBufferState {
     /// Octets in the buffer.
     pub len: u64,
-    /// Segments of them that SACK reported: Linux joins them into one, so that they take no more memory than their payload.
+    /// Segments of them that SACK reported: Linux joins them into one, so that they take no more memory than their
+    /// payload.
     pub joined: u64,
     pub mss: u64,
     pub cwnd: u64,
@@ -31,16 +33,16 @@ pub(crate) struct Filling {
     pub windows: u64,
 }
 
-impl SendSpace {
-    pub fn new(rule: BufferRule, room: SendRoom) -> SendSpace {
-        SendSpace { rule, room, capacity: rule.initial().get(), waiting: false }
+impl SendBufferLimit {
+    pub fn new(rule: BufferRule, room: SendBufferAccounting) -> SendBufferLimit {
+        SendBufferLimit { rule, room, capacity: rule.initial().get(), waiting: false }
     }
 
     /// How many more octets the application may write.
-    pub fn room(&self, filling: Filling) -> u64 {
+    pub fn room(&self, filling: SendBufferState) -> u64 {
         match self.room {
-            SendRoom::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
-            SendRoom::Memory { per_segment } => {
+            SendBufferAccounting::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
+            SendBufferAccounting::Memory { per_segment } => {
                 let (used, free) = self.memory(filling, per_segment);
                 if self.waiting && free < used / 2 {
                     return 0;
@@ -53,22 +55,22 @@ impl SendSpace {
     }
 
     /// The application wrote: whether it filled the buffer decides when it hears of room.
-    pub fn note_written(&mut self, filling: Filling) {
-        if let SendRoom::Memory { per_segment } = self.room {
+    pub fn note_written(&mut self, filling: SendBufferState) {
+        if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting = self.memory(filling, per_segment).1 == 0;
         }
     }
 
-    /// An ACK arrived. FreeBSD: another step when the buffer is nearly full and the peer's window would take it. Linux: room for the
-    /// windows if the application waits.
-    pub fn grow(&mut self, filling: Filling, peer_would_take_it: bool) {
+    /// An ACK arrived. FreeBSD: another step when the buffer is nearly full and the peer's window would take it. Linux:
+    /// room for the windows if the application waits.
+    pub fn grow(&mut self, filling: SendBufferState, peer_would_take_it: bool) {
         match (self.room, self.rule) {
-            (SendRoom::Stream, BufferRule::Stepped { step, max, .. })
+            (SendBufferAccounting::Stream, BufferRule::Stepped { step, max, .. })
                 if filling.len >= self.capacity / 8 * 7 && peer_would_take_it =>
             {
                 self.capacity = (self.capacity + step.get()).min(max.get());
             }
-            (SendRoom::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
+            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
                 let segments = (filling.cwnd / filling.mss).max(LEAST_SEGMENTS);
                 let provision = (filling.mss + HEADERS).next_power_of_two() + RECORD;
                 self.capacity = self.capacity.max((filling.windows * segments * provision).min(max.get()));
@@ -77,7 +79,7 @@ impl SendSpace {
         }
     }
 
-    fn stream_capacity(&self, filling: Filling) -> u64 {
+    fn stream_capacity(&self, filling: SendBufferState) -> u64 {
         match self.rule {
             BufferRule::Fixed(size) => size.get(),
             BufferRule::Auto { initial, max } => {
@@ -88,7 +90,7 @@ impl SendSpace {
     }
 
     /// Octets of memory used and free.
-    fn memory(&self, filling: Filling, per_segment: u64) -> (u64, u64) {
+    fn memory(&self, filling: SendBufferState, per_segment: u64) -> (u64, u64) {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
             BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
@@ -105,17 +107,18 @@ mod tests {
     use lopsided_core::Bytes;
 
     const MSS: u64 = 1448;
-    const LINUX: SendRoom = SendRoom::Memory { per_segment: 768 };
+    const LINUX: SendBufferAccounting = SendBufferAccounting::Memory { per_segment: 768 };
 
-    fn filled(segments: u64, cwnd: u64) -> Filling {
-        Filling { len: segments * MSS, joined: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
+    fn filled(segments: u64, cwnd: u64) -> SendBufferState {
+        SendBufferState { len: segments * MSS, joined: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
     }
 
-    fn auto() -> SendSpace {
-        SendSpace::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
+    fn auto() -> SendBufferLimit {
+        SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// Where a greedy application's writes ended on Linux 6.1, in segments, by the PSH flags of a capture: slow start on an idle path.
+    /// Where a greedy application's writes ended on Linux 6.1, in segments, by the PSH flags of a capture: slow start
+    /// on an idle path.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
         let mut space = auto();
@@ -147,13 +150,13 @@ mod tests {
         space.grow(filled(15, 5000), true);
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
-        let joined = Filling { joined: 600, ..filled(1893, 5000) };
+        let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
     #[test]
     fn a_writer_that_found_it_full_hears_of_room_when_a_third_is_free() {
-        let mut space = SendSpace::new(BufferRule::Fixed(Bytes::new(1 << 17)), LINUX);
+        let mut space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1 << 17)), LINUX);
         let full = space.room(filled(0, 10)) / MSS;
         space.note_written(filled(full, 10));
         let woken = (0..full).rev().find(|queued| space.room(filled(*queued, 10)) > 0).expect("room at last");

@@ -4,14 +4,14 @@
 
 mod acknowledgement;
 
-pub(crate) use acknowledgement::{AckFacts, News};
+pub(crate) use acknowledgement::{AckInfo, AckOutcome};
 
-use crate::accurate_ecn::Reported;
-use crate::recovery::{Phase, Rack, Reduction, UndoState};
+use crate::accurate_ecn::AccEcnSender;
+use crate::recovery::{CaState, Rack, Reduction, UndoState};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{RateStamp, Scoreboard};
 use crate::send_buffer::SendBuffer;
-use crate::send_space::{Filling, SendSpace};
+use crate::send_space::{SendBufferLimit, SendBufferState};
 use crate::timer::Deadline;
 use crate::{Controller, Counters, PathState, Profile, RttStats};
 use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
@@ -21,25 +21,27 @@ pub(crate) struct Sender {
     pub profile: Profile,
     pub controller: Box<dyn Controller>,
     /// The wire's number of the first data octet.
-    pub origin: Seq,
+    pub first_data_seq: Seq,
     pub mss: u32,
     pub sack: bool,
     pub buffer: SendBuffer,
-    pub board: Scoreboard,
-    /// Offsets: the oldest octet not acknowledged, and the next never sent. A FIN counts as the octet behind the stream.
+    pub scoreboard: Scoreboard,
+    /// Offsets: the oldest octet not acknowledged, and the next never sent. A FIN counts as the octet behind the
+    /// stream.
     pub una: u64,
     pub nxt: u64,
     /// The application has closed its end of the stream.
     pub closed: bool,
     pub fin_acked: bool,
-    pub wnd: u64,
-    pub max_wnd: u64,
-    /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window, growth ends here.
-    pub wnd_limit: u64,
+    pub snd_wnd: u64,
+    pub max_snd_wnd: u64,
+    /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window,
+    /// growth ends here.
+    pub max_peer_window: u64,
     max_window: u64,
     window_update: (Seq, Seq),
 
-    pub phase: Phase,
+    pub ca_state: CaState,
     /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
     pub recovery_point: u64,
     pub reduction: Option<Reduction>,
@@ -48,13 +50,13 @@ pub(crate) struct Sender {
     /// F-RTO is deciding whether a timeout was spurious.
     pub frto: bool,
     /// F-RTO wants new data out before anything is sent again.
-    pub hold_resends: bool,
+    pub defer_retransmits: bool,
     /// The end of the data sent when a tail loss probe went out, and whether the probe was a retransmission.
-    pub probe: Option<(u64, bool)>,
-    pub probe_due: bool,
+    pub tlp: Option<(u64, bool)>,
+    pub tlp_due: bool,
     pub window_probe_due: bool,
     /// The end of the last segment shorter than a full one.
-    pub short_end: u64,
+    pub snd_sml: u64,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
     pub cwr_due: bool,
     /// Duplicate ACKs in a row: all that a sender without SACK learns.
@@ -69,9 +71,9 @@ pub(crate) struct Sender {
     pub last_sent: Option<Time>,
     pub pacing: Pacing,
     pub counters: Counters,
-    space: SendSpace,
+    space: SendBufferLimit,
     /// What the peer reported of marks, with accurate feedback.
-    pub accurate: Option<Box<Reported>>,
+    pub accurate: Option<Box<AccEcnSender>>,
 }
 
 /// Counts for delivery-rate samples.
@@ -107,31 +109,31 @@ impl Sender {
     pub fn new(profile: Profile, controller: Box<dyn Controller>, iss: u32, mss: u32) -> Sender {
         let rtt = RttEstimator::new(profile.rto, grain_of(&profile));
         Sender {
-            origin: Seq::new(iss) + 1,
+            first_data_seq: Seq::new(iss) + 1,
             mss,
             sack: false,
             buffer: SendBuffer::default(),
-            board: Scoreboard::default(),
+            scoreboard: Scoreboard::default(),
             una: 0,
             nxt: 0,
             closed: false,
             fin_acked: false,
-            wnd: 0,
-            max_wnd: 0,
-            wnd_limit: u64::MAX,
+            snd_wnd: 0,
+            max_snd_wnd: 0,
+            max_peer_window: u64::MAX,
             max_window: profile.max_window.map_or(u64::MAX, Bytes::get),
             window_update: (Seq::default(), Seq::default()),
-            phase: Phase::Open,
+            ca_state: CaState::Open,
             recovery_point: 0,
             reduction: None,
             undo: UndoState::default(),
             rack: Rack::default(),
             frto: false,
-            hold_resends: false,
-            probe: None,
-            probe_due: false,
+            defer_retransmits: false,
+            tlp: None,
+            tlp_due: false,
             window_probe_due: false,
-            short_end: 0,
+            snd_sml: 0,
             cwr_due: false,
             duplicates: 0,
             consecutive_timeouts: 0,
@@ -143,7 +145,7 @@ impl Sender {
             last_sent: None,
             pacing: Pacing::default(),
             counters: Counters::default(),
-            space: SendSpace::new(profile.send_buffer, profile.send_room),
+            space: SendBufferLimit::new(profile.send_buffer, profile.send_buffer_accounting),
             accurate: None,
             profile,
             controller,
@@ -152,8 +154,8 @@ impl Sender {
 
     /// The first window of the connection is known: acknowledgements may follow.
     pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
-        self.wnd = window;
-        self.max_wnd = window;
+        self.snd_wnd = window;
+        self.max_snd_wnd = window;
         self.window_update = (seq, ack);
     }
 
@@ -175,15 +177,16 @@ impl Sender {
     pub fn in_flight(&self) -> u64 {
         let out = self.outstanding();
         if self.sack {
-            if !self.profile.limited_transmit && self.phase <= Phase::Disorder {
+            if !self.profile.limited_transmit && self.ca_state <= CaState::Disorder {
                 return out;
             }
-            (out + self.board.retrans_bytes()).saturating_sub(self.board.sacked_bytes() + self.board.lost_bytes())
+            (out + self.scoreboard.retrans_bytes())
+                .saturating_sub(self.scoreboard.sacked_bytes() + self.scoreboard.lost_bytes())
         } else {
             // Each duplicate ACK says that one segment has left the network.
             let left = u64::from(self.duplicates) * u64::from(self.mss);
-            let counted = if self.profile.limited_transmit || self.phase > Phase::Disorder { left } else { 0 };
-            (out + self.board.retrans_bytes()).saturating_sub(counted + self.board.lost_bytes())
+            let counted = if self.profile.limited_transmit || self.ca_state > CaState::Disorder { left } else { 0 };
+            (out + self.scoreboard.retrans_bytes()).saturating_sub(counted + self.scoreboard.lost_bytes())
         }
     }
 
@@ -198,19 +201,20 @@ impl Sender {
         let path = self.path();
         self.controller.on_established(now, &path);
         self.pacing.on = self.controller.pacing_rate().is_some();
-        if self.controller.watches_losses() {
-            self.board.watch_losses();
+        if self.controller.needs_losses() {
+            self.scoreboard.watch_losses();
         }
     }
 
     /// Data goes into an empty network.
-    pub fn start_flight(&mut self, now: Time) {
+    pub fn on_restart(&mut self, now: Time) {
         let idle = self.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.controller.on_transmit_start(now, idle, &path);
     }
 
-    /// Data of `len` octets goes out: when may the next? A timer that came late takes up to half a segment's time off it.
+    /// Data of `len` octets goes out: when may the next? A timer that came late takes up to half a segment's time off
+    /// it.
     #[inline]
     pub fn pace(&mut self, now: Time, len: u64) {
         if !self.pacing.on || self.counters.data_segments_out + 1 < UNPACED_SEGMENTS {
@@ -229,7 +233,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             delivered: Bytes::new(self.delivery.total),
-            lost: Bytes::new(self.board.ever_lost()),
+            lost: Bytes::new(self.scoreboard.total_lost()),
             una: self.una,
             nxt: self.nxt,
             app_limited: self.delivery.app_limited_until > self.delivery.total,
@@ -248,10 +252,10 @@ impl Sender {
         self.space.note_written(self.filling());
     }
 
-    fn filling(&self) -> Filling {
-        Filling {
+    fn filling(&self) -> SendBufferState {
+        SendBufferState {
             len: self.buffer.len(),
-            joined: u64::from(self.board.sacked_segments()),
+            joined: u64::from(self.scoreboard.sacked_segments()),
             mss: u64::from(self.mss),
             cwnd: self.controller.cwnd().get(),
             // Three where the window may grow in recovery (Linux's sndbuf_expand).
@@ -260,13 +264,13 @@ impl Sender {
     }
 
     fn grow_send_buffer(&mut self) {
-        let peer_would_take_it = self.wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding());
+        let peer_would_take_it = self.snd_wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding());
         self.space.grow(self.filling(), peer_would_take_it);
     }
 
     /// For a segment of `len` octets that is about to go.
     pub fn stamp(&mut self, now: Time, len: u64) -> RateStamp {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             // A new flight: an idle time is no time of the delivery's.
             self.delivery.at = now;
             self.delivery.first_sent_at = now;
@@ -276,7 +280,7 @@ impl Sender {
             delivered_at: self.delivery.at,
             first_sent_at: self.delivery.first_sent_at,
             in_flight: (self.in_flight() + len) as u32,
-            lost: self.board.ever_lost() as u32,
+            lost: self.scoreboard.total_lost() as u32,
             app_limited: self.delivery.app_limited_until > self.delivery.total,
         }
     }
@@ -287,7 +291,7 @@ impl Sender {
         if !blocked_by_cwnd
             && self.nxt == self.stream_end()
             && self.in_flight() + u64::from(self.mss) <= self.cwnd()
-            && self.board.lost_segments() <= self.board.retrans_segments()
+            && self.scoreboard.lost_segments() <= self.scoreboard.retrans_out()
         {
             self.delivery.app_limited_until = self.delivery.total + self.in_flight();
         }
@@ -310,7 +314,7 @@ impl Sender {
             return false;
         }
         if !self.profile.cwnd_validation {
-            return self.controller.cwnd().get() < self.wnd_limit;
+            return self.controller.cwnd().get() < self.max_peer_window;
         }
         if self.limited.cwnd_limited {
             return true;

@@ -1,4 +1,4 @@
-//! When timers fire: the grain of a stack's clock, and the one timer that a sender runs for its losses.
+//! When timers fire: the grain of a stack's clock, and the one timer that a sender sack_ranges for its losses.
 
 use crate::TimerGrain;
 use lopsided_core::{Duration, Time};
@@ -14,8 +14,8 @@ impl TimerGrain {
     }
 }
 
-/// A wheel has 64 slots a level, each level eight times as coarse as the one below; a timer waits in the first level that reaches it and
-/// fires at the end of its slot.
+/// A wheel has 64 slots a level, each level eight times as coarse as the one below; a timer waits in the first level
+/// that reaches it and fires at the end of its slot.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     // The clock shows the last tick that passed; the span is rounded up to whole ticks from there.
@@ -29,7 +29,8 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's two ticks at 250 Hz.
+/// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's
+/// two ticks at 250 Hz.
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(8);
 
 /// What the sender's one loss timer is for.

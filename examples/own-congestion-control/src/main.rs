@@ -7,7 +7,7 @@ use gentle::Gentle;
 use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Controllers, Monitor, RunOptions};
-use lopsided_tcp::cc::Windowed;
+use lopsided_tcp::cc::WindowController;
 use shallow::Shallow;
 use std::error::Error;
 
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The names that scenarios may use beside the built-in ones, and what makes a controller for each connection.
 fn own() -> Result<Controllers, Box<dyn Error>> {
     let mut controllers = Controllers::default();
-    controllers.add("gentle", |setup| Box::new(Windowed::new(setup, Gentle)))?;
+    controllers.add("gentle", |setup| Box::new(WindowController::new(setup, Gentle)))?;
     controllers.add("shallow", |setup| Box::new(Shallow::new(setup, Duration::from_millis(10))))?;
     Ok(controllers)
 }
@@ -52,7 +52,7 @@ fn own() -> Result<Controllers, Box<dyn Error>> {
 mod tests {
     use super::*;
     use lopsided_tcp::cc::Signal;
-    use lopsided_tcp::cc::alone::{MSS, Path, path_state, setup};
+    use lopsided_tcp::cc::harness::{MSS, Path, path_state, setup};
 
     /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its window.
     fn settled(name: &str) -> Path {

@@ -1,7 +1,7 @@
-//! `lopsided.Controller`: the class that a congestion control in Python is made from. It holds the targets; what is assigned to them is
-//! checked there and then, so that an error points at the line that assigned it.
+//! `lopsided.Controller`: the class that a congestion control in Python is made from. It holds the targets; what is
+//! assigned to them is checked there and then, so that an error points at the line that assigned it.
 
-use super::seen::{Acked, Lost, PathState, Setup, Signal};
+use super::values::{Acked, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,41 +1,41 @@
-//! Congestion control written in Python: controllers and laws that ask an object of the user's class.
+//! Congestion control written in Python: controllers and algorithms that ask an object of the user's class.
 //!
-//! The class is called in the threads of the runs, of which one at a time can be in Python. What it raises ends the run, and becomes
-//! that run's error.
+//! The class is called in the threads of the runs, of which one at a time can be in Python. What it raises ends the
+//! run, and becomes that run's error.
 
-mod asked;
 mod base;
-mod law;
+mod harness;
 mod object;
-mod on_a_line;
-mod seen;
+mod python_controller;
+mod values;
+mod window_algorithm;
 
 pub(crate) use base::Controller;
-pub(crate) use law::{Law, Window};
-pub(crate) use on_a_line::alone;
-pub(crate) use seen::{Acked, Lost, PathState, RateSample, Setup, Signal};
+pub(crate) use harness::simulate_controller;
+pub(crate) use values::{Acked, Lost, PathState, RateSample, Setup, Signal};
+pub(crate) use window_algorithm::{Window, WindowAlgorithm};
 
-use asked::AskedController;
-use law::AskedLaw;
 use lopsided_core::Time;
 use lopsided_sim::{Controllers, Monitor};
 use lopsided_tcp::cc;
 use object::{Object, shown_name};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use python_controller::PythonController;
 use std::sync::{Arc, Mutex, PoisonError};
+use window_algorithm::PythonWindowAlgorithm;
 
 /// A congestion control that scenarios may name.
 #[derive(Clone)]
-pub(crate) struct Own {
+pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// Takes a `Setup` and gives a `Controller` or a `Law`. Without it a scenario can be read but not run.
+    /// Takes a `Setup` and gives a `Controller` or a `WindowAlgorithm`. Without it a scenario can be read but not run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 
 /// What went wrong in a user's code.
 #[derive(Debug)]
-pub(crate) struct Raised {
+pub(crate) struct ControllerFailure {
     /// The name in the scenario.
     pub(crate) name: String,
     /// What was called, such as `Gentle.on_ack`.
@@ -46,21 +46,21 @@ pub(crate) struct Raised {
 
 /// A run as its controllers know it: the first error ends it.
 #[derive(Debug)]
-pub(crate) struct Fate {
+pub(crate) struct RunAbort {
     monitor: Arc<Monitor>,
-    raised: Mutex<Option<Raised>>,
+    raised: Mutex<Option<ControllerFailure>>,
 }
 
-impl Fate {
-    pub(crate) fn new(monitor: Arc<Monitor>) -> Fate {
-        Fate { monitor, raised: Mutex::new(None) }
+impl RunAbort {
+    pub(crate) fn new(monitor: Arc<Monitor>) -> RunAbort {
+        RunAbort { monitor, raised: Mutex::new(None) }
     }
 
-    pub(crate) fn take(&self) -> Option<Raised> {
+    pub(crate) fn take(&self) -> Option<ControllerFailure> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn end(&self, raised: Raised) {
+    fn end(&self, raised: ControllerFailure) {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(raised);
         self.monitor.cancel();
     }
@@ -71,17 +71,17 @@ impl Fate {
 }
 
 /// The controllers of one run.
-pub(crate) fn controllers(own: &[Own], fate: &Arc<Fate>) -> Result<Controllers, cc::NameTaken> {
+pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<Controllers, cc::NameTaken> {
     let mut controllers = Controllers::default();
-    for Own { name, make } in own {
+    for CustomController { name, make } in own {
         let Some(make) = make.clone() else { continue };
-        let (own_name, fate) = (name.clone(), Arc::clone(fate));
+        let (own_name, abort) = (name.clone(), Arc::clone(abort));
         controllers.add(name, move |setup| {
             Python::attach(|py| {
                 let make = make.bind(py);
-                ask(&own_name, make, setup, &fate).unwrap_or_else(|error| {
+                ask(&own_name, make, setup, &abort).unwrap_or_else(|error| {
                     let name = own_name.clone();
-                    fate.end(Raised { name, called: shown_name(make), at: Time::ZERO, error });
+                    abort.end(ControllerFailure { name, called: shown_name(make), at: Time::ZERO, error });
                     // Of no account: the run is over.
                     cc::build("reno", setup).expect("reno is built in")
                 })
@@ -92,17 +92,24 @@ pub(crate) fn controllers(own: &[Own], fate: &Arc<Fate>) -> Result<Controllers, 
 }
 
 /// Makes the object, and the controller that asks it.
-fn ask(name: &str, make: &Bound<'_, PyAny>, setup: &cc::Setup, fate: &Arc<Fate>) -> PyResult<Box<dyn cc::Controller>> {
+fn ask(
+    name: &str,
+    make: &Bound<'_, PyAny>,
+    setup: &cc::Setup,
+    abort: &Arc<RunAbort>,
+) -> PyResult<Box<dyn cc::Controller>> {
     let made = make.call1((Setup(*setup),))?;
-    let object = Object::new(name, &made, fate);
-    if made.is_instance_of::<Law>() {
-        return Ok(Box::new(cc::Windowed::new(setup, AskedLaw::new(object, &made, setup)?)));
+    let object = Object::new(name, &made, abort);
+    if made.is_instance_of::<WindowAlgorithm>() {
+        return Ok(Box::new(cc::WindowController::new(setup, PythonWindowAlgorithm::new(object, &made, setup)?)));
     }
     match made.cast::<Controller>() {
-        Ok(controller) => Ok(Box::new(AskedController::new(object, controller)?)),
+        Ok(controller) => Ok(Box::new(PythonController::new(object, controller)?)),
         Err(_) => {
             let made = shown_name(&made.get_type());
-            Err(PyTypeError::new_err(format!("it gave a {made}: a lopsided.Controller or lopsided.Law is wanted")))
+            Err(PyTypeError::new_err(format!(
+                "it gave a {made}: a lopsided.Controller or lopsided.WindowAlgorithm is wanted"
+            )))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An object of the user's class, and how it is asked.
 
-use super::{Fate, Raised};
+use super::{ControllerFailure, RunAbort};
 use lopsided_core::Time;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ pub(super) struct Object {
     pub name: String,
     class: String,
     object: Py<PyAny>,
-    fate: Arc<Fate>,
+    abort: Arc<RunAbort>,
 }
 
 impl fmt::Debug for Object {
@@ -23,12 +23,12 @@ impl fmt::Debug for Object {
 }
 
 impl Object {
-    pub fn new(name: &str, object: &Bound<'_, PyAny>, fate: &Arc<Fate>) -> Object {
+    pub fn new(name: &str, object: &Bound<'_, PyAny>, abort: &Arc<RunAbort>) -> Object {
         Object {
             name: name.to_owned(),
             class: shown_name(&object.get_type()),
             object: object.clone().unbind(),
-            fate: Arc::clone(fate),
+            abort: Arc::clone(abort),
         }
     }
 
@@ -39,7 +39,7 @@ impl Object {
         now: Time,
         question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        if self.fate.is_over() {
+        if self.abort.is_over() {
             return None;
         }
         Python::attach(|py| {
@@ -47,7 +47,7 @@ impl Object {
             answer
                 .map_err(|error| {
                     let called = format!("{}.{method}", self.class);
-                    self.fate.end(Raised { name: self.name.clone(), called, at: now, error });
+                    self.abort.end(ControllerFailure { name: self.name.clone(), called, at: now, error });
                 })
                 .ok()
         })

@@ -3,8 +3,8 @@
 use super::BuildError;
 use lopsided_core::{Bytes, Duration};
 use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, FlowSpec, StackSpec, Window};
-use lopsided_tcp::cc::Make;
-use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, Descent, EcnRule, LossDetection, Profile};
+use lopsided_tcp::cc::ControllerFactory;
+use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, CwndReduction, EcnRule, LossDetection, Profile};
 use std::fmt;
 
 /// Ethernet's, where the scenario gives no MSS.
@@ -22,7 +22,7 @@ const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 #[derive(Clone)]
 pub(crate) struct Stack {
     pub profile: Profile,
-    pub make_controller: Make,
+    pub make_controller: ControllerFactory,
     pub mtu: Bytes,
 }
 
@@ -77,15 +77,15 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
     profile.loss_detection = match (spec.rack, spec.fack, profile.loss_detection) {
         (Some(true), _, _) => LossDetection::Rack,
         (_, Some(true), _) => LossDetection::Fack,
-        (Some(false), _, LossDetection::Rack) | (_, Some(false), LossDetection::Fack | LossDetection::HighestSack) => {
-            LossDetection::Counting
+        (Some(false), _, LossDetection::Rack) | (_, Some(false), LossDetection::Fack | LossDetection::FreeBsdSack) => {
+            LossDetection::Rfc6675
         }
         (_, _, as_it_is) => as_it_is,
     };
-    profile.descent = match (spec.prr, spec.rate_halving, profile.descent) {
-        (Some(true), _, _) => Descent::Proportional,
-        (_, Some(true), _) => Descent::Halving,
-        (Some(false), _, Descent::Proportional) | (_, Some(false), Descent::Halving) => Descent::AtOnce,
+    profile.cwnd_reduction = match (spec.prr, spec.rate_halving, profile.cwnd_reduction) {
+        (Some(true), _, _) => CwndReduction::Prr,
+        (_, Some(true), _) => CwndReduction::RateHalving,
+        (Some(false), _, CwndReduction::Prr) | (_, Some(false), CwndReduction::RateHalving) => CwndReduction::Immediate,
         (_, _, as_it_is) => as_it_is,
     };
     profile.byte_counting = match spec.abc {
@@ -112,18 +112,18 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
 }
 
 fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
-    let DelayedAck::On { segments, timeout } = wanted else { return AckRule::Every };
+    let DelayedAck::On { segments, timeout } = wanted else { return AckRule::Immediate };
     match base {
-        AckRule::Every => {
+        AckRule::Immediate => {
             AckRule::Delayed { segments: segments.unwrap_or(USUAL_DELAY.0), timeout: timeout.unwrap_or(USUAL_DELAY.1) }
         }
         AckRule::Delayed { segments: old_segments, timeout: old_timeout } => {
             AckRule::Delayed { segments: segments.unwrap_or(old_segments), timeout: timeout.unwrap_or(old_timeout) }
         }
-        AckRule::Quick { min, max, quick_acks, compress, push } => match (segments, timeout) {
+        AckRule::LinuxQuickAck { min, max, quick_acks, compress, push } => match (segments, timeout) {
             (Some(segments), timeout) => AckRule::Delayed { segments, timeout: timeout.unwrap_or(min) },
-            (None, Some(timeout)) => AckRule::Quick { min: timeout, max: timeout, quick_acks, compress, push },
-            (None, None) => AckRule::Quick { min, max, quick_acks, compress, push },
+            (None, Some(timeout)) => AckRule::LinuxQuickAck { min: timeout, max: timeout, quick_acks, compress, push },
+            (None, None) => AckRule::LinuxQuickAck { min, max, quick_acks, compress, push },
         },
     }
 }

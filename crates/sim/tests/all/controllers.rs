@@ -3,11 +3,13 @@
 use crate::{BUSY, run};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, run_many};
-use lopsided_tcp::cc::{Reno, Windowed};
+use lopsided_tcp::cc::{Reno, WindowController};
 
 fn mine() -> Controllers {
     let mut controllers = Controllers::default();
-    controllers.add("mine", |setup| Box::new(Windowed::new(setup, Reno::named("mine")))).expect("the name is free");
+    controllers
+        .add("mine", |setup| Box::new(WindowController::new(setup, Reno::named("mine"))))
+        .expect("the name is free");
     controllers
 }
 
@@ -43,7 +45,7 @@ fn a_scenario_run_without_what_it_names_is_refused() {
 #[test]
 fn a_name_means_one_thing() {
     for name in ["mine", "cubic"] {
-        let error = mine().add(name, |setup| Box::new(Windowed::new(setup, Reno::named("other")))).unwrap_err();
+        let error = mine().add(name, |setup| Box::new(WindowController::new(setup, Reno::named("other")))).unwrap_err();
         assert_eq!(error.name, name);
     }
 }

@@ -1,14 +1,15 @@
-//! BBR, version 1 as in Linux: a model of the path, its bottleneck bandwidth and its round-trip propagation time, sets rate and window
-//! (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00).
+//! BBR, version 1 as in Linux: a model of the path, its bottleneck bandwidth and its round-trip propagation time, sets
+//! rate and window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet conservation in the
-//! first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
+//! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet
+//! conservation in the first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
 //!
-//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux keeps three
-//! candidates; fractions where it has fixed point; in-flight at the departure time of the next segment leaves out the segment at most that
-//! the line takes meanwhile; rates are of payload, where Linux counts headers both in the rate and in what it charges to it. Segments leave
-//! one by one (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
+//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux
+//! keeps three candidates; fractions where it has fixed point; in-flight at the departure time of the next segment
+//! leaves out the segment at most that the line takes meanwhile; rates are of payload, where Linux counts headers both
+//! in the rate and in what it charges to it. Segments leave one by one (the reference set-up has no segmentation
+//! offload), but the window's allowance for offload is there.
 //!
 //! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
 
@@ -16,7 +17,7 @@ mod policer;
 
 use super::path_model::{AckEpoch, HeldBack, MaxOf, Pacer, Rounds};
 use super::{Acked, Controller, PathState, Setup, Signal};
-use crate::Phase;
+use crate::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
@@ -59,7 +60,7 @@ pub struct Bbr {
     cwnd: u64,
     /// The window before a recovery or ProbeRTT.
     prior_cwnd: u64,
-    phase: Phase,
+    ca_state: CaState,
     /// The first round of a recovery: as much goes out as arrives.
     conserve: bool,
 
@@ -90,7 +91,7 @@ impl Bbr {
             mss: 1,
             cwnd: setup.initial_window.get().max(1),
             prior_cwnd: 0,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
             conserve: false,
             rounds: Rounds::default(),
             bandwidth: MaxOf::default(),
@@ -331,12 +332,12 @@ impl Bbr {
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
-        let before = std::mem::replace(&mut self.phase, ack.phase);
-        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+        let before = std::mem::replace(&mut self.ca_state, ack.ca_state);
+        if ack.ca_state == CaState::Recovery && before != CaState::Recovery {
             self.conserve = true;
             self.rounds.restart(path.delivered.get());
             self.cwnd = path.in_flight.get().saturating_add(acked);
-        } else if before >= Phase::Recovery && ack.phase < Phase::Recovery {
+        } else if before >= CaState::Recovery && ack.ca_state < CaState::Recovery {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
             self.conserve = false;
         }
@@ -347,7 +348,7 @@ impl Bbr {
     }
 
     fn keep_window(&mut self) {
-        let settled = self.phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
+        let settled = self.ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 }
@@ -401,14 +402,15 @@ impl Controller for Bbr {
         self.keep_window();
         if let Signal::Timeout { .. } = signal {
             self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
-            self.phase = Phase::Loss;
+            self.ca_state = CaState::Loss;
             self.full = None;
             self.rounds.start = true;
             self.watch_policer(now, true, false, path);
         }
     }
 
-    /// Losses that were none must not have ended Startup or shown a policer. The window comes back with the end of the recovery.
+    /// Losses that were none must not have ended Startup or shown a policer. The window comes back with the end of the
+    /// recovery.
     fn on_undo(&mut self, _now: Time) {
         self.full = None;
         self.full_rounds = 0;

@@ -1,16 +1,17 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026; sections below are its own).
 //!
-//! Version 1's model of the path, bandwidth and propagation time, with a second pair of bounds beside it: what loss has shown to be too
-//! much, for the long term (what a probe found) and for the short (since the last probe). Here: the state, the order of steps on an
-//! ACK (5.2.3), and rate and window (5.6). The states are in `startup` (5.3.1, 5.3.2), `probe_bw` (5.3.3) and `probe_rtt` (5.3.4), what
-//! losses do to the model in `losses` (5.5.10, 5.5.11).
+//! Version 1's model of the path, bandwidth and propagation time, with a second pair of bounds beside it: what loss has
+//! shown to be too much, for the long term (what a probe found) and for the short (since the last probe). Here: the
+//! state, the order of steps on an ACK (5.2.3), and rate and window (5.6). The states are in `startup` (5.3.1, 5.3.2),
+//! `probe_bw` (5.3.3) and `probe_rtt` (5.3.4), what losses do to the model in `losses` (5.5.10, 5.5.11).
 //!
-//! Deviations: the draft leaves the answer to ECN open but for "congestion" (3.5); an echo, at most one a round trip, is taken for a round
-//! with loss, and for too much in flight while probing. What an undo restores is saved once an episode of loss, at its first: saved in
-//! both of the draft's places, the second would overwrite it with what the loss had changed already. A round of ProbeRTT is taken for
-//! limited by the application without marking the connection so. Time at which a segment leaves the pacer is when it is sent, and
-//! segments leave one by one (the reference set-up has no segmentation offload), though the window's allowance for offload is there. In
-//! Startup six ranges of the stream must be lost in a round, counted as marked: neighbours marked one after another are one.
+//! Deviations: the draft leaves the answer to ECN open but for "congestion" (3.5); an echo, at most one a round trip,
+//! is taken for a round with loss, and for too much in flight while probing. What an undo restores is saved once an
+//! episode of loss, at its first: saved in both of the draft's places, the second would overwrite it with what the loss
+//! had changed already. A round of ProbeRTT is taken for limited by the application without marking the connection so.
+//! Time at which a segment leaves the pacer is when it is sent, and segments leave one by one (the reference set-up has
+//! no segmentation offload), though the window's allowance for offload is there. In Startup six ranges of the stream
+//! must be lost in a round, counted as marked: neighbours marked one after another are one.
 //!
 //! Left out: the choice among offload budgets of QUIC.
 
@@ -21,7 +22,7 @@ mod startup;
 
 use super::path_model::{AckEpoch, MaxOf, Pacer, Rounds};
 use super::{Acked, Controller, Lost, PathState, Setup, Signal};
-use crate::Phase;
+use crate::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use losses::{DeliveryOfRound, ShortTerm, Undo};
 use probe_bw::ProbeBw;
@@ -92,7 +93,7 @@ pub struct Bbr3 {
     cwnd: u64,
     /// The window before a recovery or ProbeRTT.
     prior_cwnd: u64,
-    phase: Phase,
+    ca_state: CaState,
     /// Octets delivered by the connection.
     delivered: u64,
 
@@ -147,7 +148,7 @@ impl Bbr3 {
             initial_window: setup.initial_window.get().max(1),
             cwnd: setup.initial_window.get().max(1),
             prior_cwnd: 0,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
             delivered: 0,
             rounds: Rounds::default(),
             max_bw: MaxOf::default(),
@@ -287,7 +288,7 @@ impl Bbr3 {
 
     /// Section 5.6.4.4: what is saved here comes back when a recovery or ProbeRTT ends.
     fn save_window(&mut self) {
-        let settled = self.phase < Phase::Recovery && self.state != State::ProbeRtt;
+        let settled = self.ca_state < CaState::Recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
@@ -295,11 +296,11 @@ impl Bbr3 {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    fn follow_phase(&mut self, phase: Phase) {
-        let before = std::mem::replace(&mut self.phase, phase);
-        if phase < Phase::Recovery {
+    fn follow_phase(&mut self, ca_state: CaState) {
+        let before = std::mem::replace(&mut self.ca_state, ca_state);
+        if ca_state < CaState::Recovery {
             self.undo.end_episode();
-            if before >= Phase::Recovery {
+            if before >= CaState::Recovery {
                 self.restore_window();
             }
         }
@@ -349,7 +350,7 @@ impl Controller for Bbr3 {
 
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.see(path);
-        self.follow_phase(ack.phase);
+        self.follow_phase(ack.ca_state);
         if self.pacer.is_to_guess_anew(path.srtt) {
             self.pacer.guess(self.cwnd, path.srtt, STARTUP_PACING_GAIN);
         }
@@ -371,7 +372,7 @@ impl Controller for Bbr3 {
         self.set_window(&sample);
     }
 
-    fn watches_losses(&self) -> bool {
+    fn needs_losses(&self) -> bool {
         true
     }
 
@@ -387,7 +388,7 @@ impl Controller for Bbr3 {
             Signal::EcnEcho => self.handle_mark(now, path.in_flight.get()),
             Signal::Timeout { .. } => {
                 self.note_loss();
-                self.phase = Phase::Loss;
+                self.ca_state = CaState::Loss;
                 self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
             }
         }

@@ -1,17 +1,19 @@
-//! BIC: a binary search for the window at which the last loss came (Xu, Harfoush and Rhee, Binary Increase Congestion Control for Fast
-//! Long-Distance Networks, INFOCOM 2004), with Linux's constants.
+//! BIC: a binary search for the window at which the last loss came (Xu, Harfoush and Rhee, Binary Increase Congestion
+//! Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
-//! Below the last maximum the window goes a quarter of the way to it every RTT, at most 16 segments and slowly once it is there; beyond it,
-//! the search runs away from the maximum as slowly as it approached. Windows up to 14 segments follow Reno.
+//! Below the last maximum the window goes a quarter of the way to it every RTT, at most 16 segments and slowly once it
+//! is there; beyond it, the search runs away from the maximum as slowly as it approached. Windows up to 14 segments
+//! follow Reno.
 //!
-//! Deviations from the paper that Linux has and this file keeps: a step of a quarter of the distance rather than of a half; on the last
-//! segment to the maximum and up to four beyond it, a segment for each five windows; the pace is raised by the receiver's segments for
-//! each ACK although ACKs already count with what they cover, so BIC grows twice as fast as intended behind delayed ACKs.
+//! Deviations from the paper that Linux has and this file keeps: a step of a quarter of the distance rather than of a
+//! half; on the last segment to the maximum and up to four beyond it, a segment for each five windows; the pace is
+//! raised by the receiver's segments for each ACK although ACKs already count with what they cover, so BIC grows twice
+//! as fast as intended behind delayed ACKs.
 //!
 //! Left out: the paper's search for a maximum that no loss has shown yet begins after slow start, as in Linux.
 
-use super::{Acked, Law, PathState, Signal, Window};
-use crate::Phase;
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 const BETA: u64 = 819;
@@ -79,27 +81,27 @@ impl Bic {
     }
 }
 
-impl Law for Bic {
+impl WindowAlgorithm for Bic {
     fn name(&self) -> &'static str {
         "bic"
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
-        if ack.phase == Phase::Open {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+        if ack.ca_state == CaState::Open {
             let segments = ack.delivered.get() / path.mss.get().max(1);
             self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(segments).min(16 * 1024);
         }
     }
 
-    fn grow(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let octets = window.slow_start(window.counted(ack));
+    fn cong_avoid(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let octets = window.slow_start(window.acked_bytes_for_growth(ack));
         if octets > 0 {
             self.update(now, window.segments());
             window.add_one_per(self.every, octets);
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         // Fast convergence, as CUBIC has it.
         self.last_max = if cwnd < self.last_max { cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE) } else { cwnd };
@@ -133,12 +135,12 @@ mod tests {
         let mut bic = Bic::new();
         let mut window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
         let path = super::super::tests::path::path_state();
-        assert_eq!(bic.threshold(Time::ZERO, Signal::Loss, &path, &window), 79, "819/1024 of 100");
+        assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 79, "819/1024 of 100");
         assert_eq!(bic.last_max, 100);
         window.set_segments(79);
-        bic.threshold(Time::ZERO, Signal::Loss, &path, &window);
+        bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window);
         assert_eq!(bic.last_max, 71, "(1 + beta) / 2 of 79");
         window.set_segments(14);
-        assert_eq!(bic.threshold(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
+        assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
     }
 }

@@ -1,18 +1,20 @@
-//! Compound TCP: a delay-based window on top of Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach for High-Speed and Long
-//! Distance Networks, INFOCOM 2006, sections III and IV), the default of Windows from 2007 to 2017.
+//! Compound TCP: a delay-based window on top of Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach for
+//! High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV), the default of Windows from 2007 to 2017.
 //!
-//! The window is cwnd + dwnd. In congestion avoidance cwnd gains 1 / (cwnd + dwnd) an ACK, and once a round trip dwnd changes by the queue
-//! that Vegas's estimate sees: below gamma segments it gains alpha win^k - 1, at gamma or above it loses zeta times the queue. A
-//! loss halves cwnd and leaves of both together 1 - beta. alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta = 1.
+//! The window is cwnd + dwnd. In congestion avoidance cwnd gains 1 / (cwnd + dwnd) an ACK, and once a round trip dwnd
+//! changes by the queue that Vegas's estimate sees: below gamma segments it gains alpha win^k - 1, at gamma or above it
+//! loses zeta times the queue. A loss halves cwnd and leaves of both together 1 - beta. alpha = 1/8, beta = 1/2, k =
+//! 3/4, gamma = 30, zeta = 1.
 //!
-//! dwnd is used from a window of 38 segments on, HighSpeed TCP's lower end: below it Compound is Reno. What Windows itself adds is not published
-//! and not modelled. The RTT is the mean of the round, as section IV-B has it; the base RTT the smallest ever.
+//! dwnd is used from a window of 38 segments on, HighSpeed TCP's lower end: below it Compound is Reno. What Windows
+//! itself adds is not published and not modelled. The RTT is the mean of the round, as section IV-B has it; the base
+//! RTT the smallest ever.
 //!
 //! Left out: the tuning of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 
 use super::delay::share;
-use super::{Acked, Law, PathState, Signal, Window};
-use crate::Phase;
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 const ALPHA: f64 = 0.125;
@@ -58,24 +60,24 @@ fn dwnd(dwnd: u64, win: u64, queued: u64) -> u64 {
     }
 }
 
-impl Law for Compound {
+impl WindowAlgorithm for Compound {
     fn name(&self) -> &'static str {
         "compound"
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
-        if let (Some(rtt), Phase::Open) = (ack.newest_rtt, ack.phase) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+        if let (Some(rtt), CaState::Open) = (ack.newest_rtt, ack.ca_state) {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.sum = self.sum.saturating_add(rtt.as_nanos());
             self.count += 1;
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         let slow_start = window.in_slow_start();
-        window.reno(window.counted(ack));
+        window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
         if path.una > self.round_end {
-            if !slow_start && ack.phase == Phase::Open {
+            if !slow_start && ack.ca_state == CaState::Open {
                 self.end_round(window);
             }
             self.round_end = path.nxt;
@@ -84,7 +86,7 @@ impl Law for Compound {
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let win = window.segments();
         let loss_based = win.saturating_sub(self.dwnd) / 2;
         let kept = (win as f64 * (1.0 - BETA)) as u64;

@@ -1,21 +1,22 @@
 //! CUBIC (RFC 9438) as Linux 6.1 behaves: the window is a cubic function of the time since the last reduction.
 //!
-//! Everything is computed in whole segments: the target of an RTT ahead becomes a number of segments to be acknowledged for the next
-//! segment of window, at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast convergence (section 4.7) and the
-//! Reno-friendly region (section 4.3) are on.
+//! Everything is computed in whole segments: the target of an RTT ahead becomes a number of segments to be acknowledged
+//! for the next segment of window, at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast
+//! convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
 //!
-//! Deviations from RFC 9438 that Linux has and this file keeps: the function is computed at most 32 times a second while the window stands
-//! still; `alpha_cubic` does not become 1 once the friendly window reaches the window before the reduction; an idle time moves the epoch
-//! rather than ending it (section 5.8 asks for that); until the first reduction congestion avoidance grows by at least a segment for each
-//! 20; an undo restores the window and the threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max.
-//! Deviations from Linux: an exact cube root and time where Linux has tables and ticks.
+//! Deviations from RFC 9438 that Linux has and this file keeps: the function is computed at most 32 times a second
+//! while the window stands still; `alpha_cubic` does not become 1 once the friendly window reaches the window before
+//! the reduction; an idle time moves the epoch rather than ending it (section 5.8 asks for that); until the first
+//! reduction congestion avoidance grows by at least a segment for each 20; an undo restores the window and the
+//! threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max. Deviations from Linux: an
+//! exact cube root and time where Linux has tables and ticks.
 //!
 //! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.85 of the window; Linux has none.
 //!
 //! Left out: pacing.
 
 use super::hystart::{HyStart, Rounds, Train};
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 /// Which CUBIC.
@@ -43,7 +44,8 @@ pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 0.7, c: 0.4, exit: SlowStartExit::PlusPlus };
 /// Slow start until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
-/// Ha, Rhee and Xu, CUBIC: a new TCP-friendly high-speed TCP variant (2008), and Linux until 2.6.25: beta is 819/1024, no HyStart.
+/// Ha, Rhee and Xu, CUBIC: a new TCP-friendly high-speed TCP variant (2008), and Linux until 2.6.25: beta is 819/1024,
+/// no HyStart.
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819.0 / 1024.0, c: 0.4, exit: SlowStartExit::Loss };
 
 /// RFC 8511 section 3.1.
@@ -82,7 +84,7 @@ struct Epoch {
     k: f64,
     origin: u64,
     /// Segments acknowledged that the friendly window has not yet turned into growth, and that window.
-    friendly_credit: u64,
+    ack_cnt: u64,
     friendly: u64,
 }
 
@@ -117,9 +119,9 @@ impl Cubic {
         let epoch = self.epoch.get_or_insert_with(|| {
             let origin = self.w_max.max(cwnd);
             let k = inflection(origin - cwnd, self.constants.c);
-            Epoch { begun: now, k, origin, friendly_credit: 0, friendly: cwnd }
+            Epoch { begun: now, k, origin, ack_cnt: 0, friendly: cwnd }
         });
-        epoch.friendly_credit = epoch.friendly_credit.saturating_add(acked);
+        epoch.ack_cnt = epoch.ack_cnt.saturating_add(acked);
         if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= STALE_AFTER) {
             return;
         }
@@ -142,8 +144,8 @@ impl Epoch {
     /// The window that Reno would have by now (RFC 9438 section 4.3), at a segment for each `every`.
     fn advance_friendly(&mut self, every: u64) -> u64 {
         // Strictly more: the last segment's worth stays as credit.
-        let whole = self.friendly_credit.saturating_sub(1) / every.max(1);
-        self.friendly_credit -= whole * every.max(1);
+        let whole = self.ack_cnt.saturating_sub(1) / every.max(1);
+        self.ack_cnt -= whole * every.max(1);
         self.friendly = self.friendly.saturating_add(whole);
         self.friendly
     }
@@ -161,7 +163,7 @@ fn curve(t: f64, k: f64, origin: u64, c: f64) -> u64 {
     if offset < 0.0 { origin.saturating_sub(rise) } else { origin + rise }
 }
 
-impl Law for Cubic {
+impl WindowAlgorithm for Cubic {
     fn name(&self) -> &'static str {
         self.constants.name
     }
@@ -173,7 +175,7 @@ impl Law for Cubic {
         }
     }
 
-    fn measure(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn pkts_acked(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         let Some(rtt) = ack.newest_rtt else { return };
         if self.epoch.as_ref().is_some_and(|epoch| now.saturating_since(epoch.begun) < DEAF_AFTER_REDUCTION) {
             return;
@@ -185,8 +187,8 @@ impl Law for Cubic {
         }
     }
 
-    fn grow(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let mut octets = window.counted(ack);
+    fn cong_avoid(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let mut octets = window.acked_bytes_for_growth(ack);
         if window.in_slow_start() {
             octets = window.slow_start(self.hystart.growth(octets, window));
             if octets == 0 {
@@ -197,7 +199,7 @@ impl Law for Cubic {
         window.add_one_per(self.every, octets);
     }
 
-    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         let beta = self.constants.beta;
         self.epoch = None;

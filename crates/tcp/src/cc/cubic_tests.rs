@@ -1,6 +1,6 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
-use crate::cc::{Controller, Windowed};
+use crate::cc::{Controller, WindowController};
 use lopsided_core::Bytes;
 
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
@@ -22,8 +22,8 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(1e9, k, 1000, 0.4), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-fn lossy(constants: Constants, cwnd: u64) -> Windowed<Cubic> {
-    let mut cubic = Windowed::new(&setup(), Cubic::new(constants));
+fn lossy(constants: Constants, cwnd: u64) -> WindowController<Cubic> {
+    let mut cubic = WindowController::new(&setup(), Cubic::new(constants));
     let state = path_state();
     // Slow start to the wanted window by one ACK of the rest.
     let rest = cwnd - cubic.cwnd().get() / MSS;
@@ -39,16 +39,16 @@ fn beta_and_fast_convergence() {
         let mut cubic = lossy(constants, 1000);
         cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, first);
-        assert_eq!(cubic.law().w_max, 1000);
+        assert_eq!(cubic.algorithm().w_max, 1000);
         cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
         // It fell again before it was back: W_max is not this window but less, (1 + beta) / 2 of it.
-        assert_eq!(cubic.law().w_max, (first as f64 * (1.0 + constants.beta) / 2.0) as u64);
+        assert_eq!(cubic.algorithm().w_max, (first as f64 * (1.0 + constants.beta) / 2.0) as u64);
     }
 }
 
 /// Acknowledges a window every `rtt` and returns the window after `span`.
-fn grown(mut cubic: Windowed<Cubic>, rtt: Duration, span: Duration) -> u64 {
+fn grown(mut cubic: WindowController<Cubic>, rtt: Duration, span: Duration) -> u64 {
     let mut now = Time::from_nanos(3);
     let end = now + span;
     while now < end {
@@ -73,7 +73,8 @@ fn a_fast_long_path_follows_the_cubic_function() {
     }
 }
 
-/// Section 4.3: on a short path the window keeps up with a Reno of the same average, whose increase is 3 (1 - beta) / (1 + beta).
+/// Section 4.3: on a short path the window keeps up with a Reno of the same average, whose increase is 3 (1 - beta) /
+/// (1 + beta).
 #[test]
 fn a_short_path_is_in_the_friendly_region() {
     let rtt = Duration::from_millis(10);

@@ -1,13 +1,13 @@
 //! DCTCP: the window falls in proportion to the share of marked octets (RFC 8257).
 //!
-//! alpha, the smoothed share of octets acknowledged with an ECN echo, is updated once a round trip with g = 1/16 from an initial 1; a mark
-//! costs alpha / 2 of the window, at most once a round trip; a loss costs a half. Growth is Reno's. The receiver's echo of each mark
-//! (section 3.2) is the connection's, which negotiates ECN for this controller whatever the profile says; where the profile has accurate
-//! ECN its counts take the place of the echo.
+//! alpha, the smoothed share of octets acknowledged with an ECN echo, is updated once a round trip with g = 1/16 from
+//! an initial 1; a mark costs alpha / 2 of the window, at most once a round trip; a loss costs a half. Growth is
+//! Reno's. The receiver's echo of each mark (section 3.2) is the connection's, which negotiates ECN for this controller
+//! whatever the profile says; where the profile has accurate ECN its counts take the place of the echo.
 //!
 //! Left out: ECN-capable SYNs and retransmissions (section 3.5), the advice for RTTs that differ (section 5).
 
-use super::{Acked, EcnUse, Law, PathState, Signal, Window};
+use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
 /// g.
@@ -28,7 +28,7 @@ impl Default for Dctcp {
     }
 }
 
-impl Law for Dctcp {
+impl WindowAlgorithm for Dctcp {
     fn name(&self) -> &'static str {
         "dctcp"
     }
@@ -38,7 +38,7 @@ impl Law for Dctcp {
     }
 
     /// Section 3.3.
-    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.delivered.get());
         self.marked = self.marked.saturating_add(ack.marked.get());
         if path.una >= self.round_end && self.acked > 0 {
@@ -49,22 +49,22 @@ impl Law for Dctcp {
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        window.reno(window.counted(ack));
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
     }
 
-    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
         match signal {
             Signal::EcnEcho => {
                 let cwnd = window.segments();
                 cwnd - (cwnd as f64 * self.alpha / 2.0) as u64
             }
-            Signal::Loss | Signal::Timeout { .. } => window.reno_threshold(),
+            Signal::Loss | Signal::Timeout { .. } => window.reno_ssthresh(),
         }
     }
 
     fn ecn_use(&self) -> EcnUse {
-        EcnUse::EachMark
+        EcnUse::DctcpEcho
     }
 }
 
@@ -72,12 +72,12 @@ impl Law for Dctcp {
 mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
-    use crate::cc::{Controller, Windowed};
+    use crate::cc::{Controller, WindowController};
     use lopsided_core::{Bytes, Duration};
 
     #[test]
     fn alpha_is_the_smoothed_share_of_marked_octets() {
-        let mut dctcp = Windowed::new(&setup(), Dctcp::default());
+        let mut dctcp = WindowController::new(&setup(), Dctcp::default());
         let mut expected = 1.0;
         for round in 1..200u64 {
             for segment in 1..=4u64 {
@@ -88,7 +88,7 @@ mod tests {
             }
             expected += (0.25 - expected) / 16.0;
         }
-        assert!((dctcp.law().alpha - 0.25).abs() < 0.02, "{} of {expected}", dctcp.law().alpha);
+        assert!((dctcp.algorithm().alpha - 0.25).abs() < 0.02, "{} of {expected}", dctcp.algorithm().alpha);
     }
 
     #[test]
@@ -97,8 +97,8 @@ mod tests {
         window.set_mss(path_state().mss);
         window.set_segments(100);
         let mut dctcp = Dctcp { alpha: 0.1, ..Dctcp::default() };
-        assert_eq!(dctcp.threshold(Time::ZERO, Signal::EcnEcho, &path_state(), &window), 95);
-        assert_eq!(dctcp.threshold(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
+        assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::EcnEcho, &path_state(), &window), 95);
+        assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }
 
     /// With marks from a short queue on, the line stays full and the queue short: what DCTCP is for.

@@ -1,7 +1,7 @@
-//! What delay-based laws measure: the smallest RTT of the path and of each round trip.
+//! What delay-based algorithms measure: the smallest RTT of the path and of each round trip.
 
 use super::{Acked, PathState};
-use crate::Phase;
+use crate::CaState;
 use lopsided_core::Duration;
 
 /// RTTs of a path, round by round.
@@ -29,8 +29,8 @@ impl RoundRtt {
     }
 
     /// Follows the sender's phase; a new round begins when trouble is over.
-    pub fn follow(&mut self, phase: Phase, path: &PathState) {
-        let open = phase == Phase::Open;
+    pub fn follow(&mut self, ca_state: CaState, path: &PathState) {
+        let open = ca_state == CaState::Open;
         if open && !self.open {
             self.begin(path);
         }

@@ -1,14 +1,15 @@
 //! HighSpeed TCP: AIMD whose increase and decrease depend on the window (RFC 3649).
 //!
-//! Up to 38 segments it is Reno. Above, a(w) segments an RTT are gained and b(w) of the window is lost, from the response function
-//! p = 0.078 / w^1.2 (section 5), by the table of appendix B.
+//! Up to 38 segments it is Reno. Above, a(w) segments an RTT are gained and b(w) of the window is lost, from the
+//! response function p = 0.078 / w^1.2 (section 5), by the table of appendix B.
 //!
-//! Deviations that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so delayed ACKs halve it;
-//! the table's row is that of the last ACK in congestion avoidance, so that a loss in the first slow start costs a half.
+//! Deviations that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so
+//! delayed ACKs halve it; the table's row is that of the last ACK in congestion avoidance, so that a loss in the first
+//! slow start costs a half.
 //!
 //! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not have.
 
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
 /// Appendix B: the largest window for which the increase is 1, 2, 3 ... segments.
@@ -29,7 +30,7 @@ pub struct HighSpeed {
     /// The table's row for the present window: one less than the increase.
     row: usize,
     /// Segments of increase, in parts of a window, that wait to become one.
-    credit: u64,
+    cwnd_cnt: u64,
 }
 
 impl HighSpeed {
@@ -56,27 +57,27 @@ fn decrease_of(window: f64) -> f64 {
     (0.5 + (HIGH_DECREASE - 0.5) * way).clamp(0.0, 0.5)
 }
 
-impl Law for HighSpeed {
+impl WindowAlgorithm for HighSpeed {
     fn name(&self) -> &'static str {
         "highspeed"
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         if window.in_slow_start() {
-            window.slow_start(window.counted(ack));
+            window.slow_start(window.acked_bytes_for_growth(ack));
             return;
         }
         let cwnd = window.segments();
-        self.credit += self.increase(cwnd);
-        if self.credit >= cwnd {
-            self.credit -= cwnd;
+        self.cwnd_cnt += self.increase(cwnd);
+        if self.cwnd_cnt >= cwnd {
+            self.cwnd_cnt -= cwnd;
             window.set_segments(cwnd + 1);
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
-        self.credit = 0;
+        self.cwnd_cnt = 0;
         cwnd - (cwnd as f64 * decrease(self.row)) as u64
     }
 }
@@ -112,10 +113,10 @@ mod tests {
             (84_035, 71, 0.10),
             (94_717, 73, 0.10),
         ];
-        let mut law = HighSpeed::default();
+        let mut algorithm = HighSpeed::default();
         for (window, increase, expected) in rows {
-            assert_eq!(law.increase(window), increase, "at {window}");
-            let given = decrease(law.row);
+            assert_eq!(algorithm.increase(window), increase, "at {window}");
+            let given = decrease(algorithm.row);
             assert!((given - expected).abs() < 0.011, "{given} at {window}, where the table has {expected}");
         }
     }
@@ -132,9 +133,9 @@ mod tests {
 
     #[test]
     fn rows_are_found_from_anywhere() {
-        let mut law = HighSpeed::default();
+        let mut algorithm = HighSpeed::default();
         for (window, increase) in [(100_000, 73), (1, 1), (119, 3), (118, 2), (38, 1), (39, 2), (1 << 40, 73)] {
-            assert_eq!(law.increase(window), increase, "at {window}");
+            assert_eq!(algorithm.increase(window), increase, "at {window}");
         }
     }
 }

@@ -1,17 +1,19 @@
-//! H-TCP: the increase grows with the time since the last congestion, the decrease follows the depth of the queue (Leith and Shorten, H-TCP:
-//! TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
+//! H-TCP: the increase grows with the time since the last congestion, the decrease follows the depth of the queue
+//! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
-//! alpha = 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2 segments an RTT from one second after the last congestion, scaled to an RTT of 100 ms
-//! within a factor of 0.1 to 2 and by 2 (1 - beta); beta = RTTmin / RTTmax within 0.5 and 0.8, but a half when the throughput changed by
-//! more than a fifth since the last congestion. Both options of the draft are on, as in Linux.
+//! alpha = 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2 segments an RTT from one second after the last congestion, scaled to an
+//! RTT of 100 ms within a factor of 0.1 to 2 and by 2 (1 - beta); beta = RTTmin / RTTmax within 0.5 and 0.8, but a half
+//! when the throughput changed by more than a fifth since the last congestion. Both options of the draft are on, as in
+//! Linux.
 //!
-//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), and the increase is of whole segments and, before beta's factor,
-//! at least one: a path shorter than 100 ms is not slower than Reno, as the draft's scaling would have it.
+//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), and the increase is of whole segments and,
+//! before beta's factor, at least one: a path shorter than 100 ms is not slower than Reno, as the draft's scaling would
+//! have it.
 //!
 //! Left out: the draft's undo of alpha's clock after a spurious congestion restores RTTmax and the throughput too.
 
-use super::{Acked, Law, PathState, Setup, Signal, Window};
-use crate::Phase;
+use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 /// Delta_L: this long after a congestion the window grows as Reno's.
@@ -50,7 +52,7 @@ pub struct Htcp {
     /// The decrease may adapt: a congestion at a steady throughput has been seen.
     adaptive: bool,
     /// Segments acknowledged towards the next increase.
-    credit: f64,
+    cwnd_cnt: f64,
 }
 
 impl Htcp {
@@ -69,15 +71,15 @@ impl Htcp {
             count: 0,
             since: Time::ZERO,
             adaptive: false,
-            credit: 0.0,
+            cwnd_cnt: 0.0,
         }
     }
 
-    fn measure_rtt(&mut self, sample: Duration, phase: Phase) {
+    fn measure_rtt(&mut self, sample: Duration, ca_state: CaState) {
         let rtt = sample.min(Duration::from_secs(3600)).ceil_to(self.tick);
         let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min);
-        if phase == Phase::Open {
+        if ca_state == CaState::Open {
             self.max_rtt = self.max_rtt.max(min);
             if rtt <= self.max_rtt + RTT_STEP {
                 self.max_rtt = self.max_rtt.max(rtt);
@@ -130,7 +132,8 @@ impl Htcp {
     }
 }
 
-/// alpha without beta's factor, `since` seconds after the last congestion: whole segments and at least one, as Linux has it.
+/// alpha without beta's factor, `since` seconds after the last congestion: whole segments and at least one, as Linux
+/// has it.
 fn scaled_increase(since: f64, min_rtt: Option<Duration>) -> f64 {
     let beyond = since - LOW_SPEED;
     let factor = if beyond > 0.0 { 1.0 + 10.0 * beyond + (beyond / 2.0) * (beyond / 2.0) } else { 1.0 };
@@ -145,7 +148,7 @@ fn scaled_increase(since: f64, min_rtt: Option<Duration>) -> f64 {
     libm::floor(scaled).max(1.0)
 }
 
-impl Law for Htcp {
+impl WindowAlgorithm for Htcp {
     fn name(&self) -> &'static str {
         "htcp"
     }
@@ -155,15 +158,15 @@ impl Law for Htcp {
         self.since = now;
     }
 
-    fn measure(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn pkts_acked(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         if let Some(rtt) = ack.newest_rtt {
-            self.measure_rtt(rtt, ack.phase);
+            self.measure_rtt(rtt, ack.ca_state);
         }
-        if ack.phase == Phase::Open && self.before.take().is_some() {
+        if ack.ca_state == CaState::Open && self.before.take().is_some() {
             // The clock starts when the repair is complete.
             self.last_congestion = now;
         }
-        if matches!(ack.phase, Phase::Open | Phase::Disorder) {
+        if matches!(ack.ca_state, CaState::Open | CaState::Disorder) {
             self.measure_throughput(now, ack.delivered.get() / path.mss.get().max(1), window.segments());
         } else {
             self.count = 0;
@@ -171,22 +174,22 @@ impl Law for Htcp {
         }
     }
 
-    fn grow(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let octets = window.counted(ack);
+    fn cong_avoid(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let octets = window.acked_bytes_for_growth(ack);
         if window.in_slow_start() {
             window.slow_start(octets);
             return;
         }
-        if self.credit * self.alpha >= window.segments() as f64 {
+        if self.cwnd_cnt * self.alpha >= window.segments() as f64 {
             window.set_segments(window.segments() + 1);
-            self.credit = 0.0;
+            self.cwnd_cnt = 0.0;
             self.update_alpha(now);
         } else {
-            self.credit += octets as f64 / window.mss() as f64;
+            self.cwnd_cnt += octets as f64 / window.mss() as f64;
         }
     }
 
-    fn threshold(&mut self, now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         self.before = Some((self.last_congestion, self.max_rtt, self.old_best));
         self.update_beta();
         self.update_alpha(now);
@@ -196,7 +199,7 @@ impl Law for Htcp {
             }
         }
         self.last_congestion = now;
-        self.credit = 0.0;
+        self.cwnd_cnt = 0.0;
         (window.segments() as f64 * self.beta) as u64
     }
 

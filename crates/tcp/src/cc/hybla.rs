@@ -1,16 +1,16 @@
-//! Hybla: what a path with a short reference RTT would gain, whatever the RTT (Caini and Firrincieli, TCP Hybla: a TCP enhancement for
-//! heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
+//! Hybla: what a path with a short reference RTT would gain, whatever the RTT (Caini and Firrincieli, TCP Hybla: a TCP
+//! enhancement for heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
 //!
-//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start and rho^2 / cwnd after it. rho follows the smallest
-//! smoothed RTT. The connection begins with rho segments. A loss halves the window.
+//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start and rho^2 / cwnd after it. rho
+//! follows the smallest smoothed RTT. The connection begins with rho segments. A loss halves the window.
 //!
-//! As in Linux an ACK counts once, however much it covers; below one 128th of a segment an ACK, the window still grows by one an
-//! RTT; outside the open phase it is Reno.
+//! As in Linux an ACK counts once, however much it covers; below one 128th of a segment an ACK, the window still grows
+//! by one an RTT; outside the open phase it is Reno.
 //!
 //! Left out: the paper's other parts (packet spacing, bandwidth estimate for the initial threshold, mandatory SACK).
 
-use super::{Acked, Law, PathState, Signal, Window};
-use crate::Phase;
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 /// RTT0.
@@ -62,7 +62,7 @@ fn step(rho: f64, slow_start: bool, cwnd: u64) -> u64 {
     }
 }
 
-impl Law for Hybla {
+impl WindowAlgorithm for Hybla {
     fn name(&self) -> &'static str {
         "hybla"
     }
@@ -74,10 +74,10 @@ impl Law for Hybla {
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         self.follow(path);
-        if ack.phase != Phase::Open {
-            window.reno(window.counted(ack));
+        if ack.ca_state != CaState::Open {
+            window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
             return;
         }
         let (slow_start, cwnd) = (window.in_slow_start(), window.segments());
@@ -89,17 +89,16 @@ impl Law for Hybla {
             self.parts -= whole * PART as u64;
             self.small = 0;
             let grown = cwnd + whole;
-            window.set_segments(
-                window.threshold().filter(|_| slow_start).map_or(grown, |threshold| grown.min(threshold)),
-            );
+            window
+                .set_segments(window.ssthresh().filter(|_| slow_start).map_or(grown, |threshold| grown.min(threshold)));
         } else if step == 0 && self.small >= cwnd {
             self.small = 0;
             window.set_segments(cwnd + 1);
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        window.reno_threshold()
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_ssthresh()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Leaving slow start before it overflows the queue: HyStart and HyStart++.
 //!
-//! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) with both of its signs, in the form that
-//! Linux gives them: a train of closely spaced ACKs that has become as long as half the smallest RTT (section 4.1), or a smallest RTT of a
-//! round that lies an eighth, within 4 to 16 ms, above the smallest ever (section 4.2). Linux adds to the length of the train what a
-//! sender's own bursts may add, at most 1 ms; the train is cut by a pause of 2 ms.
+//! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) with both of its signs,
+//! in the form that Linux gives them: a train of closely spaced ACKs that has become as long as half the smallest RTT
+//! (section 4.1), or a smallest RTT of a round that lies an eighth, within 4 to 16 ms, above the smallest ever (section
+//! 4.2). Linux adds to the length of the train what a sender's own bursts may add, at most 1 ms; the train is cut by a
+//! pause of 2 ms.
 //!
-//! HyStart++ (RFC 9406): the delay sign only, and a conservative phase at a quarter of the pace that is left again if the RTT falls.
+//! HyStart++ (RFC 9406): the delay sign only, and a conservative phase at a quarter of the pace that is left again if
+//! the RTT falls.
 //!
 //! Left out: HyStart++'s paced variant without the limit of eight segments an ACK.
 
@@ -18,7 +20,8 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 const BURST_MAX: Duration = Duration::from_millis(1);
 /// Octets that a Linux sender may put out in one burst, times four.
 const BURST_OCTETS: u64 = 4 * 65_536;
-/// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS, L.
+/// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS,
+/// L.
 const RISE_MIN: Duration = Duration::from_millis(4);
 const RISE_MAX: Duration = Duration::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
@@ -184,7 +187,8 @@ mod tests {
         (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
-    /// RFC 9406 section 4.2: the window grows by a quarter once a round's RTT lies an eighth above the last's, after eight samples.
+    /// RFC 9406 section 4.2: the window grows by a quarter once a round's RTT lies an eighth above the last's, after
+    /// eight samples.
     #[test]
     fn a_rise_of_the_rtt_makes_slow_start_conservative() {
         let mut rounds = Rounds::default();

@@ -1,13 +1,15 @@
-//! Illinois: a loss says that the window must fall, the delay by how much and how fast it may rise (Liu, Basar and Srikant, TCP-Illinois: A
-//! loss- and delay-based congestion control algorithm for high-speed networks, Performance Evaluation 65, 2008, section 2).
+//! Illinois: a loss says that the window must fall, the delay by how much and how fast it may rise (Liu, Basar and
+//! Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks, Performance
+//! Evaluation 65, 2008, section 2).
 //!
-//! Once a round trip, from the mean queueing delay d and the largest ever D: the increase is 10 segments up to D/100 and falls as
-//! kappa1 / (kappa2 + d) to 0.3 at D; the decrease is an eighth up to D/10, a half from 8/10 D on, and linear between. Windows below 15
-//! segments are Reno's. After a queue the largest increase comes back only after five round trips without one (theta).
+//! Once a round trip, from the mean queueing delay d and the largest ever D: the increase is 10 segments up to D/100
+//! and falls as kappa1 / (kappa2 + d) to 0.3 at D; the decrease is an eighth up to D/10, a half from 8/10 D on, and
+//! linear between. Windows below 15 segments are Reno's. After a queue the largest increase comes back only after five
+//! round trips without one (theta).
 //!
 //! As in Linux: slow start is Reno's, and a timeout resets both parameters to Reno's.
 
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 const ALPHA_MAX: f64 = 10.0;
@@ -33,7 +35,7 @@ pub struct Illinois {
     above: bool,
     low: u32,
     /// Segments acknowledged towards the next increase.
-    credit: f64,
+    cwnd_cnt: f64,
 }
 
 impl Default for Illinois {
@@ -48,7 +50,7 @@ impl Default for Illinois {
             round_end: 0,
             above: false,
             low: 0,
-            credit: 0.0,
+            cwnd_cnt: 0.0,
         }
     }
 }
@@ -108,12 +110,12 @@ fn beta(delay: f64, largest: f64) -> f64 {
     }
 }
 
-impl Law for Illinois {
+impl WindowAlgorithm for Illinois {
     fn name(&self) -> &'static str {
         "illinois"
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         if let Some(rtt) = ack.newest_rtt.filter(|rtt| *rtt <= RTT_MAX) {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.max = self.max.max(rtt);
@@ -122,26 +124,26 @@ impl Law for Illinois {
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         if path.una > self.round_end {
             self.end_round(window.segments());
             self.begin_round(path);
         }
-        let octets = window.counted(ack);
+        let octets = window.acked_bytes_for_growth(ack);
         if window.in_slow_start() {
             window.slow_start(octets);
             return;
         }
-        self.credit += octets as f64 / window.mss() as f64;
-        let (gain, cwnd) = (self.credit * self.alpha, window.segments());
+        self.cwnd_cnt += octets as f64 / window.mss() as f64;
+        let (gain, cwnd) = (self.cwnd_cnt * self.alpha, window.segments());
         if gain >= cwnd as f64 {
             window.set_segments(cwnd.saturating_add(gain as u64 / cwnd));
-            self.credit = 0.0;
+            self.cwnd_cnt = 0.0;
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        self.credit = 0.0;
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        self.cwnd_cnt = 0.0;
         let cwnd = window.segments();
         cwnd - (cwnd as f64 * self.beta) as u64
     }

@@ -1,16 +1,18 @@
 //! LEDBAT: yields to everything else by keeping its own queueing delay at a target (RFC 6817).
 //!
-//! The window moves by GAIN * off_target * octets acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms and a gain of 1, and
-//! never beyond what is in flight and one segment more. The delay is that of the way to the peer alone, from timestamps: the
-//! smallest of the last four samples over the smallest of the last ten minutes. Without timestamps the RTT takes its place, which
-//! section 2.2 does not want: then the way back counts too. A loss halves the window; below two segments it does not fall.
+//! The window moves by GAIN * off_target * octets acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
+//! and a gain of 1, and never beyond what is in flight and one segment more. The delay is that of the way to the peer
+//! alone, from timestamps: the smallest of the last four samples over the smallest of the last ten minutes. Without
+//! timestamps the RTT takes its place, which section 2.2 does not want: then the way back counts too. A loss halves the
+//! window; below two segments it does not fall.
 //!
-//! Deviations: timestamps have milliseconds and the peer's ACK delay in them (the filter's smallest takes most of that away); no
-//! slow start, as the RFC has none; a threshold exists only after a timeout, from which the window grows back as Reno's.
+//! Deviations: timestamps have milliseconds and the peer's ACK delay in them (the filter's smallest takes most of that
+//! away); no slow start, as the RFC has none; a threshold exists only after a timeout, from which the window grows back
+//! as Reno's.
 //!
 //! Left out: correction of clock skew (appendix A.2), which these hosts do not have.
 
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 /// Section 4: TARGET in milliseconds, INIT_CWND and MIN_CWND in segments, ALLOWED_INCREASE in segments.
@@ -62,12 +64,13 @@ impl Ledbat {
     }
 }
 
-/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it; at worst as fast down as up (section 2.4.3 lets it be faster).
+/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it; at worst as fast down as up (section 2.4.3
+/// lets it be faster).
 fn off_target(queueing_ms: f64) -> f64 {
     ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
 }
 
-impl Law for Ledbat {
+impl WindowAlgorithm for Ledbat {
     fn name(&self) -> &'static str {
         "ledbat"
     }
@@ -77,15 +80,15 @@ impl Law for Ledbat {
         window.set_segments(INITIAL_WINDOW);
     }
 
-    fn measure(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         if let Some(delay) = ack.forward_ms.or(ack.newest_rtt.map(|rtt| (rtt.as_micros() / 1000) as u32)) {
             self.sample(now, delay);
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let mut octets = window.counted(ack);
-        if window.threshold().is_some() && window.in_slow_start() {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let mut octets = window.acked_bytes_for_growth(ack);
+        if window.ssthresh().is_some() && window.in_slow_start() {
             octets = window.slow_start(octets);
         }
         let Some(queueing) = self.queueing() else { return };
@@ -96,8 +99,8 @@ impl Law for Ledbat {
         window.set_octets(wanted.min(allowed.max(cwnd)));
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        window.reno_threshold()
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_ssthresh()
     }
 }
 
@@ -105,7 +108,7 @@ impl Law for Ledbat {
 mod tests {
     use super::super::tests::path::{MSS, acked, path_state, setup};
     use super::*;
-    use crate::cc::{Controller, Windowed};
+    use crate::cc::{Controller, WindowController};
 
     #[test]
     fn the_gain_is_one_without_a_queue_and_nothing_at_the_target() {
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
-            let mut ledbat = Windowed::new(&setup(), Ledbat::default());
+            let mut ledbat = WindowController::new(&setup(), Ledbat::default());
             ledbat.on_established(Time::ZERO, &path_state());
             let mut ack = acked(1, Duration::from_millis(20));
             ack.prior_in_flight = lopsided_core::Bytes::new(1000 * MSS);

@@ -1,12 +1,12 @@
 //! Congestion control: the contract, and one file for each algorithm.
 //!
-//! A controller sets targets (window, threshold, pacing rate). It does not detect loss and does not decide which segment to send: that is
-//! the connection's part, and during fast recovery the connection paces the way down to the target itself (RFC 6937), unless the
-//! controller says that it [owns the recovery](Controller::owns_recovery).
+//! A controller sets targets (window, threshold, pacing rate). It does not detect loss and does not decide which
+//! segment to send: that is the connection's part, and during fast recovery the connection paces the way down to the
+//! target itself (RFC 6937), unless the controller says that it [owns the recovery](Controller::owns_recovery).
 //!
-//! Most algorithms only say how the window grows and how far it falls: a [`Law`]. [`Windowed`] makes a controller of it.
+//! Most algorithms only say how the window grows and how far it falls: a [`WindowAlgorithm`]. [`WindowController`]
+//! makes a controller of it.
 
-pub mod alone;
 mod bbr;
 mod bbr3;
 mod bic;
@@ -14,15 +14,16 @@ mod compound;
 mod cubic;
 mod dctcp;
 mod delay;
+pub mod harness;
 mod highspeed;
 mod htcp;
 mod hybla;
 mod hystart;
 mod illinois;
 mod ledbat;
-mod own;
 mod path_model;
 mod prague;
+mod registry;
 mod reno;
 mod scalable;
 mod vegas;
@@ -35,11 +36,11 @@ mod yeah;
 mod tests;
 
 pub use cubic::Cubic;
-pub use own::{Controllers, Make, NameTaken};
+pub use registry::{ControllerFactory, Controllers, NameTaken};
 pub use reno::Reno;
-pub use window::{Law, Window, Windowed};
+pub use window::{Window, WindowAlgorithm, WindowController};
 
-use crate::{ByteCounting, Feedback, Phase, Profile, TimerGrain};
+use crate::{ByteCounting, CaState, Feedback, Profile, TimerGrain};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
@@ -54,8 +55,8 @@ pub struct Acked {
     pub rtt: Option<Duration>,
     /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.
     pub newest_rtt: Option<Duration>,
-    /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean something. It takes
-    /// no part of the way back, but the peer's ACK delay is in it.
+    /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean
+    /// something. It takes no part of the way back, but the peer's ACK delay is in it.
     pub forward_ms: Option<u32>,
     /// Octets in flight before this ACK.
     pub prior_in_flight: Bytes,
@@ -66,10 +67,11 @@ pub struct Acked {
     /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
     pub in_recovery: bool,
     /// The sender's phase after this ACK.
-    pub phase: Phase,
+    pub ca_state: CaState,
     /// The ACK carried an ECN echo, or a higher count of marks.
     pub ecn_echo: bool,
-    /// Octets that it newly reports as marked: with an echo all that it delivered, with accurate feedback what was counted.
+    /// Octets that it newly reports as marked: with an echo all that it delivered, with accurate feedback what was
+    /// counted.
     pub marked: Bytes,
     pub rate: RateSample,
 }
@@ -80,11 +82,13 @@ pub struct RateSample {
     /// Octets delivered over `interval`; zero if there is no sample.
     pub delivered: Bytes,
     pub interval: Duration,
-    /// The connection's delivered count when the newest segment acknowledged was sent: a round ends when it passes the last round's end.
+    /// The connection's delivered count when the newest segment acknowledged was sent: a round ends when it passes the
+    /// last round's end.
     pub prior_delivered: Bytes,
     /// Octets marked lost by this ACK.
     pub lost: Bytes,
-    /// Octets in flight as the newest segment acknowledged was sent, its own included, and octets marked lost since then.
+    /// Octets in flight as the newest segment acknowledged was sent, its own included, and octets marked lost since
+    /// then.
     pub tx_in_flight: Bytes,
     pub lost_since_sent: Bytes,
     pub app_limited: bool,
@@ -113,7 +117,8 @@ pub struct PathState {
     /// All octets ever delivered, and ever marked lost.
     pub delivered: Bytes,
     pub lost: Bytes,
-    /// Stream offsets: the oldest octet not acknowledged, and the next never sent. What was sent in answer to an ACK lies behind its `nxt`.
+    /// Stream offsets: the oldest octet not acknowledged, and the next never sent. What was sent in answer to an ACK
+    /// lies behind its `nxt`.
     pub una: u64,
     pub nxt: u64,
     /// Some of what is in flight was sent when the application had no more to send.
@@ -129,7 +134,8 @@ pub enum Signal {
     EcnEcho,
     /// Loss found by duplicate or selective ACKs; at most one a recovery.
     Loss,
-    /// The retransmission timer; `consecutive` counts from 1. From the second on, the threshold must not fall further (RFC 5681 section 3.1).
+    /// The retransmission timer; `consecutive` counts from 1. From the second on, the threshold must not fall further
+    /// (RFC 5681 section 3.1).
     Timeout { consecutive: u32 },
 }
 
@@ -139,7 +145,7 @@ pub enum EcnUse {
     /// RFC 3168, if the profile uses ECN.
     Classic,
     /// ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257 section 3.2).
-    EachMark,
+    DctcpEcho,
     /// Accurate feedback whatever the profile says, and data of ECT(1) where that is agreed (RFC 9331).
     Accurate,
 }
@@ -152,16 +158,17 @@ pub trait Controller: Debug + Send {
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
     /// The handshake is over: the segment size and perhaps a round-trip time are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data was sent `idle` ago.
+    /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data
+    /// was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
     /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
     /// `path.in_flight` on a timeout is what is still believed to be in the network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
     /// A segment was marked lost: before the congestion signal and the ACK that belong to it. Told to those who
-    /// [watch losses](Controller::watches_losses).
+    /// [watch losses](Controller::needs_losses).
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
-    fn watches_losses(&self) -> bool {
+    fn needs_losses(&self) -> bool {
         false
     }
     /// A reduction is complete: what was out when it began is acknowledged.
@@ -177,7 +184,8 @@ pub trait Controller: Debug + Send {
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// The controller sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937).
+    /// The controller sets the window in recovery too; otherwise the connection leads it down to the new one (RFC
+    /// 6937).
     fn owns_recovery(&self) -> bool {
         false
     }
@@ -217,33 +225,33 @@ impl Setup {
 
 type Build = fn(&Setup) -> Box<dyn Controller>;
 
-fn windowed<L: Law + 'static>(setup: &Setup, law: L) -> Box<dyn Controller> {
-    Box::new(Windowed::new(setup, law))
+fn window_controller<L: WindowAlgorithm + 'static>(setup: &Setup, algorithm: L) -> Box<dyn Controller> {
+    Box::new(WindowController::new(setup, algorithm))
 }
 
 /// Every algorithm by its name, the default first.
 const TABLE: &[(&str, Build)] = &[
-    ("reno", |setup| windowed(setup, Reno::named("reno").with_abe(setup.abe))),
-    ("newreno", |setup| windowed(setup, Reno::named("newreno").with_abe(setup.abe))),
-    ("cubic", |setup| windowed(setup, Cubic::new(cubic::LINUX).with_abe(setup.abe))),
-    ("cubic-hystart++", |setup| windowed(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS).with_abe(setup.abe))),
-    ("cubic-slow-start", |setup| windowed(setup, Cubic::new(cubic::SLOW_START).with_abe(setup.abe))),
-    ("cubic-0.8", |setup| windowed(setup, Cubic::new(cubic::OLDER).with_abe(setup.abe))),
-    ("bic", |setup| windowed(setup, bic::Bic::new())),
-    ("highspeed", |setup| windowed(setup, highspeed::HighSpeed::default())),
-    ("htcp", |setup| windowed(setup, htcp::Htcp::new(setup))),
-    ("westwood", |setup| windowed(setup, westwood::Westwood::new(setup))),
-    ("vegas", |setup| windowed(setup, vegas::Vegas::default())),
-    ("scalable", |setup| windowed(setup, scalable::Scalable)),
-    ("hybla", |setup| windowed(setup, hybla::Hybla::default())),
-    ("illinois", |setup| windowed(setup, illinois::Illinois::default())),
-    ("veno", |setup| windowed(setup, veno::Veno::default())),
-    ("yeah", |setup| windowed(setup, yeah::Yeah::default())),
-    ("compound", |setup| windowed(setup, compound::Compound::default())),
-    ("ledbat", |setup| windowed(setup, ledbat::Ledbat::default())),
+    ("reno", |setup| window_controller(setup, Reno::named("reno").with_abe(setup.abe))),
+    ("newreno", |setup| window_controller(setup, Reno::named("newreno").with_abe(setup.abe))),
+    ("cubic", |setup| window_controller(setup, Cubic::new(cubic::LINUX).with_abe(setup.abe))),
+    ("cubic-hystart++", |setup| window_controller(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS).with_abe(setup.abe))),
+    ("cubic-slow-start", |setup| window_controller(setup, Cubic::new(cubic::SLOW_START).with_abe(setup.abe))),
+    ("cubic-0.8", |setup| window_controller(setup, Cubic::new(cubic::OLDER).with_abe(setup.abe))),
+    ("bic", |setup| window_controller(setup, bic::Bic::new())),
+    ("highspeed", |setup| window_controller(setup, highspeed::HighSpeed::default())),
+    ("htcp", |setup| window_controller(setup, htcp::Htcp::new(setup))),
+    ("westwood", |setup| window_controller(setup, westwood::Westwood::new(setup))),
+    ("vegas", |setup| window_controller(setup, vegas::Vegas::default())),
+    ("scalable", |setup| window_controller(setup, scalable::Scalable)),
+    ("hybla", |setup| window_controller(setup, hybla::Hybla::default())),
+    ("illinois", |setup| window_controller(setup, illinois::Illinois::default())),
+    ("veno", |setup| window_controller(setup, veno::Veno::default())),
+    ("yeah", |setup| window_controller(setup, yeah::Yeah::default())),
+    ("compound", |setup| window_controller(setup, compound::Compound::default())),
+    ("ledbat", |setup| window_controller(setup, ledbat::Ledbat::default())),
     ("bbr", |setup| Box::new(bbr::Bbr::new(setup))),
     ("bbr3", |setup| Box::new(bbr3::Bbr3::new(setup))),
-    ("dctcp", |setup| windowed(setup, dctcp::Dctcp::default())),
+    ("dctcp", |setup| window_controller(setup, dctcp::Dctcp::default())),
     ("prague", |setup| Box::new(prague::Prague::new(setup))),
 ];
 

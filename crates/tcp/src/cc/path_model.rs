@@ -1,5 +1,5 @@
-//! What BBR's versions keep of a path and share: packet-timed rounds, maxima over the last of them, how far ACKs run ahead of the
-//! bandwidth, and the pacing rate that follows from it. Sections are those of draft-ietf-ccwg-bbr-06.
+//! What BBR's versions keep of a path and share: packet-timed rounds, maxima over the last of them, how far ACKs run
+//! ahead of the bandwidth, and the pacing rate that follows from it. Sections are those of draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
@@ -7,7 +7,8 @@ use lopsided_core::{BitRate, Duration, Time};
 /// The rate is a little below the bandwidth, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Round trips counted in packets (section 5.5.1): one ends with the ACK of a segment that was sent after the last had ended.
+/// Round trips counted in packets (section 5.5.1): one ends with the ACK of a segment that was sent after the last had
+/// ended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     pub count: u64,
@@ -73,7 +74,8 @@ impl<const N: usize> MaxOf<N> {
     }
 }
 
-/// What was sent at ProbeRTT's small window, and says too little of the bandwidth (section 5.3.4.3's MarkConnectionAppLimited).
+/// What was sent at ProbeRTT's small window, and says too little of the bandwidth (section 5.3.4.3's
+/// MarkConnectionAppLimited).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
     /// Octets delivered as the first was sent, and when the last will be.
@@ -92,8 +94,8 @@ impl HeldBack {
     }
 }
 
-/// How far ACKs run ahead of the bandwidth (section 5.5.9): what a shared medium holds back and delivers at once must not stop the sender
-/// meanwhile.
+/// How far ACKs run ahead of the bandwidth (section 5.5.9): what a shared medium holds back and delivers at once must
+/// not stop the sender meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
@@ -107,8 +109,8 @@ impl AckEpoch {
         self.acked = 0;
     }
 
-    /// Octets beyond what a bandwidth in octets a second explains since the epoch began. A new one begins when the ACKs fall behind the
-    /// bandwidth, or with the octet `limit`.
+    /// Octets beyond what a bandwidth in octets a second explains since the epoch began. A new one begins when the ACKs
+    /// fall behind the bandwidth, or with the octet `limit`.
     pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
         let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {

@@ -1,23 +1,24 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet, for queues that mark early and often
-//! (L4S, RFC 9330).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet, for queues that mark
+//! early and often (L4S, RFC 9330).
 //!
-//! - **alpha** is the smoothed share of octets reported as marked, with a gain of 1/16 once a virtual round trip: the smoothed RTT, but at
-//!   least 25 ms. It begins at 1 with the first mark.
-//! - **A mark** takes alpha / 2 of the window, at most once a virtual round trip; growth goes on meanwhile. **A loss** takes a half, less what
-//!   a mark took in the same virtual round trip.
-//! - **Growth** is a segment a round trip, of which octets that were marked bring nothing. From the 500th round trip on, a flow with an RTT
-//!   below the virtual one grows (RTT / virtual RTT)^2 of that, so that its rate rises as if it had the virtual RTT.
+//! - **alpha** is the smoothed share of octets reported as marked, with a gain of 1/16 once a virtual round trip: the
+//!   smoothed RTT, but at least 25 ms. It begins at 1 with the first mark.
+//! - **A mark** takes alpha / 2 of the window, at most once a virtual round trip; growth goes on meanwhile. **A loss**
+//!   takes a half, less what a mark took in the same virtual round trip.
+//! - **Growth** is a segment a round trip, of which octets that were marked bring nothing. From the 500th round trip
+//!   on, a flow with an RTT below the virtual one grows (RTT / virtual RTT)^2 of that, so that its rate rises as if it
+//!   had the virtual RTT.
 //! - **Pacing** at window / RTT, twice that in slow start, which the first mark ends.
-//! - **ECT(1)** and accurate feedback (RFC 9768) are asked for whatever the profile says. Where the peer does not give that, the flow sends
-//!   ECT(0) and behaves as Reno (RFC 9331 section 4.1 lets nobody else send ECT(1)).
+//! - **ECT(1)** and accurate feedback (RFC 9768) are asked for whatever the profile says. Where the peer does not give
+//!   that, the flow sends ECT(0) and behaves as Reno (RFC 9331 section 4.1 lets nobody else send ECT(1)).
 //!
-//! Deviations: whether a mark falls within the virtual round trip is decided when a real one ends, as the connection reports marks once for
-//! each. Left out: windows below two segments, detection of a classic queue that marks ECT(1) (section 2.4.6 has it as an option), ECT(1) on
-//! ACKs and retransmissions, tolerance of reordering (RACK is the connection's), the CUBIC of some implementations after a loss, bursts of
-//! less than 250 us of segmentation offload.
+//! Deviations: whether a mark falls within the virtual round trip is decided when a real one ends, as the connection
+//! reports marks once for each. Left out: windows below two segments, detection of a classic queue that marks ECT(1)
+//! (section 2.4.6 has it as an option), ECT(1) on ACKs and retransmissions, tolerance of reordering (RACK is the
+//! connection's), the CUBIC of some implementations after a loss, bursts of less than 250 us of segmentation offload.
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
-use crate::{Feedback, Phase};
+use crate::{CaState, Feedback};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 const GAIN: f64 = 1.0 / 16.0;
@@ -169,7 +170,7 @@ impl Controller for Prague {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.see(path);
         self.measure(now, ack, path);
-        let repairing = ack.in_recovery && ack.phase != Phase::Cwr;
+        let repairing = ack.in_recovery && ack.ca_state != CaState::Cwr;
         if !repairing && ack.cwnd_limited && ack.cumulative > Bytes::ZERO {
             self.grow(ack);
         }

@@ -1,11 +1,12 @@
-//! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ways of counting ACKs that stacks differ in.
+//! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ways of counting ACKs that
+//! stacks differ in.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.8 of the window, as in FreeBSD: a queue that marks is short, and half
-//! a window would leave the line idle.
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.8 of the window, as in FreeBSD: a queue that
+//! marks is short, and half a window would leave the line idle.
 //!
-//! Recovery itself (NewReno, SACK, PRR) is the connection's, so `newreno` is the same law.
+//! Recovery itself (NewReno, SACK, PRR) is the connection's, so `newreno` is the same algorithm.
 
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::ByteCounting;
 use lopsided_core::Time;
 
@@ -26,26 +27,27 @@ impl Reno {
     }
 }
 
-impl Law for Reno {
+impl WindowAlgorithm for Reno {
     fn name(&self) -> &'static str {
         self.name
     }
 
     #[inline]
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         if window.counting() == ByteCounting::Acks {
             grow_by_acks(window);
         } else {
-            window.reno(window.counted(ack));
+            window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
         }
     }
 
-    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        if self.abe && signal == Signal::EcnEcho { window.segments() * 4 / 5 } else { window.reno_threshold() }
+    fn ssthresh(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        if self.abe && signal == Signal::EcnEcho { window.segments() * 4 / 5 } else { window.reno_ssthresh() }
     }
 }
 
-/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it: what thinned ACKs slow down.
+/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it: what thinned ACKs slow
+/// down.
 fn grow_by_acks(window: &mut Window) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if window.in_slow_start() { mss } else { (mss * mss / cwnd).max(1) };

@@ -1,14 +1,16 @@
-//! Vegas: two to four segments in the queue are enough (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a Global
-//! Internet, JSAC 13(8), 1995, section 3), as Linux has it.
+//! Vegas: two to four segments in the queue are enough (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance
+//! on a Global Internet, JSAC 13(8), 1995, section 3), as Linux has it.
 //!
-//! Once a round trip the difference between the window and what the base RTT would need is compared with alpha = 2, beta = 4 and, in slow
-//! start, gamma = 1 segments. With fewer than three samples in a round Vegas is Reno, and so it is outside the open phase.
+//! Once a round trip the difference between the window and what the base RTT would need is compared with alpha = 2,
+//! beta = 4 and, in slow start, gamma = 1 segments. With fewer than three samples in a round Vegas is Reno, and so it
+//! is outside the open phase.
 //!
-//! Deviations from the paper that Linux has and this file keeps: slow start doubles every round trip, not every other; the fine-grained
-//! retransmission checks are the connection's RACK; the difference is taken with the smallest RTT of the round.
+//! Deviations from the paper that Linux has and this file keeps: slow start doubles every round trip, not every other;
+//! the fine-grained retransmission checks are the connection's RACK; the difference is taken with the smallest RTT of
+//! the round.
 
 use super::delay::{RoundRtt, share};
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 const ALPHA: u64 = 2;
@@ -41,11 +43,11 @@ impl Vegas {
             window.set_segments(cwnd + 1);
         }
         window.set_segments(window.segments().max(2));
-        window.freshen_threshold();
+        window.freshen_ssthresh();
     }
 }
 
-impl Law for Vegas {
+impl WindowAlgorithm for Vegas {
     fn name(&self) -> &'static str {
         "vegas"
     }
@@ -58,16 +60,16 @@ impl Law for Vegas {
         self.rtt.restart(path);
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.rtt.sample(ack);
-        self.rtt.follow(ack.phase, path);
+        self.rtt.follow(ack.ca_state, path);
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
-        let octets = window.counted(ack);
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+        let octets = window.acked_bytes_for_growth(ack);
         if !self.rtt.open || (self.rtt.is_over(path) && self.rtt.samples <= TOO_FEW) {
             if ack.cwnd_limited {
-                window.reno(octets);
+                window.reno_cong_avoid(octets);
             }
         } else if self.rtt.is_over(path) {
             if let Some((base, rtt)) = self.rtt.pair() {
@@ -81,11 +83,11 @@ impl Law for Vegas {
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        window.reno_threshold()
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        window.reno_ssthresh()
     }
 
-    fn grows_unlimited(&self) -> bool {
+    fn increase_when_app_limited(&self) -> bool {
         true
     }
 }

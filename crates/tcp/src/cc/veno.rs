@@ -1,14 +1,14 @@
-//! Veno: Reno that takes a loss without a queue for a random one (Fu and Liew, TCP Veno: TCP Enhancement for Transmission over Wireless
-//! Access Networks, JSAC 21(2), 2003, section II).
+//! Veno: Reno that takes a loss without a queue for a random one (Fu and Liew, TCP Veno: TCP Enhancement for
+//! Transmission over Wireless Access Networks, JSAC 21(2), 2003, section II).
 //!
-//! Vegas's estimate of the queue with beta = 3 segments: below it a loss costs a fifth of the window instead of a half; at or above it,
-//! the window grows by a segment every other round trip. Slow start is Reno's.
+//! Vegas's estimate of the queue with beta = 3 segments: below it a loss costs a fifth of the window instead of a half;
+//! at or above it, the window grows by a segment every other round trip. Slow start is Reno's.
 //!
-//! With at most two RTT samples, or outside the open phase, Veno grows as Reno. As in Linux the smallest RTT is of the samples since the
-//! last ACK that grew the window, and samples are counted over the connection.
+//! With at most two RTT samples, or outside the open phase, Veno grows as Reno. As in Linux the smallest RTT is of the
+//! samples since the last ACK that grew the window, and samples are counted over the connection.
 
 use super::delay::{RoundRtt, share};
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 /// In half segments: three segments.
@@ -25,7 +25,7 @@ pub struct Veno {
     enough: bool,
 }
 
-impl Law for Veno {
+impl WindowAlgorithm for Veno {
     fn name(&self) -> &'static str {
         "veno"
     }
@@ -39,19 +39,19 @@ impl Law for Veno {
         self.enough = false;
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.rtt.sample(ack);
         self.enough |= self.rtt.samples > TOO_FEW;
-        if ack.phase == crate::Phase::Open && !self.rtt.open {
+        if ack.ca_state == crate::CaState::Open && !self.rtt.open {
             self.enough = false;
         }
-        self.rtt.follow(ack.phase, path);
+        self.rtt.follow(ack.ca_state, path);
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let octets = window.counted(ack);
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        let octets = window.acked_bytes_for_growth(ack);
         let (true, true, Some((base, rtt))) = (self.rtt.open, self.enough, self.rtt.pair()) else {
-            window.reno(octets);
+            window.reno_cong_avoid(octets);
             return;
         };
         let cwnd = window.segments();
@@ -70,8 +70,8 @@ impl Law for Veno {
         self.rtt.min = None;
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        if self.queued < BETA { window.segments() * 4 / 5 } else { window.reno_threshold() }
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+        if self.queued < BETA { window.segments() * 4 / 5 } else { window.reno_ssthresh() }
     }
 }
 
@@ -79,10 +79,10 @@ impl Law for Veno {
 mod tests {
     use super::super::tests::path::{MSS, acked, path_state, setup};
     use super::*;
-    use crate::cc::{Controller, Windowed};
+    use crate::cc::{Controller, WindowController};
 
-    fn with_queue(queue_ms: u64) -> Windowed<Veno> {
-        let mut veno = Windowed::new(&setup(), Veno::default());
+    fn with_queue(queue_ms: u64) -> WindowController<Veno> {
+        let mut veno = WindowController::new(&setup(), Veno::default());
         veno.on_established(Time::ZERO, &path_state());
         (0..90).for_each(|_| veno.on_ack(Time::ZERO, &acked(1, Duration::from_millis(100)), &path_state()));
         veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());

@@ -1,15 +1,15 @@
-//! Westwood+: after a loss the window becomes what the path was seen to deliver (Grieco and Mascolo, Performance evaluation and comparison
-//! of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004, section 2).
+//! Westwood+: after a loss the window becomes what the path was seen to deliver (Grieco and Mascolo, Performance
+//! evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004, section 2).
 //!
-//! Once an RTT, but no oftener than every 50 ms, the octets acknowledged give a bandwidth sample, smoothed twice with 7/8 (Linux's form of
-//! the low-pass filter). After fast recovery window and threshold are bandwidth times RTTmin; after a timeout the threshold is. Growth is
-//! Reno's.
+//! Once an RTT, but no oftener than every 50 ms, the octets acknowledged give a bandwidth sample, smoothed twice with
+//! 7/8 (Linux's form of the low-pass filter). After fast recovery window and threshold are bandwidth times RTTmin;
+//! after a timeout the threshold is. Growth is Reno's.
 //!
-//! RTTs are in the stack's ticks, rounded up, as in Linux, so RTTmin may be a tick too large. Deviations from Linux: SACKed octets count as
-//! they are reported, where it estimates one segment for a duplicate ACK; during fast recovery the way down leads to a half of the window,
-//! as in Linux, and the bandwidth's window holds from its end.
+//! RTTs are in the stack's ticks, rounded up, as in Linux, so RTTmin may be a tick too large. Deviations from Linux:
+//! SACKed octets count as they are reported, where it estimates one segment for a duplicate ACK; during fast recovery
+//! the way down leads to a half of the window, as in Linux, and the bandwidth's window holds from its end.
 
-use super::{Acked, Law, PathState, Setup, Signal, Window};
+use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 /// The shortest bandwidth sample.
@@ -74,7 +74,7 @@ impl Westwood {
     }
 }
 
-impl Law for Westwood {
+impl WindowAlgorithm for Westwood {
     fn name(&self) -> &'static str {
         "westwood"
     }
@@ -83,7 +83,7 @@ impl Law for Westwood {
         self.begun = now;
     }
 
-    fn measure(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         self.end_sample(now);
         self.count = self.count.saturating_add(ack.delivered.get());
         if let Some(rtt) = self.rtt {
@@ -98,22 +98,22 @@ impl Law for Westwood {
         }
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        window.reno(window.counted(ack));
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+        window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
     }
 
-    fn threshold(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
         match signal {
             Signal::Timeout { .. } => {
                 self.forget_min = true;
                 self.window(window.mss())
             }
-            Signal::Loss | Signal::EcnEcho => window.reno_threshold(),
+            Signal::Loss | Signal::EcnEcho => window.reno_ssthresh(),
         }
     }
 
     fn on_recovered(&mut self, _now: Time, _path: &PathState, window: &mut Window) {
-        window.set_threshold(self.window(window.mss()));
+        window.set_ssthresh(self.window(window.mss()));
         window.set_segments(self.window(window.mss()).max(2));
     }
 }
@@ -122,12 +122,12 @@ impl Law for Westwood {
 mod tests {
     use super::super::tests::path::{MSS, acked, controller, path_state, setup};
     use super::*;
-    use crate::cc::{Controller, Windowed};
+    use crate::cc::{Controller, WindowController};
 
     /// A steady path: bandwidth times RTTmin, whatever the queue.
     #[test]
     fn after_a_loss_the_window_is_the_bandwidth_times_the_smallest_rtt() {
-        let mut westwood = Windowed::new(&setup(), Westwood::new(&setup()));
+        let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
         let mut now = Time::from_nanos(1);
         // A segment a millisecond: 100 segments in an RTTmin of 100 ms. First an empty queue, then one of 60 ms.
         for step in 0..5000 {
@@ -142,23 +142,24 @@ mod tests {
         assert_eq!(westwood.ssthresh(), Some(westwood.cwnd()));
     }
 
-    /// The filter: after a change, one sample moves the estimate by an eighth of an eighth, the first sample all the way.
+    /// The filter: after a change, one sample moves the estimate by an eighth of an eighth, the first sample all the
+    /// way.
     #[test]
     fn the_filter_smooths_twice() {
-        let mut law = Westwood::new(&setup());
+        let mut algorithm = Westwood::new(&setup());
         let mut now = Time::from_nanos(0);
-        law.rtt = Some(Duration::from_millis(100));
-        let mut sample = |law: &mut Westwood, octets| {
-            law.end_sample(now);
-            law.count = octets;
+        algorithm.rtt = Some(Duration::from_millis(100));
+        let mut sample = |algorithm: &mut Westwood, octets| {
+            algorithm.end_sample(now);
+            algorithm.count = octets;
             now += Duration::from_millis(200);
-            law.end_sample(now);
+            algorithm.end_sample(now);
         };
-        sample(&mut law, 200_000);
-        assert_eq!((law.once, law.twice), (1e6, 1e6));
-        sample(&mut law, 0);
-        assert_eq!(law.once, 875_000.0);
-        assert_eq!(law.twice, (7e6 + 875_000.0) / 8.0);
+        sample(&mut algorithm, 200_000);
+        assert_eq!((algorithm.once, algorithm.twice), (1e6, 1e6));
+        sample(&mut algorithm, 0);
+        assert_eq!(algorithm.once, 875_000.0);
+        assert_eq!(algorithm.twice, (7e6 + 875_000.0) / 8.0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What loss-based algorithms share: the window and its threshold, slow start, and what a signal does to them.
 //!
-//! An algorithm proper is a [`Law`]: how the window grows in congestion avoidance, and what is left of it after a signal. Windows are kept
-//! in octets and moved in whole segments, as stacks that count segments do.
+//! An algorithm proper is a [`WindowAlgorithm`]: how the window grows in congestion avoidance, and what is left of it
+//! after a signal. Windows are kept in octets and moved in whole segments, as stacks that count segments do.
 
 use super::{Acked, Controller, PathState, Setup, Signal};
 use crate::ByteCounting;
@@ -21,14 +21,14 @@ pub struct Window {
     mss: u64,
     counting: ByteCounting,
     /// Octets acknowledged towards the next increase.
-    credit: u64,
+    cwnd_cnt: u64,
     /// The window and threshold before the last congestion signal, for undo.
     before: Option<(u64, Option<u64>)>,
 }
 
 impl Window {
     pub fn new(initial_window: Bytes, counting: ByteCounting) -> Window {
-        Window { cwnd: initial_window.get().max(1), ssthresh: None, mss: 1, counting, credit: 0, before: None }
+        Window { cwnd: initial_window.get().max(1), ssthresh: None, mss: 1, counting, cwnd_cnt: 0, before: None }
     }
 
     pub fn octets(&self) -> u64 {
@@ -49,11 +49,11 @@ impl Window {
     }
 
     /// The threshold in segments, rounded down; `None` before the first congestion signal.
-    pub fn threshold(&self) -> Option<u64> {
+    pub fn ssthresh(&self) -> Option<u64> {
         self.ssthresh.map(|ssthresh| ssthresh / self.mss)
     }
 
-    pub fn set_threshold(&mut self, segments: u64) {
+    pub fn set_ssthresh(&mut self, segments: u64) {
         self.ssthresh = Some(segments.max(LEAST_THRESHOLD).saturating_mul(self.mss).min(LARGEST));
     }
 
@@ -67,8 +67,9 @@ impl Window {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
 
-    /// A threshold far below a window that is in use is out of date: three quarters of the window take its place (RFC 2861 section 3).
-    pub fn freshen_threshold(&mut self) {
+    /// A threshold far below a window that is in use is out of date: three quarters of the window take its place (RFC
+    /// 2861 section 3).
+    pub fn freshen_ssthresh(&mut self) {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
 
@@ -90,7 +91,7 @@ impl Window {
     }
 
     /// The octets that an ACK counts for: one segment, or what it delivered, by the stack's way of counting.
-    pub fn counted(&self, ack: &Acked) -> u64 {
+    pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
             ByteCounting::Acks => self.mss,
@@ -100,7 +101,8 @@ impl Window {
         }
     }
 
-    /// Grows by `octets`, up to the threshold (RFC 5681 equation 2); returns what is left of them for congestion avoidance.
+    /// Grows by `octets`, up to the threshold (RFC 5681 equation 2); returns what is left of them for congestion
+    /// avoidance.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -112,46 +114,47 @@ impl Window {
         octets - step
     }
 
-    /// Adds a segment for each `every` segments acknowledged: exact, whatever the receiver's ACK rate (RFC 3465 section 2.1).
+    /// Adds a segment for each `every` segments acknowledged: exact, whatever the receiver's ACK rate (RFC 3465 section
+    /// 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
-        if self.credit >= step {
+        if self.cwnd_cnt >= step {
             // The pace has risen since: old credit gives one segment, not a burst.
-            self.credit = 0;
+            self.cwnd_cnt = 0;
             self.set_octets(self.cwnd + self.mss);
         }
-        self.credit = self.credit.saturating_add(octets);
-        if self.credit >= step {
-            let whole = self.credit / step;
-            self.credit -= whole * step;
+        self.cwnd_cnt = self.cwnd_cnt.saturating_add(octets);
+        if self.cwnd_cnt >= step {
+            let whole = self.cwnd_cnt / step;
+            self.cwnd_cnt -= whole * step;
             self.set_octets(self.cwnd.saturating_add(whole.saturating_mul(self.mss)));
         }
     }
 
     /// Reno's growth: slow start, then a segment for each window acknowledged.
     #[inline]
-    pub fn reno(&mut self, octets: u64) {
+    pub fn reno_cong_avoid(&mut self, octets: u64) {
         let left = self.slow_start(octets);
         if left > 0 {
             self.add_one_per(self.segments(), left);
         }
     }
 
-    pub fn reno_threshold(&self) -> u64 {
+    pub fn reno_ssthresh(&self) -> u64 {
         self.segments() / 2
     }
 
-    pub(super) fn forget_credit(&mut self) {
-        self.credit = 0;
+    pub(super) fn reset_cwnd_cnt(&mut self) {
+        self.cwnd_cnt = 0;
     }
 
     pub(super) fn set_mss(&mut self, mss: Bytes) {
         self.mss = mss.get().max(1);
     }
 
-    /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters of the window
-    /// take its place (RFC 2861 section 3).
+    /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters
+    /// of the window take its place (RFC 2861 section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
@@ -168,26 +171,28 @@ impl Window {
     }
 }
 
-/// How a window grows, and what is left of it after a congestion signal: all that most algorithms say. Everything in segments.
-pub trait Law: Debug + Send {
+/// How a window grows, and what is left of it after a congestion signal: all that most algorithms say. Everything in
+/// segments.
+pub trait WindowAlgorithm: Debug + Send {
     /// The algorithm's name, as in a scenario.
     fn name(&self) -> &str;
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Data goes into an empty network; the last was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Every ACK, in recovery too: what the law measures.
+    /// Every ACK, in recovery too: what the algorithm measures.
     #[inline]
-    fn measure(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// An ACK that may raise the window: it advanced, the window is the law's own, and it was the window that limited the sender.
-    fn grow(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
+    fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
+    /// An ACK that may raise the window: it advanced, the window is the algorithm's own, and it was the window that
+    /// limited the sender.
+    fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
     /// The threshold after a signal; at least two segments of it are used.
-    fn threshold(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
+    fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
     /// The retransmission timer expired; the window is already down.
     fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     fn on_undo(&mut self, _now: Time) {}
-    /// `grow` is wanted also while the application or the receiver limits the sender.
-    fn grows_unlimited(&self) -> bool {
+    /// `cong_avoid` is wanted also while the application or the receiver limits the sender.
+    fn increase_when_app_limited(&self) -> bool {
         false
     }
     fn ecn_use(&self) -> super::EcnUse {
@@ -195,59 +200,62 @@ pub trait Law: Debug + Send {
     }
 }
 
-/// A controller that follows a law.
+/// A controller that follows an algorithm.
 #[derive(Debug)]
-pub struct Windowed<L> {
+pub struct WindowController<L> {
     window: Window,
-    law: L,
+    algorithm: L,
 }
 
-impl<L: Law> Windowed<L> {
-    pub fn new(setup: &Setup, law: L) -> Windowed<L> {
-        Windowed { window: Window::new(setup.initial_window, setup.counting), law }
+impl<L: WindowAlgorithm> WindowController<L> {
+    pub fn new(setup: &Setup, algorithm: L) -> WindowController<L> {
+        WindowController { window: Window::new(setup.initial_window, setup.counting), algorithm }
     }
 
-    pub fn law(&self) -> &L {
-        &self.law
+    pub fn algorithm(&self) -> &L {
+        &self.algorithm
     }
 }
 
-impl<L: Law> Controller for Windowed<L> {
+impl<L: WindowAlgorithm> Controller for WindowController<L> {
     fn name(&self) -> &str {
-        self.law.name()
+        self.algorithm.name()
     }
 
     fn on_established(&mut self, now: Time, path: &PathState) {
         self.window.set_mss(path.mss);
-        self.law.on_established(now, path, &mut self.window);
+        self.algorithm.on_established(now, path, &mut self.window);
     }
 
     fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &PathState) {
-        self.law.on_transmit_start(now, idle, path);
+        self.algorithm.on_transmit_start(now, idle, path);
     }
 
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.window.set_mss(path.mss);
-        self.law.measure(now, ack, path, &mut self.window);
-        if ack.in_recovery || ack.cumulative == Bytes::ZERO || !(ack.cwnd_limited || self.law.grows_unlimited()) {
+        self.algorithm.pkts_acked(now, ack, path, &mut self.window);
+        if ack.in_recovery
+            || ack.cumulative == Bytes::ZERO
+            || !(ack.cwnd_limited || self.algorithm.increase_when_app_limited())
+        {
             return;
         }
-        self.law.grow(now, ack, path, &mut self.window);
+        self.algorithm.cong_avoid(now, ack, path, &mut self.window);
     }
 
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
         self.window.set_mss(path.mss);
         let first = !matches!(signal, Signal::Timeout { consecutive } if consecutive > 1);
         if first {
-            let threshold = self.law.threshold(now, signal, path, &self.window);
+            let threshold = self.algorithm.ssthresh(now, signal, path, &self.window);
             self.window.keep();
-            self.window.set_threshold(threshold);
+            self.window.set_ssthresh(threshold);
         }
-        self.window.forget_credit();
+        self.window.reset_cwnd_cnt();
         match signal {
             Signal::Timeout { .. } => {
                 self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));
-                self.law.on_timeout(now, path, &mut self.window);
+                self.algorithm.on_timeout(now, path, &mut self.window);
             }
             Signal::Loss | Signal::EcnEcho => {
                 self.window.set_octets(self.window.ssthresh.unwrap_or(self.window.cwnd));
@@ -256,12 +264,12 @@ impl<L: Law> Controller for Windowed<L> {
     }
 
     fn on_recovered(&mut self, now: Time, path: &PathState) {
-        self.law.on_recovered(now, path, &mut self.window);
+        self.algorithm.on_recovered(now, path, &mut self.window);
     }
 
     fn on_undo(&mut self, now: Time) {
         self.window.restore();
-        self.law.on_undo(now);
+        self.algorithm.on_undo(now);
     }
 
     fn on_idle(&mut self, _now: Time, restart_window: Bytes) {
@@ -277,6 +285,6 @@ impl<L: Law> Controller for Windowed<L> {
     }
 
     fn ecn_use(&self) -> super::EcnUse {
-        self.law.ecn_use()
+        self.algorithm.ecn_use()
     }
 }

@@ -1,15 +1,15 @@
-//! YeAH: Scalable while the queue is short, Reno with early decongestion when it is not (Baiocchi, Castellani and Vacirca, YeAH-TCP: Yet
-//! Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
+//! YeAH: Scalable while the queue is short, Reno with early decongestion when it is not (Baiocchi, Castellani and
+//! Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! Once a round trip the queue is estimated from the smallest RTT. It is slow mode if more than 80 segments are queued or the queueing
-//! delay exceeds an eighth of the base RTT; with more than 80 queued and more than a Reno would have, the queue is taken off the window, at
-//! most half of it. In fast mode the window grows as Scalable's. A loss costs what is queued, between an eighth and a half of the window,
-//! or a half once slow mode has lasted 16 round trips.
+//! Once a round trip the queue is estimated from the smallest RTT. It is slow mode if more than 80 segments are queued
+//! or the queueing delay exceeds an eighth of the base RTT; with more than 80 queued and more than a Reno would have,
+//! the queue is taken off the window, at most half of it. In fast mode the window grows as Scalable's. A loss costs
+//! what is queued, between an eighth and a half of the window, or a half once slow mode has lasted 16 round trips.
 //!
 //! The constants are Linux's.
 
 use super::delay::{RoundRtt, share};
-use super::{Acked, Law, PathState, Signal, Window};
+use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
 /// Segments that may be queued (Qmax).
@@ -66,7 +66,7 @@ impl Yeah {
     }
 }
 
-impl Law for Yeah {
+impl WindowAlgorithm for Yeah {
     fn name(&self) -> &'static str {
         "yeah"
     }
@@ -79,13 +79,13 @@ impl Law for Yeah {
         self.rtt.restart(path);
     }
 
-    fn measure(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.rtt.sample(ack);
-        self.rtt.follow(ack.phase, path);
+        self.rtt.follow(ack.ca_state, path);
     }
 
-    fn grow(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
-        let left = window.slow_start(window.counted(ack));
+    fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+        let left = window.slow_start(window.acked_bytes_for_growth(ack));
         if left > 0 {
             let cwnd = window.segments();
             window.add_one_per(if self.slow_rounds == 0 { cwnd.min(EVERY) } else { cwnd }, left);
@@ -98,7 +98,7 @@ impl Law for Yeah {
         }
     }
 
-    fn threshold(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+    fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
         let half = (cwnd / 2).max(2);
         let loss = if self.slow_rounds < RENO_AFTER { self.queued.min(half).max(cwnd / LOSS_SHARE) } else { half };
@@ -138,7 +138,7 @@ mod tests {
     fn a_loss_costs_the_queue_between_an_eighth_and_a_half() {
         let cost = |queued, slow_rounds| {
             let mut yeah = Yeah { queued, slow_rounds, ..Yeah::default() };
-            1000 - yeah.threshold(Time::ZERO, Signal::Loss, &path_state(), &window(1000))
+            1000 - yeah.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window(1000))
         };
         assert_eq!([cost(0, 0), cost(200, 0), cost(900, 0), cost(0, 16)], [125, 200, 500, 500]);
     }

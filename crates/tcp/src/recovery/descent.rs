@@ -2,9 +2,9 @@
 //!
 //! Left out: that rate halving may pass below the threshold (Linux lets Reno's go down to half of it).
 
-use super::Phase;
+use super::CaState;
 use crate::sender::Sender;
-use crate::{Descent, Signal};
+use crate::{CwndReduction, Signal};
 use lopsided_core::{Bytes, Time};
 
 /// A reduction under way. The controller has set the target; until it ends this is the window.
@@ -15,7 +15,7 @@ pub(crate) struct Reduction {
     /// In flight when it began (RFC 6937's RecoverFS is the window then).
     prior_cwnd: u64,
     delivered: u64,
-    /// ACKs that brought news, for rate halving.
+    /// ACKs that brought outcome, for rate halving.
     acks: u64,
     pub sent: u64,
 }
@@ -30,7 +30,7 @@ impl Reduction {
 impl Sender {
     pub(crate) fn begin_reduction(&mut self, now: Time, signal: Signal) {
         // The reduction answers for what a probe may still find out.
-        self.probe = None;
+        self.tlp = None;
         self.cwr_due = true;
         self.tell_losses(now);
         let prior_cwnd = self.cwnd();
@@ -40,19 +40,19 @@ impl Sender {
             return;
         }
         let target = self.controller.cwnd().get();
-        let cwnd = if self.profile.descent == Descent::AtOnce { target } else { prior_cwnd };
+        let cwnd = if self.profile.cwnd_reduction == CwndReduction::Immediate { target } else { prior_cwnd };
         self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
     }
 
     /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
-    pub(crate) fn pace_reduction(&mut self, delivered: u64, safe: bool) {
+    pub(crate) fn update_cwnd_in_reduction(&mut self, delivered: u64, safe: bool) {
         if delivered == 0 {
             return;
         }
-        match self.profile.descent {
-            Descent::AtOnce => {}
-            Descent::Halving => self.halve_rate(),
-            Descent::Proportional => self.reduce_in_proportion(delivered, safe),
+        match self.profile.cwnd_reduction {
+            CwndReduction::Immediate => {}
+            CwndReduction::RateHalving => self.halve_rate(),
+            CwndReduction::Prr => self.reduce_in_proportion(delivered, safe),
         }
     }
 
@@ -95,20 +95,22 @@ impl Sender {
         }
     }
 
-    /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675 section 5 step 4.3).
+    /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675
+    /// section 5 step 4.3).
     pub(crate) fn owes_fast_retransmit(&self) -> bool {
-        self.phase == Phase::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
+        self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 
     /// The window is the controller's again, which is at the target or beyond.
     pub(crate) fn end_reduction(&mut self, now: Time) {
         let Some(reduction) = self.reduction.take() else { return };
         let mss = u64::from(self.mss);
-        match self.profile.descent {
-            // Little may be left in flight: no burst up to the target (RFC 6582 section 3.2 step 3 option 1, and 4.4BSD's descendants).
-            Descent::AtOnce => self.controller.on_idle(now, Bytes::new(self.outstanding().max(mss) + mss)),
-            Descent::Halving => self.controller.on_idle(now, Bytes::new(reduction.cwnd.max(mss))),
-            Descent::Proportional => {}
+        match self.profile.cwnd_reduction {
+            // Little may be left in flight: no burst up to the target (RFC 6582 section 3.2 step 3 option 1, and
+            // 4.4BSD's descendants).
+            CwndReduction::Immediate => self.controller.on_idle(now, Bytes::new(self.outstanding().max(mss) + mss)),
+            CwndReduction::RateHalving => self.controller.on_idle(now, Bytes::new(reduction.cwnd.max(mss))),
+            CwndReduction::Prr => {}
         }
         let path = self.path();
         self.controller.on_recovered(now, &path);

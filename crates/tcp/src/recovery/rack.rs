@@ -1,7 +1,8 @@
-//! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost when another that was sent later has arrived long enough ago.
+//! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost when another that was sent later has arrived
+//! long enough ago.
 
-use super::Phase;
-use crate::scoreboard::Sent;
+use super::CaState;
+use crate::scoreboard::TxRecord;
 use crate::sender::Sender;
 use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Duration, Time};
@@ -25,7 +26,7 @@ pub(crate) struct Rack {
 impl Rack {
     /// Step 2: a segment was delivered.
     #[inline]
-    pub fn on_delivered(&mut self, now: Time, sent: &Sent, min_rtt: Option<Duration>) {
+    pub fn on_delivered(&mut self, now: Time, sent: &TxRecord, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
             // Too soon for the retransmission: this is the original's arrival.
@@ -67,8 +68,8 @@ impl Sender {
     pub(crate) fn detect_loss_by_time(&mut self, now: Time) -> bool {
         let Some((sent_at, end)) = self.rack.newest else { return false };
         let window = self.reordering_window();
-        let Sender { board, rack, .. } = self;
-        let wait = board.mark_lost_by_time(sent_at, end, |sent_at| rack.time_left(now, sent_at, window));
+        let Sender { scoreboard, rack, .. } = self;
+        let wait = scoreboard.mark_lost_by_time(sent_at, end, |sent_at| rack.time_left(now, sent_at, window));
         let Some(wait) = wait else { return false };
         let after = (wait + TIMER_MARGIN).min(self.rtt.rto());
         self.deadline = Deadline { at: self.profile.grain.deadline(now, after), kind: LossTimer::Reorder };
@@ -78,8 +79,8 @@ impl Sender {
     fn reordering_window(&self) -> Duration {
         if !self.rack.reordering_seen {
             // As quick as three duplicates would be, once there are three or recovery has begun.
-            let enough = self.board.sacked_segments() >= self.profile.dup_threshold;
-            if self.phase >= Phase::Recovery || enough {
+            let enough = self.scoreboard.sacked_segments() >= self.profile.dup_threshold;
+            if self.ca_state >= CaState::Recovery || enough {
                 return Duration::ZERO;
             }
         }

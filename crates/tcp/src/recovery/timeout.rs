@@ -1,8 +1,9 @@
-//! The loss timer: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), zero-window probe (RFC 9293 section 3.8.6.1).
+//! The loss timer: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), zero-window probe (RFC 9293
+//! section 3.8.6.1).
 
-use super::Phase;
+use super::CaState;
 use crate::Signal;
-use crate::sender::{News, Sender};
+use crate::sender::{AckOutcome, Sender};
 use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Duration, Time};
 
@@ -27,7 +28,7 @@ impl Sender {
     }
 
     fn on_rto(&mut self, now: Time) -> bool {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             return true;
         }
         self.consecutive_timeouts += 1;
@@ -37,11 +38,11 @@ impl Sender {
         self.counters.timeouts += 1;
         let repeated = self.consecutive_timeouts > 1;
         // A window that came down for this flight already does not come down again; 4.4BSD's does, once.
-        let fresh = self.phase <= Phase::Disorder
+        let fresh = self.ca_state <= CaState::Disorder
             || self.una >= self.recovery_point
-            || (!repeated && (self.phase == Phase::Loss || self.profile.undo.early_ack));
+            || (!repeated && (self.ca_state == CaState::Loss || self.profile.undo.early_ack));
         if fresh {
-            self.undo.begin(self.una, self.board.retrans_segments());
+            self.undo.begin(self.una, self.scoreboard.retrans_out());
         }
         self.mark_lost_on_timeout(now);
         self.reduction = None;
@@ -50,16 +51,16 @@ impl Sender {
         let path = self.path();
         let consecutive = if fresh { 1 } else { self.consecutive_timeouts.max(2) };
         self.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
-        self.frto = self.profile.undo.frto && (self.phase < Phase::Recovery || repeated);
+        self.frto = self.profile.undo.frto && (self.ca_state < CaState::Recovery || repeated);
         if self.profile.undo.early_ack {
             self.undo.early_until = (!repeated).then(|| now + self.early_ack_window());
-            self.undo.interrupted_recovery = (self.phase == Phase::Recovery).then_some(self.recovery_point);
+            self.undo.interrupted_recovery = (self.ca_state == CaState::Recovery).then_some(self.recovery_point);
         }
-        self.probe = None;
+        self.tlp = None;
         self.duplicates = 0;
-        self.hold_resends = false;
+        self.defer_retransmits = false;
         self.recovery_point = self.nxt;
-        self.enter(Phase::Loss);
+        self.set_ca_state(CaState::Loss);
         self.rtt.back_off();
         self.arm(now, LossTimer::Rto, self.rtt.rto());
         true
@@ -68,15 +69,15 @@ impl Sender {
     /// With RACK, what was sent within the last RTT is not presumed lost (RFC 8985 section 6.3).
     fn mark_lost_on_timeout(&mut self, now: Time) {
         let spare_recent = self.sack && self.profile.loss_detection == crate::LossDetection::Rack;
-        let Sender { board, rack, .. } = self;
-        board.mark_all_lost(self.profile.timeout_forgets_sack, |sent_at| {
+        let Sender { scoreboard, rack, .. } = self;
+        scoreboard.mark_all_lost(self.profile.timeout_forgets_sack, |sent_at| {
             spare_recent && rack.time_left(now, sent_at, Duration::ZERO).is_some()
         });
     }
 
     fn on_probe_timeout(&mut self, now: Time) {
-        if !self.board.is_empty() && self.probe.is_none() {
-            self.probe_due = true;
+        if !self.scoreboard.is_empty() && self.tlp.is_none() {
+            self.tlp_due = true;
             self.counters.tail_probes += 1;
             self.arm(now, LossTimer::Rto, self.rtt.rto());
         } else {
@@ -85,12 +86,12 @@ impl Sender {
     }
 
     fn on_reorder_timeout(&mut self, now: Time) {
-        let lost_before = self.board.lost_segments();
+        let lost_before = self.scoreboard.lost_segments();
         let armed = self.detect_loss_by_time(now);
-        if self.board.lost_segments() > lost_before && self.phase != Phase::Recovery {
+        if self.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now);
             // No ACK will set the window that this recovery begins with.
-            self.pace_reduction(u64::from(self.mss), false);
+            self.update_cwnd_in_reduction(u64::from(self.mss), false);
         }
         if !armed {
             self.arm_rto_since_first(now);
@@ -98,31 +99,31 @@ impl Sender {
     }
 
     /// What an ACK says of an outstanding probe (RFC 8985 section 7.4).
-    pub(crate) fn settle_probe(&mut self, now: Time, ack: u64, news: &News) {
-        let Some((end, retransmitted)) = self.probe else { return };
+    pub(crate) fn process_tlp_ack(&mut self, now: Time, ack: u64, outcome: &AckOutcome) {
+        let Some((end, retransmitted)) = self.tlp else { return };
         if ack < end {
             return;
         }
-        if !retransmitted || news.dsack {
-            self.probe = None;
+        if !retransmitted || outcome.dsack {
+            self.tlp = None;
         } else if ack > end {
             // The probe repaired a loss: answer it as a congestion signal.
-            self.probe = None;
-            if self.phase < Phase::Cwr {
+            self.tlp = None;
+            if self.ca_state < CaState::Cwr {
                 self.enter_cwr(now, Signal::Loss);
                 self.end_reduction(now);
-                self.enter(Phase::Open);
-                self.settle();
+                self.set_ca_state(CaState::Open);
+                self.try_keep_open();
             }
-        } else if !news.una_advanced && !news.sacked && news.duplicate {
+        } else if !outcome.una_advanced && !outcome.sacked && outcome.duplicate {
             // Both the original and the probe arrived.
-            self.probe = None;
+            self.tlp = None;
         }
     }
 
     /// After progress: a probe where that may help, else the retransmission timer, from now (RFC 6298 rule 5.3).
     pub(crate) fn arm_after_ack(&mut self, now: Time) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.deadline = Deadline::UNSET;
             return;
         }
@@ -140,15 +141,20 @@ impl Sender {
         self.arm_probe(now, left);
     }
 
-    /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe is called for.
+    /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe
+    /// is called for.
     fn arm_probe(&mut self, now: Time, rto: Duration) -> bool {
-        if !self.profile.tlp || !self.sack || !matches!(self.phase, Phase::Open | Phase::Cwr) || self.board.is_empty() {
+        if !self.profile.tlp
+            || !self.sack
+            || !matches!(self.ca_state, CaState::Open | CaState::Cwr)
+            || self.scoreboard.is_empty()
+        {
             return false;
         }
         let mut after = match self.rtt.srtt() {
             Some(srtt) => {
                 // A single segment may wait for the peer's delayed ACK.
-                let ack_delay = if self.board.segments() == 1 { self.rtt.rule().min() } else { TIMER_MARGIN };
+                let ack_delay = if self.scoreboard.segments() == 1 { self.rtt.rule().min() } else { TIMER_MARGIN };
                 srtt * 2 + ack_delay
             }
             None => self.rtt.rule().initial(),
@@ -162,7 +168,7 @@ impl Sender {
 
     /// The retransmission timer counted from when the oldest segment was sent.
     pub(crate) fn arm_rto_since_first(&mut self, now: Time) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.deadline = Deadline::UNSET;
             return;
         }
@@ -179,7 +185,7 @@ impl Sender {
     }
 
     fn rto_left(&self, now: Time) -> Duration {
-        let Some(first) = self.board.first() else { return self.rtt.rto() };
+        let Some(first) = self.scoreboard.first() else { return self.rtt.rto() };
         (first.sent_at + self.rtt.rto()).saturating_since(now)
     }
 

@@ -1,8 +1,8 @@
-//! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC 5682) and 4.4BSD's
-//! early-ACK rule.
+//! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC
+//! 5682) and 4.4BSD's early-ACK rule.
 
-use super::{Phase, Reduction};
-use crate::sender::{News, Sender};
+use super::{CaState, Reduction};
+use crate::sender::{AckOutcome, Sender};
 use lopsided_core::{Duration, Time};
 
 /// What the sender remembers of the retransmissions of one recovery.
@@ -31,8 +31,8 @@ impl UndoState {
         self.clock_offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the future or of hours ago,
-    /// which no live peer sends.
+    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the
+    /// future or of hours ago, which no live peer sends.
     pub fn rtt_of_echo(&self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.clock(now).wrapping_sub(echo);
@@ -91,50 +91,50 @@ impl Sender {
     pub(crate) fn undo_reduction(&mut self, now: Time) {
         self.controller.on_undo(now);
         self.reduction = None;
-        self.board.unmark_lost();
+        self.scoreboard.unmark_lost();
         self.undo.forget();
         self.cwr_due = false;
         self.counters.undos += 1;
     }
 
     /// An ACK after a timeout: was the timeout needed (F-RTO, Eifel), and is the repair complete?
-    pub(crate) fn progress_after_timeout(&mut self, now: Time, news: &News) {
+    pub(crate) fn progress_after_timeout(&mut self, now: Time, outcome: &AckOutcome) {
         let recovered = self.una >= self.recovery_point;
-        if news.una_advanced {
+        if outcome.una_advanced {
             let early = self.undo.early_until.is_some_and(|until| now < until);
             self.undo.early_until = None;
-            if early || self.undo_is_due(news.echo) {
+            if early || self.undo_is_due(outcome.echo) {
                 self.undo_timeout(now);
                 return;
             }
         }
         if self.frto {
-            if news.original_delivered {
+            if outcome.original_delivered {
                 // Step 3b: data that was never sent again arrived.
                 self.undo_timeout(now);
                 return;
             }
             if self.nxt > self.recovery_point {
-                if news.sacked || news.duplicate {
+                if outcome.sacked || outcome.duplicate {
                     // Step 3a: the loss was real.
                     self.frto = false;
                 }
-            } else if news.una_advanced && !recovered {
+            } else if outcome.una_advanced && !recovered {
                 self.recovery_point = self.nxt;
                 // Step 2b: new data first, if there is any that the peer's window takes.
-                if self.stream_end() > self.nxt && self.una + self.wnd > self.nxt {
-                    self.hold_resends = true;
+                if self.stream_end() > self.nxt && self.una + self.snd_wnd > self.nxt {
+                    self.defer_retransmits = true;
                     return;
                 }
                 self.frto = false;
             }
         }
         if recovered {
-            self.finish_repair(now, news);
+            self.finish_repair(now, outcome);
             self.duplicates = 0;
-            self.enter(Phase::Open);
-        } else if !self.sack && news.una_advanced {
-            self.board.mark_first_lost();
+            self.set_ca_state(CaState::Open);
+        } else if !self.sack && outcome.una_advanced {
+            self.scoreboard.mark_first_lost();
         }
     }
 
@@ -149,9 +149,9 @@ impl Sender {
                 self.recovery_point = recovery_point;
                 self.reduction =
                     (!self.controller.owns_recovery()).then(|| Reduction::held(self.controller.cwnd().get()));
-                self.enter(Phase::Recovery);
+                self.set_ca_state(CaState::Recovery);
             }
-            _ => self.enter(Phase::Open),
+            _ => self.set_ca_state(CaState::Open),
         }
     }
 

@@ -1,7 +1,7 @@
-//! Marking what is lost, by each rule there is: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or one hole after a partial
-//! acknowledgement; and taking the marks back.
+//! Marking what is lost, by each rule there is: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or
+//! one hole after a partial acknowledgement; and taking the marks back.
 
-use super::{LOST, RETRANS, SACKED, Scoreboard, Sent};
+use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
 use lopsided_core::{Bytes, Time};
 
@@ -23,20 +23,20 @@ impl Scoreboard {
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
-        self.waiting_segments = 0;
-        self.next_lost = self.next_number();
+        self.retransmit_pending = 0;
+        self.next_to_retransmit_hint = self.next_number();
         self.first_open = self.base;
     }
 
-    /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`, `end`) for which
-    /// `wait` gives no time left. Returns the longest wait of the others.
+    /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`,
+    /// `end`) for which `wait` gives no time left. Returns the longest wait of the others.
     pub fn mark_lost_by_time(
         &mut self,
         sent_at: Time,
         end: u64,
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
-        let before_newest = |sent: &Sent| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
+        let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
         let mut longest = None;
         // Original transmissions lie in the order they were sent.
         let mut number = self.first_open.max(self.base);
@@ -44,7 +44,7 @@ impl Scoreboard {
         while number < self.next_number() {
             let sent = *self.get(number);
             if sent.is_sacked() {
-                number = self.run_of(number).next;
+                number = self.sack_range_of(number).next;
             } else if sent.was_ever_retransmitted() || sent.is_lost() {
                 number += 1;
             } else if !before_newest(&sent) {
@@ -63,18 +63,19 @@ impl Scoreboard {
                 self.first_open = number;
             }
         }
-        // Retransmissions lie in the order they were sent again: the overdue come first, and the last of the others waits longest.
-        while let Some(&(number, when)) = self.resent.front() {
+        // Retransmissions lie in the order they were sent again: the overdue come first, and the last of the others
+        // waits longest.
+        while let Some(&(number, when)) = self.retransmitted.front() {
             if self.is_latest(number, when) {
                 if !before_newest(self.get(number)) || wait(when).is_some() {
                     break;
                 }
                 self.mark_lost(number);
             }
-            self.resent.pop_front();
+            self.retransmitted.pop_front();
         }
-        let older = self.resent.partition_point(|&(_, when)| when <= sent_at);
-        let mut of_older = self.resent.range(..older).rev();
+        let older = self.retransmitted.partition_point(|&(_, when)| when <= sent_at);
+        let mut of_older = self.retransmitted.range(..older).rev();
         let last = of_older.find(|&&(number, when)| self.is_latest(number, when) && before_newest(self.get(number)));
         longest.max(last.and_then(|&(_, when)| wait(when)))
     }
@@ -86,26 +87,26 @@ impl Scoreboard {
 
     /// All holes below the highest SACKed octet are lost, except those sent again since.
     pub fn mark_lost_below_highest_sack(&mut self) {
-        let Some(last) = self.runs.last().copied() else { return };
+        let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first);
     }
 
-    /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and the first `least`
-    /// records in any case; none that reaches beyond the offset `upto`, and none sent again since.
+    /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and
+    /// the first `least` records in any case; none that reaches beyond the offset `upto`, and none sent again since.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
-        let forward = self.runs.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
+        let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: retransmissions are lost that went out before the highest SACKed segment did. If that was itself sent again, who knows when
-    /// which copy went.
+    /// FACK: retransmissions are lost that went out before the highest SACKed segment did. If that was itself sent
+    /// again, who knows when which copy went.
     pub fn mark_lost_retransmissions(&mut self) {
-        let Some(run) = self.runs.last() else { return };
+        let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
         if highest.was_ever_retransmitted() {
             return;
         }
-        while let Some(&(number, when)) = self.resent.front() {
+        while let Some(&(number, when)) = self.retransmitted.front() {
             let live = number >= self.base && {
                 let sent = self.get(number);
                 sent.is_retransmitted() && sent.sent_at == when
@@ -116,17 +117,17 @@ impl Scoreboard {
                 }
                 self.mark_lost(number);
             }
-            self.resent.pop_front();
+            self.retransmitted.pop_front();
         }
     }
 
     /// Holes with at least `threshold` SACKed segments above them are lost (RFC 6675 IsLost).
     pub fn mark_lost_by_count(&mut self, threshold: u32) {
         let mut above = 0;
-        for at in (0..self.runs.len()).rev() {
-            above += self.runs[at].next - self.runs[at].first;
+        for at in (0..self.sack_ranges.len()).rev() {
+            above += self.sack_ranges[at].next - self.sack_ranges[at].first;
             if above >= u64::from(threshold) {
-                self.mark_holes_before(self.runs[at].first);
+                self.mark_holes_before(self.sack_ranges[at].first);
                 return;
             }
         }
@@ -137,7 +138,7 @@ impl Scoreboard {
         while number < limit {
             let sent = self.get(number);
             if sent.is_sacked() {
-                number = self.run_of(number).next;
+                number = self.sack_range_of(number).next;
                 continue;
             }
             // What was sent again in a repair that was taken back since may be found lost anew.
@@ -162,7 +163,7 @@ impl Scoreboard {
             for sent in &mut self.ring {
                 sent.state &= !SACKED;
             }
-            self.runs.clear();
+            self.sack_ranges.clear();
             self.sacked_bytes = 0;
             self.sacked_segments = 0;
         }
@@ -173,32 +174,32 @@ impl Scoreboard {
             }
             self.mark_lost(number);
         }
-        self.next_lost = self.base;
+        self.next_to_retransmit_hint = self.base;
     }
 
     fn mark_lost(&mut self, number: u64) {
-        let before = self.ever_lost;
+        let before = self.total_lost;
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
-        let (len, was_waiting) = (sent.len(), sent.is_waiting());
+        let (len, was_pending) = (sent.len(), sent.is_retransmit_pending());
         if sent.state & RETRANS != 0 {
             // The retransmission was lost too.
             sent.state &= !RETRANS;
             self.lost_retransmits += 1;
             self.retrans_bytes -= len;
-            self.retrans_segments -= 1;
-            self.ever_lost += len;
+            self.retrans_out -= 1;
+            self.total_lost += len;
         }
         let sent = self.get_mut(number);
         if sent.state & LOST == 0 {
             sent.state |= LOST;
             self.lost_bytes += len;
             self.lost_segments += 1;
-            self.ever_lost += len;
+            self.total_lost += len;
         }
-        self.waiting_segments += u32::from(!was_waiting);
-        self.next_lost = self.next_lost.min(number);
-        if self.ever_lost > before {
+        self.retransmit_pending += u32::from(!was_pending);
+        self.next_to_retransmit_hint = self.next_to_retransmit_hint.min(number);
+        if self.total_lost > before {
             self.note_loss(number);
         }
     }
@@ -210,7 +211,7 @@ impl Scoreboard {
             start: sent.start,
             end: sent.end,
             tx_in_flight: Bytes::new(u64::from(sent.in_flight)),
-            lost_since_sent: Bytes::new(u64::from((self.ever_lost as u32).wrapping_sub(sent.lost))),
+            lost_since_sent: Bytes::new(u64::from((self.total_lost as u32).wrapping_sub(sent.lost))),
             app_limited: sent.app_limited,
         });
     }

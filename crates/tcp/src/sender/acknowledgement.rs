@@ -1,10 +1,11 @@
-//! What an acknowledgement does to the send side: the window it offers, what it says was delivered (RFC 9293 section 3.10.7.4, RFC 2018,
-//! RFC 2883), the round trip and the delivery rate it tells, and what the controller and recovery hear of it.
+//! What an acknowledgement does to the send side: the window it offers, what it says was delivered (RFC 9293 section
+//! 3.10.7.4, RFC 2018, RFC 2883), the round trip and the delivery rate it tells, and what the controller and recovery
+//! hear of it.
 
 use super::Sender;
-use crate::accurate_ecn::Counts;
-use crate::recovery::Phase;
-use crate::scoreboard::{RateStamp, Sent};
+use crate::accurate_ecn::AceFeedback;
+use crate::recovery::CaState;
+use crate::scoreboard::{RateStamp, TxRecord};
 use crate::timer::{Deadline, LossTimer};
 use crate::{Acked, Nagle, RateSample, RtoRule};
 use lopsided_core::packet::SackBlock;
@@ -12,7 +13,7 @@ use lopsided_core::{Bytes, Duration, Seq, Time};
 
 /// What one ACK brought.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct AckOutcome {
     pub una_advanced: bool,
     pub sacked: bool,
     pub duplicate: bool,
@@ -43,7 +44,7 @@ struct RateStampAt {
 
 /// The parts of an arriving segment that the send side reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AckFacts<'a> {
+pub(crate) struct AckInfo<'a> {
     pub seq: Seq,
     pub ack_number: Seq,
     /// The acknowledgement as a stream offset, between `una` and `nxt`.
@@ -54,50 +55,50 @@ pub(crate) struct AckFacts<'a> {
     pub forward_ms: Option<u32>,
     pub ecn_echo: bool,
     /// What accurate ECN counts.
-    pub counts: Option<Counts<'a>>,
+    pub counts: Option<AceFeedback<'a>>,
     pub has_data: bool,
 }
 
 impl Sender {
     /// An acceptable acknowledgement arrived.
-    pub fn handle_ack(&mut self, now: Time, facts: &AckFacts<'_>) {
-        let mut news = News {
-            echo: facts.echo,
-            forward_ms: facts.forward_ms,
-            ecn_echo: facts.ecn_echo,
-            lost_before: self.board.ever_lost(),
-            ..News::default()
+    pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
+        let mut outcome = AckOutcome {
+            echo: info.echo,
+            forward_ms: info.forward_ms,
+            ecn_echo: info.ecn_echo,
+            lost_before: self.scoreboard.total_lost(),
+            ..AckOutcome::default()
         };
         let prior_in_flight = self.in_flight();
-        let window_changed = self.update_window(facts);
-        self.hold_resends = false;
+        let window_changed = self.update_window(info);
+        self.defer_retransmits = false;
 
-        if self.sack && !facts.sack.is_empty() {
-            self.take_sack(now, facts, &mut news);
+        if self.sack && !info.sack.is_empty() {
+            self.process_sack(now, info, &mut outcome);
         }
-        if facts.ack > self.una {
-            self.take_cumulative(now, facts.ack, &mut news);
+        if info.ack > self.una {
+            self.process_cumulative_ack(now, info.ack, &mut outcome);
         } else {
-            news.duplicate = !facts.has_data && !window_changed && self.outstanding() > 0;
+            outcome.duplicate = !info.has_data && !window_changed && self.outstanding() > 0;
         }
         if !self.sack {
-            self.estimate_delivered(&mut news);
+            self.count_delivered_without_sack(&mut outcome);
         }
-        if let Some(counts) = facts.counts {
-            self.take_counts(counts, &mut news);
+        if let Some(counts) = info.counts {
+            self.process_accecn(counts, &mut outcome);
         }
-        self.sample_rtt(now, &news);
-        self.settle_probe(now, facts.ack, &news);
-        self.delivery.total += news.delivered;
-        if news.delivered > 0 {
+        self.sample_rtt(now, &outcome);
+        self.process_tlp_ack(now, info.ack, &outcome);
+        self.delivery.total += outcome.delivered;
+        if outcome.delivered > 0 {
             self.delivery.at = now;
         }
         let mut timer_set = false;
-        if self.phase != Phase::Open || news.sacked || news.duplicate || news.dsack || news.ecn_echo {
-            timer_set = self.on_dubious_ack(now, &news);
+        if self.ca_state != CaState::Open || outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo {
+            timer_set = self.fastretrans_alert(now, &outcome);
         }
-        self.drive_controller(now, &news, prior_in_flight);
-        if news.una_advanced {
+        self.drive_controller(now, &outcome, prior_in_flight);
+        if outcome.una_advanced {
             self.consecutive_timeouts = 0;
             if !timer_set {
                 self.arm_after_ack(now);
@@ -108,22 +109,23 @@ impl Sender {
 
     /// An ACK that brings nothing new may be an old one: its counts are none.
     #[cold]
-    fn take_counts(&mut self, counts: Counts<'_>, news: &mut News) {
+    fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
-            if news.delivered > 0 {
-                news.marked = reported.newly_marked(counts, news.delivered, u64::from(self.mss));
-                news.ecn_echo = news.marked > 0;
+            if outcome.delivered > 0 {
+                outcome.marked = reported.newly_marked(counts, outcome.delivered, u64::from(self.mss));
+                outcome.ecn_echo = outcome.marked > 0;
             }
         }
     }
 
-    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before (RFC 6937 section 3).
-    fn estimate_delivered(&mut self, news: &mut News) {
+    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before (RFC
+    /// 6937 section 3).
+    fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let (mss, told) = (u64::from(self.mss), u64::from(self.duplicates) * u64::from(self.mss));
-        if news.una_advanced {
-            news.delivered = news.delivered.saturating_sub(told).max(news.delivered.min(mss));
-        } else if news.duplicate && self.phase != Phase::Loss && told + mss < self.outstanding() {
-            news.delivered += mss;
+        if outcome.una_advanced {
+            outcome.delivered = outcome.delivered.saturating_sub(told).max(outcome.delivered.min(mss));
+        } else if outcome.duplicate && self.ca_state != CaState::Loss && told + mss < self.outstanding() {
+            outcome.delivered += mss;
         }
     }
 
@@ -131,24 +133,24 @@ impl Sender {
     pub fn holds_short_back(&self) -> bool {
         match self.profile.nagle {
             Nagle::BehindAny => self.outstanding() > 0,
-            Nagle::BehindShort => self.short_end > self.una,
+            Nagle::BehindShort => self.snd_sml > self.una,
         }
     }
 
     /// RFC 9293 section 3.10.7.4: the newest segment's window holds. True if it changed.
-    fn update_window(&mut self, facts: &AckFacts<'_>) -> bool {
+    fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let (seq, ack) = self.window_update;
         let newer =
-            seq.before(facts.seq) || (seq == facts.seq && ack.at_or_before(facts.ack_number)) || self.una < facts.ack;
-        let changed = newer && self.wnd != facts.window;
+            seq.before(info.seq) || (seq == info.seq && ack.at_or_before(info.ack_number)) || self.una < info.ack;
+        let changed = newer && self.snd_wnd != info.window;
         if newer {
-            self.wnd = facts.window;
-            self.max_wnd = self.max_wnd.max(facts.window);
-            self.window_update = (facts.seq, facts.ack_number);
+            self.snd_wnd = info.window;
+            self.max_snd_wnd = self.max_snd_wnd.max(info.window);
+            self.window_update = (info.seq, info.ack_number);
         }
         if self.deadline.is(LossTimer::Persist) {
             let wanted = (self.buffer.end() - self.nxt.min(self.buffer.end())).min(u64::from(self.mss));
-            if self.wnd > 0 && self.wnd >= wanted.min(self.max_wnd / 2) {
+            if self.snd_wnd > 0 && self.snd_wnd >= wanted.min(self.max_snd_wnd / 2) {
                 // What the probes waited is no measure for the data that now goes.
                 self.deadline = Deadline::UNSET;
                 self.rtt.forget_backoff();
@@ -157,65 +159,65 @@ impl Sender {
         changed
     }
 
-    fn take_sack(&mut self, now: Time, facts: &AckFacts<'_>, news: &mut News) {
+    fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, outcome: &mut AckOutcome) {
         let offset = |seq: Seq| {
-            self.una as i64 + i64::from(seq.get().wrapping_sub((self.origin + self.una as u32).get()) as i32)
+            self.una as i64 + i64::from(seq.get().wrapping_sub((self.first_data_seq + self.una as u32).get()) as i32)
         };
-        let ranges: Ranges = facts.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
+        let ranges: Ranges = info.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
         let mut blocks = ranges.as_slice();
         if let Some(&(start, end)) = blocks.first() {
             if start < end
-                && (end <= facts.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
+                && (end <= info.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
             {
-                self.take_dsack(end, news);
+                self.take_dsack(end, outcome);
                 blocks = &blocks[1..];
             }
         }
-        let before = self.board.sacked_segments();
+        let before = self.scoreboard.sacked_segments();
         for &(start, end) in blocks {
-            if start < end && start >= facts.ack as i64 && end <= self.nxt as i64 {
-                let highest_sacked = self.board.highest_sacked();
-                let Sender { board, rack, rtt, recovery_point, .. } = self;
+            if start < end && start >= info.ack as i64 && end <= self.nxt as i64 {
+                let highest_sacked = self.scoreboard.highest_sacked();
+                let Sender { scoreboard, rack, rtt, recovery_point, .. } = self;
                 let min_rtt = rtt.min_rtt();
-                board.sack(start as u64, end as u64, |sent| {
-                    news.delivered += sent.len();
+                scoreboard.sack(start as u64, end as u64, |sent| {
+                    outcome.delivered += sent.len();
                     rack.on_delivered(now, sent, min_rtt);
                     if !sent.was_ever_retransmitted() {
-                        news.original_delivered |= sent.end <= *recovery_point;
+                        outcome.original_delivered |= sent.end <= *recovery_point;
                         rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
                         let sample = now - sent.sent_at;
-                        news.sack_rtt.get_or_insert(sample);
-                        news.newest_rtt = Some(sample);
+                        outcome.sack_rtt.get_or_insert(sample);
+                        outcome.newest_rtt = Some(sample);
                     }
-                    news.see(sent);
+                    outcome.update_rate_sample(sent);
                 });
             }
         }
-        news.sacked = self.board.sacked_segments() > before;
+        outcome.sacked = self.scoreboard.sacked_segments() > before;
     }
 
-    fn take_dsack(&mut self, end: i64, news: &mut News) {
-        news.dsack = true;
+    fn take_dsack(&mut self, end: i64, outcome: &mut AckOutcome) {
+        outcome.dsack = true;
         self.counters.dsacks_received += 1;
         if self.undo.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
             self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
         }
-        if self.probe.is_none() {
+        if self.tlp.is_none() {
             self.rack.widen_for_reordering(self.nxt, self.una);
         }
     }
 
-    fn take_cumulative(&mut self, now: Time, ack: u64, news: &mut News) {
-        news.una_advanced = true;
-        news.cumulative = ack - self.una;
-        let highest_sacked = self.board.highest_sacked();
+    fn process_cumulative_ack(&mut self, now: Time, ack: u64, outcome: &mut AckOutcome) {
+        outcome.una_advanced = true;
+        outcome.cumulative = ack - self.una;
+        let highest_sacked = self.scoreboard.highest_sacked();
         let mut retransmission_acked = false;
         let mut newest_once = None;
-        while let Some(sent) = self.board.pop_acked(ack) {
+        while let Some(sent) = self.scoreboard.pop_acked(ack) {
             if !sent.is_sacked() {
-                news.delivered += sent.len();
+                outcome.delivered += sent.len();
                 self.rack.on_delivered(now, &sent, self.rtt.min_rtt());
-                news.see(&sent);
+                outcome.update_rate_sample(&sent);
             }
             if sent.was_ever_retransmitted() {
                 retransmission_acked = true;
@@ -224,23 +226,23 @@ impl Sender {
             let sample = now - sent.sent_at;
             newest_once = Some(sample);
             if !sent.is_sacked() {
-                news.original_delivered |= sent.end <= self.recovery_point;
+                outcome.original_delivered |= sent.end <= self.recovery_point;
                 self.rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
-                news.first_rtt.get_or_insert(sample);
-                news.newest_rtt = Some(sample);
+                outcome.first_rtt.get_or_insert(sample);
+                outcome.newest_rtt = Some(sample);
             }
         }
         if retransmission_acked {
             // Karn's rule: an ACK that covers a retransmission gives no sample of its own.
-            news.first_rtt = None;
-            news.newest_rtt = None;
+            outcome.first_rtt = None;
+            outcome.newest_rtt = None;
         } else if let Some(sample) = newest_once {
             self.rtt_stats.add(sample);
         }
-        if let Some(first) = self.board.first() {
+        if let Some(first) = self.scoreboard.first() {
             if first.start < ack {
-                news.delivered += ack - first.start;
-                self.board.trim_first(ack);
+                outcome.delivered += ack - first.start;
+                self.scoreboard.trim_first(ack);
             }
         }
         self.una = ack;
@@ -253,45 +255,50 @@ impl Sender {
         }
     }
 
-    /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp does. Others take the
-    /// echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps the segments sent once (Karn's rule).
-    fn sample_rtt(&mut self, now: Time, news: &News) {
-        if let Some(rtt) = news.newest_rtt {
+    /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp
+    /// does. Others take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps
+    /// the segments sent once (Karn's rule).
+    fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
+        if let Some(rtt) = outcome.newest_rtt {
             self.rtt.update_min(now, rtt);
         }
-        let echoed = || self.undo.rtt_of_echo(now, news.echo.filter(|_| news.una_advanced)?);
+        let echoed = || self.undo.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
         let sample = match self.profile.rto {
-            RtoRule::Linux { .. } => news.first_rtt.or(news.sack_rtt).or_else(echoed),
-            RtoRule::Rfc6298 { .. } => echoed().or(news.first_rtt),
+            RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
+            RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {
             self.rtt.sample(rtt, self.una, self.nxt);
         }
     }
 
-    fn drive_controller(&mut self, now: Time, news: &News, prior_in_flight: u64) {
+    fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
         self.tell_losses(now);
-        let lost = self.board.ever_lost() - news.lost_before;
+        let lost = self.scoreboard.total_lost() - outcome.lost_before;
         if self.reduction.is_some() {
-            self.pace_reduction(news.delivered, news.una_advanced && lost == 0);
+            self.update_cwnd_in_reduction(outcome.delivered, outcome.una_advanced && lost == 0);
         }
-        if news.delivered == 0 {
+        if outcome.delivered == 0 {
             return;
         }
-        let rate = self.rate_sample(now, news, lost);
+        let rate = self.rate_sample(now, outcome, lost);
         let acked = Acked {
-            delivered: Bytes::new(news.delivered),
-            cumulative: Bytes::new(news.cumulative),
-            rtt: news.first_rtt.or(news.sack_rtt),
-            newest_rtt: news.newest_rtt,
-            forward_ms: news.forward_ms,
+            delivered: Bytes::new(outcome.delivered),
+            cumulative: Bytes::new(outcome.cumulative),
+            rtt: outcome.first_rtt.or(outcome.sack_rtt),
+            newest_rtt: outcome.newest_rtt,
+            forward_ms: outcome.forward_ms,
             prior_in_flight: Bytes::new(prior_in_flight),
             cwnd_limited: self.is_cwnd_limited(),
             cwnd_full: self.limited.cwnd_limited,
             in_recovery: self.reduction.is_some(),
-            phase: self.phase,
-            ecn_echo: news.ecn_echo,
-            marked: Bytes::new(if self.accurate.is_some() || !news.ecn_echo { news.marked } else { news.delivered }),
+            ca_state: self.ca_state,
+            ecn_echo: outcome.ecn_echo,
+            marked: Bytes::new(if self.accurate.is_some() || !outcome.ecn_echo {
+                outcome.marked
+            } else {
+                outcome.delivered
+            }),
             rate,
         };
         let path = self.path();
@@ -300,14 +307,14 @@ impl Sender {
 
     /// Before the controller hears of anything else.
     pub(crate) fn tell_losses(&mut self, now: Time) {
-        for lost in self.board.take_losses() {
+        for lost in self.scoreboard.take_losses() {
             let path = self.path();
             self.controller.on_lost(now, &lost, &path);
         }
     }
 
-    fn rate_sample(&mut self, now: Time, news: &News, lost: u64) -> RateSample {
-        let Some(newest) = news.newest else { return RateSample::default() };
+    fn rate_sample(&mut self, now: Time, outcome: &AckOutcome, lost: u64) -> RateSample {
+        let Some(newest) = outcome.newest else { return RateSample::default() };
         let send_span = newest.sent_at.saturating_since(newest.stamp.first_sent_at);
         let ack_span = now.saturating_since(newest.stamp.delivered_at);
         self.delivery.first_sent_at = newest.sent_at;
@@ -317,14 +324,16 @@ impl Sender {
             prior_delivered: Bytes::new(newest.stamp.delivered),
             lost: Bytes::new(lost),
             tx_in_flight: Bytes::new(u64::from(newest.stamp.in_flight)),
-            lost_since_sent: Bytes::new(u64::from((self.board.ever_lost() as u32).wrapping_sub(newest.stamp.lost))),
+            lost_since_sent: Bytes::new(u64::from(
+                (self.scoreboard.total_lost() as u32).wrapping_sub(newest.stamp.lost),
+            )),
             app_limited: newest.stamp.app_limited,
         }
     }
 }
 
-impl News {
-    fn see(&mut self, sent: &Sent) {
+impl AckOutcome {
+    fn update_rate_sample(&mut self, sent: &TxRecord) {
         if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
             let stamp = RateStamp {
                 delivered: sent.delivered,

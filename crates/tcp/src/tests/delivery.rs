@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckRule, BufferRule, ConnEvent, Descent, LossDetection, Profile};
+use crate::{AckRule, BufferRule, ConnEvent, CwndReduction, LossDetection, Profile};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -15,20 +15,21 @@ fn profiles() -> impl Strategy<Value = Profile> {
     let base = prop_oneof![Just(Profile::linux_6_1()), Just(Profile::freebsd_7())];
     let detection = prop_oneof![
         Just(LossDetection::Rack),
-        Just(LossDetection::HighestSack),
+        Just(LossDetection::FreeBsdSack),
         Just(LossDetection::Fack),
-        Just(LossDetection::Counting)
+        Just(LossDetection::Rfc6675)
     ];
-    let descent = prop_oneof![Just(Descent::AtOnce), Just(Descent::Halving), Just(Descent::Proportional)];
+    let descent =
+        prop_oneof![Just(CwndReduction::Immediate), Just(CwndReduction::RateHalving), Just(CwndReduction::Prr)];
     let on = any::<[bool; 5]>();
     (base, on, detection, descent, 2_000u64..200_000).prop_map(|(mut profile, on, detection, descent, buffer)| {
         profile.sack = on[0];
         profile.timestamps = on[1];
         profile.window_scaling = on[2];
-        profile.descent = descent;
+        profile.cwnd_reduction = descent;
         profile.loss_detection = detection;
         if on[3] {
-            profile.ack = AckRule::Every;
+            profile.ack = AckRule::Immediate;
         }
         if on[4] {
             profile.receive_buffer = BufferRule::Fixed(Bytes::new(buffer));
@@ -50,7 +51,8 @@ fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The client has something to say: one that closes before the handshake ended, with nothing written, never was a connection.
+    // The client has something to say: one that closes before the handshake ended, with nothing written, never was a
+    // connection.
     #[test]
     fn all_octets_arrive_once_and_in_order(
         client in profiles(), server in profiles(), faults in faults(), seed: u64, up in 1usize..120_000, down in 0usize..30_000,
@@ -58,7 +60,8 @@ proptest! {
         let (up, down) = (pattern(up, 1), pattern(down, 2));
         let mut pair = Pair::new(client, server, faults, seed);
         let closed = pair.transfer(&up, &down, LIMIT);
-        // A network this bad may swallow every try of a segment: then the connection says so, and what did arrive is a prefix.
+        // A network this bad may swallow every try of a segment: then the connection says so, and what did arrive is a
+        // prefix.
         if pair.client_events.contains(&ConnEvent::TimedOut) || pair.server_events.contains(&ConnEvent::TimedOut) {
             prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));
             return Ok(());

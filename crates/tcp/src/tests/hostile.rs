@@ -106,9 +106,9 @@ proptest! {
         segments in prop::collection::vec(forged(), 1..120),
         detection in prop_oneof![
             Just(LossDetection::Rack),
-            Just(LossDetection::HighestSack),
+            Just(LossDetection::FreeBsdSack),
             Just(LossDetection::Fack),
-            Just(LossDetection::Counting)
+            Just(LossDetection::Rfc6675)
         ],
         freebsd: bool, sack: bool, ecn: bool,
     ) {
@@ -131,7 +131,7 @@ proptest! {
                 prop_assert!(sent < 20_000, "a burst without end");
             }
             let send = &connection.send;
-            send.board.check();
+            send.scoreboard.check();
             prop_assert!(send.una <= send.nxt && send.nxt <= send.stream_end());
             let due = connection.poll_timeout();
             prop_assert!(due.is_none_or(|due| due > now), "a timer in the past: {due:?} at {now:?}");

@@ -1,5 +1,5 @@
-//! Policers, as Linux's BBR sees them: two intervals in a row, each from loss to loss, with a fifth of the octets lost and about the
-//! same rate, mean that something drops what exceeds that rate. Then BBR sends at it, for 48 rounds.
+//! Policers, as Linux's BBR sees them: two intervals in a row, each from loss to loss, with a fifth of the octets lost
+//! and about the same rate, mean that something drops what exceeds that rate. Then BBR sends at it, for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};

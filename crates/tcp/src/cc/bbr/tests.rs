@@ -31,7 +31,8 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
-/// Section 4.3.4.4: the rates seen during ProbeRTT are ignored, or on a path where 200 ms are ten rounds they would be all it remembers.
+/// Section 4.3.4.4: the rates seen during ProbeRTT are ignored, or on a path where 200 ms are ten rounds they would be
+/// all it remembers.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
@@ -58,10 +59,10 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     let before = bbr.cwnd();
     let state = PathState { in_flight: Bytes::new(80 * MSS), delivered: Bytes::new(1 << 40), ..path_state() };
     bbr.on_congestion(now, Signal::Loss, &state);
-    let ack = |phase| Acked { phase, ..crate::cc::tests::path::acked(1, Duration::from_millis(60)) };
-    bbr.on_ack(now, &ack(Phase::Recovery), &state);
+    let ack = |ca_state| Acked { ca_state, ..crate::cc::tests::path::acked(1, Duration::from_millis(60)) };
+    bbr.on_ack(now, &ack(CaState::Recovery), &state);
     assert_eq!(bbr.cwnd().get(), 81 * MSS, "in flight and what arrived");
-    bbr.on_ack(now, &ack(Phase::Open), &state);
+    bbr.on_ack(now, &ack(CaState::Open), &state);
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
@@ -96,5 +97,5 @@ fn phases_are_drawn_from_the_seed() {
     };
     assert_eq!(cycles(1), cycles(1));
     assert_ne!(cycles(1), cycles(2));
-    assert!(!cycles(3).contains(&1), "never into the draining phase first");
+    assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
 }

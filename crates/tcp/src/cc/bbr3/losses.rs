@@ -1,5 +1,6 @@
-//! What losses do to the model (section 5.5.10): a probe that lost too much sets the long-term bound; between probes each round with a
-//! loss brings the short-term bounds towards what is delivered. And back, if there was no loss (section 5.5.11).
+//! What losses do to the model (section 5.5.10): a probe that lost too much sets the long-term bound; between probes
+//! each round with a loss brings the short-term bounds towards what is delivered. And back, if there was no loss
+//! (section 5.5.11).
 
 use super::{Bbr3, Sample, State, UNBOUNDED};
 use crate::cc::Lost;

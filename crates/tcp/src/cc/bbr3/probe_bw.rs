@@ -1,5 +1,5 @@
-//! ProbeBW (section 5.3.3): down until the queue is empty, cruise, refill the pipe, then up to look for more, every few seconds or, where
-//! the path is small, as often as Reno would.
+//! ProbeBW (section 5.3.3): down until the queue is empty, cruise, refill the pipe, then up to look for more, every few
+//! seconds or, where the path is small, as often as Reno would.
 
 use super::{Bbr3, MIN_PIPE_WINDOW, Sample, State, UNBOUNDED};
 use lopsided_core::{Duration, Time};
@@ -34,7 +34,8 @@ pub(super) struct ProbeBw {
     pub rounds_since_up: u64,
     wait: Duration,
     since: Time,
-    /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of raising.
+    /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of
+    /// raising.
     up_acked: u64,
     up_acked_per_raise: Option<u64>,
     up_rounds: u32,

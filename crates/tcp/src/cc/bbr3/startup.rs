@@ -1,7 +1,8 @@
-//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate each round until the pipe is full, then empty the queue that this made.
+//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate each round until the pipe is full, then empty the
+//! queue that this made.
 
 use super::{Bbr3, Sample, State};
-use crate::Phase;
+use crate::CaState;
 use lopsided_core::Time;
 
 /// The pipe is full when so many rounds in a row brought less than a quarter more.
@@ -66,7 +67,7 @@ impl Bbr3 {
         } else {
             sample.newly_lost > 0
         };
-        self.phase == Phase::Recovery && enough && self.is_too_much(sample.lost, sample.tx_in_flight)
+        self.ca_state == CaState::Recovery && enough && self.is_too_much(sample.lost, sample.tx_in_flight)
     }
 
     pub(super) fn check_drain_done(&mut self, now: Time, in_flight: u64) {

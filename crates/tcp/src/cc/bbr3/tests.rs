@@ -10,8 +10,8 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller beside a network of which the test says what it delivers: each step is a round trip in which a window of segments is
-/// acknowledged at a rate.
+/// A controller beside a network of which the test says what it delivers: each step is a round trip in which a window
+/// of segments is acknowledged at a rate.
 struct Rounds {
     bbr3: Bbr3,
     now: Time,
@@ -20,14 +20,14 @@ struct Rounds {
     /// Octets in flight as the ACK finds it and as its segment was sent; `None` for what is delivered in a round.
     in_flight: Option<u64>,
     app_limited: bool,
-    phase: Phase,
+    ca_state: CaState,
 }
 
 impl Rounds {
     fn new() -> Rounds {
         let state = PathState { srtt: Some(RTT), min_rtt: Some(RTT), ..path_state() };
-        let (rtt, phase) = (RTT, Phase::Open);
-        Rounds { bbr3: bbr3(), now: Time::from_nanos(1), state, rtt, in_flight: None, app_limited: false, phase }
+        let (rtt, ca_state) = (RTT, CaState::Open);
+        Rounds { bbr3: bbr3(), now: Time::from_nanos(1), state, rtt, in_flight: None, app_limited: false, ca_state }
     }
 
     /// In ProbeBW, with a bandwidth of 2 MB/s: a BDP of 100 kB.
@@ -61,8 +61,13 @@ impl Rounds {
             lost_since_sent: Bytes::new(lost),
             app_limited: self.app_limited,
         };
-        let ack =
-            Acked { rate, delivered: Bytes::new(delivered), phase: self.phase, cwnd_full: false, ..acked(1, self.rtt) };
+        let ack = Acked {
+            rate,
+            delivered: Bytes::new(delivered),
+            ca_state: self.ca_state,
+            cwnd_full: false,
+            ..acked(1, self.rtt)
+        };
         self.bbr3.on_ack(self.now, &ack, &self.state);
     }
 
@@ -80,8 +85,8 @@ impl Rounds {
             };
             self.bbr3.on_lost(self.now, &lost, &self.state);
         }
-        if self.phase < Phase::Recovery {
-            self.phase = Phase::Recovery;
+        if self.ca_state < CaState::Recovery {
+            self.ca_state = CaState::Recovery;
             self.bbr3.on_congestion(self.now, Signal::Loss, &self.state);
         }
     }
@@ -232,7 +237,8 @@ fn up_goes_on_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// Loss in a probe: the bound is where losses passed 2 %, not below 0.7 of what is wanted in flight, and the probe ends.
+/// Loss in a probe: the bound is where losses passed 2 %, not below 0.7 of what is wanted in flight, and the probe
+/// ends.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();
@@ -249,14 +255,15 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// After a probe that went too high the next stops where that one failed, and a third follows at once (section 5.3.3.6).
+/// After a probe that went too high the next stops where that one failed, and a third follows at once (section
+/// 5.3.3.6).
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();
     rounds.lose(3, 140_000);
     assert!(rounds.bbr3.probe.too_high);
     let bound = rounds.bbr3.inflight_longterm;
-    rounds.phase = Phase::Open;
+    rounds.ca_state = CaState::Open;
     rounds.step_until(State::ProbeBwUp, 2e6);
     rounds.in_flight = Some(bound);
     rounds.step(2e6);
@@ -325,7 +332,7 @@ fn a_loss_between_probes_sets_the_shortterm_bounds() {
     assert!((rounds.bbr3.short_term.bw - 0.7 * 1.8e6).abs() < 1e5 || rounds.bbr3.short_term.bw >= 0.7 * 0.7 * 2e6);
     assert!(rounds.bbr3.bw < 2e6);
     // Refilling forgets them.
-    rounds.phase = Phase::Open;
+    rounds.ca_state = CaState::Open;
     rounds.step_until(State::ProbeBwRefill, 2e6);
     assert!(rounds.bbr3.short_term.bw.is_infinite() && rounds.bbr3.short_term.inflight == UNBOUNDED);
 }
@@ -425,11 +432,11 @@ fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() 
     rounds.state.in_flight = Bytes::ZERO;
     rounds.bbr3.on_congestion(rounds.now, Signal::Timeout { consecutive: 1 }, &rounds.state);
     assert_eq!(rounds.bbr3.cwnd, MSS);
-    rounds.phase = Phase::Loss;
+    rounds.ca_state = CaState::Loss;
     rounds.in_flight = Some(MSS);
     rounds.step(MSS as f64 / RTT.as_secs_f64());
     assert_eq!(rounds.bbr3.cwnd, MIN_PIPE_WINDOW * MSS);
-    rounds.phase = Phase::Open;
+    rounds.ca_state = CaState::Open;
     rounds.step(2e6);
     // Of the bounds that the loss set.
     assert!(rounds.bbr3.cwnd >= (0.7 * window as f64) as u64, "{} of {window}", rounds.bbr3.cwnd);

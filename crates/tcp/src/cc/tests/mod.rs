@@ -1,5 +1,5 @@
 //! Every controller on a small path of its own, and what must hold of all of them.
 
-mod each_mark;
+mod dctcp_echo;
 pub(in crate::cc) mod path;
 mod properties;

@@ -1,4 +1,4 @@
-pub use crate::cc::alone::*;
+pub use crate::cc::harness::*;
 use crate::cc::{Controller, build};
 
 pub fn controller(name: &str) -> Box<dyn Controller> {

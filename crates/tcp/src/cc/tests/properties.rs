@@ -1,6 +1,6 @@
 use super::path::{MSS, Path, acked, controller, path_state, setup};
 use crate::cc::{Acked, CONTROLLERS, Controller, PathState, RateSample, Signal, build};
-use crate::{ByteCounting, Phase};
+use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -108,7 +108,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 cwnd_limited: flags & 1 != 0,
                 cwnd_full: flags & 1 != 0,
                 in_recovery: flags & 2 != 0,
-                phase: [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss]
+                ca_state: [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss]
                     [usize::from(flags >> 4) % 5],
                 ecn_echo: flags & 4 != 0,
                 marked: Bytes::new(if flags & 4 != 0 { delivered } else { 0 }),
@@ -143,7 +143,8 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a peer makes an endpoint say, the window stays between a segment and the largest that TCP has, and nothing overflows.
+    /// Whatever a peer makes an endpoint say, the window stays between a segment and the largest that TCP has, and
+    /// nothing overflows.
     #[test]
     fn hostile_histories_leave_a_sane_window(
         counting in prop_oneof![

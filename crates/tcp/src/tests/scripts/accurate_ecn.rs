@@ -1,7 +1,7 @@
 //! Accurate ECN feedback (RFC 9768).
 
 use super::script::{PEER, Script, linux};
-use crate::{EcnRule, Phase, Profile};
+use crate::{CaState, EcnRule, Profile};
 
 /// The peer's segments are written out here, with all their bits.
 fn accurate() -> Profile {
@@ -31,7 +31,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_know_it() {
-    // Section 3.1.1: all three bits ask; the answer and its acknowledgement tell how a SYN arrived, here not capable: 0b010.
+    // Section 3.1.1: all three bits ask; the answer and its acknowledgement tell how a SYN arrived, here not capable:
+    // 0b010.
     let mut t = Script::listen(accurate(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S. 0:0 ack 1 ace 2 octets0 1,0");
@@ -169,7 +170,7 @@ fn a_count_that_rose_halves_the_window_once_a_round_trip() {
     t.inject(200, "ack 1001 ace 6 octets0 1,1000");
     // No CWR: the bit belongs to the count.
     t.expect(200, "10001:11001 . ace 5 ect0");
-    t.expect_phase(Phase::Cwr);
+    t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
     t.inject(201, "ack 2001 ace 7 octets0 1,2000");
     t.inject(202, "ack 3001 ace 7 octets0 1001,2000");
@@ -183,7 +184,7 @@ fn an_old_ack_is_no_count() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6 octets0 1001,1000");
     t.expect(200, "10001:11001 . ace 5 ect0");
-    // Sent before, arrived after: its count of five is not eight minus one.
+    // TxRecord before, arrived after: its count of five is not eight minus one.
     t.inject(201, "ack 1001 ace 5 octets0 1001,0");
     t.inject(202, "ack 3001 ace 6 octets0 2001,1000");
     t.expect(202, "11001:12001 . ace 5 ect0");

@@ -1,4 +1,5 @@
-//! When the receiver acknowledges, and what it reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the window that it offers.
+//! When the receiver acknowledges, and what it reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the window that
+//! it offers.
 
 use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::{BufferRule, Profile};
@@ -111,7 +112,8 @@ fn after_a_pause_linux_acknowledges_at_once_again() {
 
 #[test]
 fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
-    // The timeout of this receiver is 300 ms, from the handshake. What comes out of order does not count as the stream's pace.
+    // The timeout of this receiver is 300 ms, from the handshake. What comes out of order does not count as the
+    // stream's pace.
     let mut t = after_quick_acks();
     for n in 0..4 {
         t.inject(200 + n * 100, &format!("{}:{}", n * 1000 + 17_001, n * 1000 + 18_001));
@@ -185,7 +187,8 @@ fn beside_timestamps_there_is_room_for_three_blocks() {
 
 #[test]
 fn duplicates_are_reported_once_by_dsack() {
-    // RFC 2883 section 4.1.1 (a duplicate below the acknowledgement) and 4.1.3 (one above it, with the block that holds it).
+    // RFC 2883 section 4.1.1 (a duplicate below the acknowledgement) and 4.1.3 (one above it, with the block that holds
+    // it).
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168).
 
 use super::script::{PEER, Peer, Script, linux};
-use crate::{EcnRule, Phase, Profile};
+use crate::{CaState, EcnRule, Profile};
 
 const ECN: Peer = Peer { ecn: true, ..PEER };
 
@@ -66,7 +66,7 @@ fn an_echo_halves_the_window_once_a_round_trip_and_new_data_says_so() {
     let mut t = ten_out();
     t.inject(200, "ack 1001 E");
     t.expect(200, "10001:11001 .W ect0");
-    t.expect_phase(Phase::Cwr);
+    t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
     t.inject(201, "ack 2001 E");
     t.inject(202, "ack 3001 E");

@@ -1,4 +1,5 @@
-//! A peer, or somebody who pretends to be it, that does not play by the rules (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
+//! A peer, or somebody who pretends to be it, that does not play by the rules (RFC 5961, RFC 7323 section 5, Savage et
+//! al. 1999).
 
 use super::script::{PEER, Script, TIMESTAMPS, linux};
 use crate::State;
@@ -93,7 +94,8 @@ fn old_timestamps_are_refused_and_answered() {
 
 #[test]
 fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
-    // RFC 7323 section 4.3: the earliest segment that an ACK answers, so that the sender times its delayed ACKs and its holes.
+    // RFC 7323 section 4.3: the earliest segment that an ACK answers, so that the sender times its delayed ACKs and its
+    // holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
     t.expect(200, "ack 1001 ts 200:200");

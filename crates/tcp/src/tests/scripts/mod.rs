@@ -1,4 +1,5 @@
-//! Scripted exchanges of segments, one file a topic: what a connection sends, and when, in answer to a peer that the script plays.
+//! Scripted exchanges of segments, one file a topic: what a connection sends, and when, in answer to a peer that the
+//! script plays.
 //!
 //! Expected values come from the RFC that a test names, or from what the named stack is documented to do.
 

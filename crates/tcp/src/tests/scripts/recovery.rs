@@ -1,7 +1,8 @@
-//! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR (RFC 6937).
+//! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR
+//! (RFC 6937).
 
 use super::script::{NO_SACK, PEER, Script, linux};
-use crate::{Descent, LossDetection, Phase, Profile};
+use crate::{CaState, CwndReduction, LossDetection, Profile};
 
 /// Ten segments out since 100 ms, many more to send.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
@@ -16,12 +17,12 @@ fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
-    t.expect_phase(Phase::Disorder);
+    t.expect_ca_state(CaState::Disorder);
     t.inject(201, "ack 1 sack 1001:3001");
     t.expect(201, "11001:12001 .");
     t.inject(202, "ack 1 sack 1001:4001");
     t.expect(202, "1:1001 .");
-    t.expect_phase(Phase::Recovery);
+    t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     t
 }
@@ -45,7 +46,7 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.expect(301, "15001:16001 .");
     t.inject(302, "ack 12001");
     t.expect(302, "16001:17001 .");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
     // Congestion avoidance: a segment more for each window delivered, of which the last ACK brought one segment.
     for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
@@ -81,7 +82,7 @@ fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
 #[test]
 fn without_prr_the_window_is_down_at_once() {
     // RFC 6675 section 5: nothing goes until the flight is below the new window.
-    let mut t = in_sack_recovery(Profile { descent: Descent::AtOnce, ..linux() });
+    let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
     // The retransmission makes nine of them; the flight is five with the eighth SACK.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
@@ -123,8 +124,10 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn all_holes_below_the_highest_sack_are_lost() {
-    let mut t =
-        ten_out(Profile { loss_detection: LossDetection::HighestSack, descent: Descent::AtOnce, ..linux() }, false);
+    let mut t = ten_out(
+        Profile { loss_detection: LossDetection::FreeBsdSack, cwnd_reduction: CwndReduction::Immediate, ..linux() },
+        false,
+    );
     t.inject(200, "ack 1 sack 6001:7001");
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 6001:8001");
@@ -135,7 +138,7 @@ fn all_holes_below_the_highest_sack_are_lost() {
 }
 
 fn linux_2_6_recovery() -> Profile {
-    Profile { loss_detection: LossDetection::Fack, descent: Descent::Halving, ..linux() }
+    Profile { loss_detection: LossDetection::Fack, cwnd_reduction: CwndReduction::RateHalving, ..linux() }
 }
 
 #[test]
@@ -144,13 +147,13 @@ fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 7001:8001");
     t.expect(200, "1:1001 .");
-    t.expect_phase(Phase::Recovery);
+    t.expect_ca_state(CaState::Recovery);
     assert_eq!(t.info().lost, 5);
     // Two segments above are too few.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 2001:3001");
     t.expect(200, "10001:11001 .");
-    t.expect_phase(Phase::Disorder);
+    t.expect_ca_state(CaState::Disorder);
     t.inject(201, "ack 1 sack 2001:4001");
     t.expect(201, "1:1001 .");
     assert_eq!(t.info().lost, 1, "the second segment has two above it");
@@ -175,7 +178,7 @@ fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
     t.expect_cwnd(5);
     t.inject(302, "ack 12001");
     t.drain();
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
 }
 
@@ -197,8 +200,10 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
 #[test]
 fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
     // RFC 6675 section 4, IsLost: three segments above the first hole, only one above the second.
-    let mut t =
-        ten_out(Profile { loss_detection: LossDetection::Counting, descent: Descent::AtOnce, ..linux() }, false);
+    let mut t = ten_out(
+        Profile { loss_detection: LossDetection::Rfc6675, cwnd_reduction: CwndReduction::Immediate, ..linux() },
+        false,
+    );
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 1001:3001");
@@ -217,21 +222,22 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     // The first segment was late, not lost.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     for (n, at) in [202, 203, 204].into_iter().enumerate() {
         t.inject(at, &format!("ack 2001 sack 3001:{}", 4001 + n * 1000));
         t.expect(at, &format!("{}:{} .", 13_001 + n * 1000, 14_001 + n * 1000));
     }
-    t.expect_phase(Phase::Disorder);
+    t.expect_ca_state(CaState::Disorder);
     t.expect(237, "2001:3001 .");
-    t.expect_phase(Phase::Recovery);
+    t.expect_ca_state(CaState::Recovery);
 }
 
 #[test]
 fn newreno_repairs_one_hole_a_round_trip() {
-    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement deflates it by what it
-    // covers less one segment, which leaves room for the next retransmission and one new segment.
-    let mut t = ten_out(Profile { descent: Descent::AtOnce, ..linux() }, true);
+    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement
+    // deflates it by what it covers less one segment, which leaves room for the next retransmission and one new
+    // segment.
+    let mut t = ten_out(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, true);
     t.inject(200, "ack 1");
     t.expect(200, "10001:11001 .");
     t.inject(201, "ack 1");
@@ -251,9 +257,9 @@ fn newreno_repairs_one_hole_a_round_trip() {
     t.inject(302, "ack 4001");
     t.expect(302, "4001:5001 .");
     t.expect(302, "15001:16001 .");
-    t.expect_phase(Phase::Recovery);
+    t.expect_ca_state(CaState::Recovery);
     t.inject(402, "ack 15001");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
     t.expect_train(402, 16_001, 20_001);
 }
@@ -292,7 +298,7 @@ fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
         t.expect(200 + n, &format!("ack {}", n * 1000 + 1001));
         t.inject(200 + n, &format!("ack 1 win {}", 65_536 + n * 512));
     }
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
 }
 
 #[test]

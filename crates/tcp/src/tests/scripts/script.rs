@@ -1,11 +1,13 @@
 //! Plays one end of a connection against a [`Connection`] on a virtual clock, step by step.
 //!
-//! A step before the clock has reached it first lets the connection's timers run. Everything that the connection sends must be expected,
-//! in order and to the nanosecond; what is left over at the next step, or at the end, fails the test with the whole exchange printed.
+//! A step before the clock has reached it first lets the connection's timers run. Everything that the connection sends
+//! must be expected, in order and to the nanosecond; what is left over at the next step, or at the end, fails the test
+//! with the whole exchange printed.
 
 use super::spec::Spec;
 use crate::{
-    BufferRule, ConnConfig, ConnEvent, Connection, Endpoint, Phase, Profile, SendRoom, State, TcpInfo, TimerGrain,
+    BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, SendBufferAccounting, State, TcpInfo,
+    TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Ecn, Ipv4Addr, Payload, Seq, Time};
@@ -36,11 +38,16 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel, and with room for what a script
-/// writes at once.
+/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel, and with
+/// room for what a script writes at once.
 pub fn linux() -> Profile {
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
-    Profile { grain: TimerGrain::Exact, send_buffer, send_room: SendRoom::Stream, ..Profile::linux_6_1() }
+    Profile {
+        grain: TimerGrain::Exact,
+        send_buffer,
+        send_buffer_accounting: SendBufferAccounting::Stream,
+        ..Profile::linux_6_1()
+    }
 }
 
 /// FreeBSD, likewise.
@@ -318,8 +325,8 @@ impl Script {
     }
 
     #[track_caller]
-    pub fn expect_phase(&self, phase: Phase) {
-        assert_eq!(self.info().phase, phase, "\n{}", self.log);
+    pub fn expect_ca_state(&self, ca_state: CaState) {
+        assert_eq!(self.info().ca_state, ca_state, "\n{}", self.log);
     }
 
     /// The congestion window, in segments.
@@ -377,7 +384,7 @@ impl Script {
             self.emitted.push_back(sent);
             assert!(self.emitted.len() < 10_000, "a burst without end");
         }
-        self.connection.send.board.check();
+        self.connection.send.scoreboard.check();
     }
 
     // Comparison.

@@ -1,4 +1,5 @@
-//! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle times.
+//! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle
+//! times.
 
 use super::script::{PEER, Peer, Script, freebsd, linux};
 use crate::Profile;
@@ -20,7 +21,8 @@ fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
 
 #[test]
 fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
-    // RFC 3390 equation 1; RFC 5681 equation 2 without byte counting: the ACK of three segments is worth no more than that of one.
+    // RFC 3390 equation 1; RFC 5681 equation 2 without byte counting: the ACK of three segments is worth no more than
+    // that of one.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 4001);
@@ -135,7 +137,8 @@ fn the_senders_window_holds_data_back() {
 
 #[test]
 fn a_zero_window_is_probed_with_backoff_until_it_opens() {
-    // RFC 9293 section 3.8.6.1: first after the retransmission timeout, then exponentially; the connection stays however long.
+    // RFC 9293 section 3.8.6.1: first after the retransmission timeout, then exponentially; the connection stays
+    // however long.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack 1 win 0");
     t.write(100, 2000);

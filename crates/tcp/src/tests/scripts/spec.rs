@@ -1,17 +1,19 @@
 //! A segment in words, in the manner of packetdrill: `"S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 7 ts 0:0"`.
 //!
-//! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are in octets (scaled
-//! as the connection scales); timestamps are milliseconds of each side's clock. The words, all optional and in any order:
+//! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are
+//! in octets (scaled as the connection scales); timestamps are milliseconds of each side's clock. The words, all
+//! optional and in any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `P` PSH (of the peer only: what a connection pushes is not
-//!   looked at); `ack N` says ACK by itself
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `P` PSH (of the peer only: what a connection
+//!   pushes is not looked at); `ack N` says ACK by itself
 //! - `1:1001`: the octets of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
-//! - `ace N`: AE, CWR and ECE as a number (RFC 9768), `octets0 1001,500` and `octets1 ...`: the counters of the accurate ECN option in the
-//!   order of its kind
+//! - `ace N`: AE, CWR and ECE as a number (RFC 9768), `octets0 1001,500` and `octets1 ...`: the counters of the
+//!   accurate ECN option in the order of its kind
 //! - `ce`, `ect0`, `ect1`: the IP header's ECN field
 //!
-//! What a connection sends must have exactly the flags, octets, SACK blocks and ECN field named; the rest is compared where it is named.
+//! What a connection sends must have exactly the flags, octets, SACK blocks and ECN field named; the rest is compared
+//! where it is named.
 
 use crate::ecn::flags_of;
 use lopsided_core::Ecn;

@@ -1,8 +1,8 @@
-//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them back: F-RTO
-//! (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
+//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them
+//! back: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
-use crate::{Phase, Profile, TimerGrain};
+use crate::{CaState, Profile, TimerGrain};
 use lopsided_core::Duration;
 
 /// Linux without tail loss probes, so that the timeout comes first.
@@ -12,7 +12,8 @@ fn no_probe() -> Profile {
 
 #[test]
 fn the_first_round_trip_gives_the_timeout() {
-    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms is on the second term; FreeBSD adds 200 ms.
+    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms is on the second term; FreeBSD
+    // adds 200 ms.
     assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
     assert_eq!(Script::established(freebsd(), PEER).info().rto, Duration::from_millis(500));
 }
@@ -27,7 +28,7 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
         t.expect(at, "1:1001 .");
         t.expect_cwnd(1);
         t.expect_ssthresh(5);
-        t.expect_phase(Phase::Loss);
+        t.expect_ca_state(CaState::Loss);
     }
     assert_eq!(t.info().backoff, 4);
 }
@@ -60,7 +61,7 @@ fn an_ack_that_advances_restarts_the_timer() {
 
 #[test]
 fn data_sent_later_does_not_push_the_timeout_back() {
-    // RFC 6298 rule 5.1: the timer runs from the oldest.
+    // RFC 6298 rule 5.1: the timer sack_ranges from the oldest.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -113,14 +114,15 @@ fn freebsd_sends_again_all_that_was_out() {
 
 #[test]
 fn a_probe_sends_the_last_segment_after_two_round_trips() {
-    // RFC 8985 section 7.2: 2 * SRTT, and Linux's two ticks; 7.3: no new data, so the last segment. Then the RTO, from the probe on.
+    // RFC 8985 section 7.2: 2 * SRTT, and Linux's two ticks; 7.3: no new data, so the last segment. Then the RTO, from
+    // the probe on.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
     t.expect_train(100, 1, 3001);
     t.expect(308, "2001:3001 .");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     t.expect(608, "1:1001 .");
-    t.expect_phase(Phase::Loss);
+    t.expect_ca_state(CaState::Loss);
     t.expect(1208, "1:1001 .");
     assert_eq!((t.info().counters.tail_probes, t.info().counters.timeouts), (1, 2));
 }
@@ -142,9 +144,9 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
     t.expect(400, "1:1001 .");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     t.expect(700, "1:1001 .");
-    t.expect_phase(Phase::Loss);
+    t.expect_ca_state(CaState::Loss);
 }
 
 /// The last of three segments was probed at 500 ms.
@@ -168,7 +170,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
     t.inject(700, "ack 4001");
     t.expect_cwnd(5);
     t.expect_ssthresh(5);
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
 }
 
 #[test]
@@ -185,7 +187,8 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 
 #[test]
 fn a_probe_brings_out_the_sack_that_starts_recovery() {
-    // The tail of ten but for its last segment is lost: one SACK above the holes is enough once a round trip has passed.
+    // The tail of ten but for its last segment is lost: one SACK above the holes is enough once a round trip has
+    // passed.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -194,7 +197,7 @@ fn a_probe_brings_out_the_sack_that_starts_recovery() {
     t.expect(408, "3001:4001 .");
     t.inject(508, "ack 1001 sack 3001:4001");
     t.expect_train(508, 1001, 2001);
-    t.expect_phase(Phase::Recovery);
+    t.expect_ca_state(CaState::Recovery);
     t.inject(608, "ack 2001 sack 3001:4001");
     t.expect(608, "2001:3001 .");
 }
@@ -218,7 +221,7 @@ fn frto_sends_new_data_and_takes_the_timeout_back_when_an_original_arrives() {
     t.inject(450, "ack 1001");
     t.expect_train(450, 10_001, 12_001);
     t.inject(460, "ack 2001");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().snd_ssthresh, None);
     assert_eq!(t.info().counters.undos, 1);
     t.expect_cwnd(11);
@@ -233,7 +236,7 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
     t.expect_train(500, 10_001, 12_001);
     t.inject(600, "ack 1001 sack 10001:11001");
     t.expect(600, "1001:2001 .");
-    t.expect_phase(Phase::Loss);
+    t.expect_ca_state(CaState::Loss);
     t.expect_ssthresh(5);
 }
 
@@ -242,7 +245,7 @@ fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
     // RFC 3522 section 3.2, RFC 4015 section 3.2.
     let mut t = timed_out(TIMESTAMPS);
     t.inject(450, "ack 1001 ts 450:100");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().snd_ssthresh, None);
     t.expect_cwnd(11);
     t.expect_train(450, 10_001, 12_001);
@@ -267,7 +270,7 @@ fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
 fn eifel_takes_a_fast_retransmit_back() {
     let mut t = fast_retransmitted(TIMESTAMPS, " ts 200:100");
     t.inject(210, "ack 10001 ts 210:100");
-    t.expect_phase(Phase::Open);
+    t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().snd_ssthresh, None);
     // Ten again, and slow start adds the seven that this ACK delivered.
     t.expect_cwnd(17);

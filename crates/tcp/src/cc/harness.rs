@@ -1,10 +1,11 @@
-//! A controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses a round trip later.
-//! Deterministic, and exact enough to hold an algorithm against its published rules.
+//! A controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses a round trip
+//! later. Deterministic, and exact enough to hold an algorithm against its published rules.
 //!
-//! Leaves out the TCP around it: each segment is acknowledged on its own, what was lost is known and sent again at once, no timer expires.
+//! Leaves out the TCP around it: each segment is acknowledged on its own, what was lost is known and sent again at
+//! once, no timer expires.
 
 use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
-use crate::{ByteCounting, Phase};
+use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use std::collections::VecDeque;
 
@@ -50,7 +51,7 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
         cwnd_limited: true,
         cwnd_full: true,
         in_recovery: false,
-        phase: Phase::Open,
+        ca_state: CaState::Open,
         ecn_echo: false,
         marked: Bytes::ZERO,
         rate: RateSample::default(),
@@ -238,7 +239,7 @@ impl Path {
             cumulative: Bytes::new(MSS),
             prior_in_flight,
             in_recovery,
-            phase: if self.recovery.is_some() { Phase::Recovery } else { Phase::Open },
+            ca_state: if self.recovery.is_some() { CaState::Recovery } else { CaState::Open },
             ecn_echo: sent.marked,
             marked: if sent.marked { delivered } else { Bytes::ZERO },
             rate,

@@ -1,8 +1,9 @@
-//! `lopsided.Law`: a class that only says how the window grows and how far it falls, and the law that asks an object of it.
+//! `lopsided.WindowAlgorithm`: a class that only says how the window grows and how far it falls, and the algorithm that
+//! asks an object of it.
 
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};
-use super::seen::{Acked, PathState, Setup, Signal, ecn_use};
+use super::values::{Acked, PathState, Setup, Signal, ecn_use};
 use lopsided_core::{Duration, Time};
 use lopsided_tcp::{EcnUse, cc};
 use pyo3::call::PyCallArgs;
@@ -11,21 +12,25 @@ use pyo3::types::{PyDict, PyTuple};
 
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
-pub(crate) struct Law {
+pub(crate) struct WindowAlgorithm {
     now: Time,
 }
 
 #[pymethods]
-impl Law {
+impl WindowAlgorithm {
     /// Whatever else a class takes is its own affair.
     #[new]
     #[pyo3(signature = (_setup, *_own, **_named))]
-    fn new(_setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Law {
-        Law { now: Time::ZERO }
+    fn new(
+        _setup: &Bound<'_, Setup>,
+        _own: &Bound<'_, PyTuple>,
+        _named: Option<&Bound<'_, PyDict>>,
+    ) -> WindowAlgorithm {
+        WindowAlgorithm { now: Time::ZERO }
     }
 
     #[classattr]
-    const fn grows_unlimited() -> bool {
+    const fn increase_when_app_limited() -> bool {
         false
     }
 
@@ -43,24 +48,24 @@ impl Law {
 
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    fn measure(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
+    fn pkts_acked(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    fn grow(
+    fn cong_avoid(
         this: &Bound<'_, Self>,
         _ack: &Bound<'_, Acked>,
         _path: &Bound<'_, PathState>,
         _window: &Bound<'_, Window>,
     ) -> PyResult<()> {
-        Err(missing(this, "grow(self, ack, path, window)"))
+        Err(missing(this, "cong_avoid(self, ack, path, window)"))
     }
 
-    fn threshold(
+    fn ssthresh(
         this: &Bound<'_, Self>,
         _signal: &Bound<'_, Signal>,
         _path: &Bound<'_, PathState>,
         _window: &Bound<'_, Window>,
     ) -> PyResult<u64> {
-        Err(missing(this, "threshold(self, signal, path, window)"))
+        Err(missing(this, "ssthresh(self, signal, path, window)"))
     }
 
     fn on_timeout(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
@@ -70,7 +75,7 @@ impl Law {
     fn on_undo(&self) {}
 }
 
-/// The window of a law, lent to it for the time of a call.
+/// The window of an algorithm, lent to it for the time of a call.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Window(cc::Window);
@@ -100,13 +105,13 @@ impl Window {
     }
 
     #[getter]
-    fn threshold(&self) -> Option<u64> {
-        self.0.threshold()
+    fn ssthresh(&self) -> Option<u64> {
+        self.0.ssthresh()
     }
 
     #[setter]
-    fn set_threshold(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.set_threshold(Number::read("threshold", value)?.whole());
+    fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.set_ssthresh(Number::read("ssthresh", value)?.whole());
         Ok(())
     }
 
@@ -124,8 +129,8 @@ impl Window {
         self.0.end_slow_start();
     }
 
-    fn counted(&self, ack: &Bound<'_, Acked>) -> u64 {
-        self.0.counted(&ack.get().0)
+    fn acked_bytes_for_growth(&self, ack: &Bound<'_, Acked>) -> u64 {
+        self.0.acked_bytes_for_growth(&ack.get().0)
     }
 
     fn slow_start(&mut self, octets: u64) -> u64 {
@@ -137,30 +142,30 @@ impl Window {
         Ok(())
     }
 
-    fn reno(&mut self, octets: u64) {
-        self.0.reno(octets);
+    fn reno_cong_avoid(&mut self, octets: u64) {
+        self.0.reno_cong_avoid(octets);
     }
 }
 
 #[derive(Debug)]
-pub(super) struct AskedLaw {
+pub(super) struct PythonWindowAlgorithm {
     object: Object,
     lent: Py<Window>,
-    grows_unlimited: bool,
+    increase_when_app_limited: bool,
     ecn_use: EcnUse,
-    measures: bool,
+    hears_pkts_acked: bool,
     hears_transmit_start: bool,
 }
 
-impl AskedLaw {
-    pub fn new(object: Object, made: &Bound<'_, PyAny>, setup: &cc::Setup) -> PyResult<AskedLaw> {
-        Ok(AskedLaw {
+impl PythonWindowAlgorithm {
+    pub fn new(object: Object, made: &Bound<'_, PyAny>, setup: &cc::Setup) -> PyResult<PythonWindowAlgorithm> {
+        Ok(PythonWindowAlgorithm {
             object,
             lent: Py::new(made.py(), Window(cc::Window::new(setup.initial_window, setup.counting)))?,
-            grows_unlimited: made.getattr("grows_unlimited")?.extract()?,
+            increase_when_app_limited: made.getattr("increase_when_app_limited")?.extract()?,
             ecn_use: ecn_use(made)?,
-            measures: defines::<Law>(made, "measure")?,
-            hears_transmit_start: defines::<Law>(made, "on_transmit_start")?,
+            hears_pkts_acked: defines::<WindowAlgorithm>(made, "pkts_acked")?,
+            hears_transmit_start: defines::<WindowAlgorithm>(made, "on_transmit_start")?,
         })
     }
 
@@ -170,7 +175,7 @@ impl AskedLaw {
         A: for<'py> PyCallArgs<'py>,
     {
         self.object.ask(method, now, |object| {
-            object.cast::<Law>()?.borrow_mut().now = now;
+            object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
             let lent = self.lent.bind(object.py());
             lent.borrow_mut().0 = *window;
             nothing(&object.call_method1(method, arguments(lent.clone().unbind()))?)?;
@@ -180,7 +185,7 @@ impl AskedLaw {
     }
 }
 
-impl cc::Law for AskedLaw {
+impl cc::WindowAlgorithm for PythonWindowAlgorithm {
     fn name(&self) -> &str {
         &self.object.name
     }
@@ -192,30 +197,30 @@ impl cc::Law for AskedLaw {
     fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
         if self.hears_transmit_start {
             self.object.ask("on_transmit_start", now, |object| {
-                object.cast::<Law>()?.borrow_mut().now = now;
+                object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
                 nothing(&object.call_method1("on_transmit_start", (idle.as_secs_f64(), PathState(*path)))?)
             });
         }
     }
 
-    fn measure(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
-        if self.measures {
-            self.tell("measure", now, window, |window| (Acked(*ack), PathState(*path), window));
+    fn pkts_acked(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
+        if self.hears_pkts_acked {
+            self.tell("pkts_acked", now, window, |window| (Acked(*ack), PathState(*path), window));
         }
     }
 
-    fn grow(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
-        self.tell("grow", now, window, |window| (Acked(*ack), PathState(*path), window));
+    fn cong_avoid(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
+        self.tell("cong_avoid", now, window, |window| (Acked(*ack), PathState(*path), window));
     }
 
-    fn threshold(&mut self, now: Time, signal: cc::Signal, path: &cc::PathState, window: &cc::Window) -> u64 {
-        let asked = self.object.ask("threshold", now, |object| {
-            object.cast::<Law>()?.borrow_mut().now = now;
+    fn ssthresh(&mut self, now: Time, signal: cc::Signal, path: &cc::PathState, window: &cc::Window) -> u64 {
+        let asked = self.object.ask("ssthresh", now, |object| {
+            object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
             let shown = Bound::new(object.py(), Window(*window))?;
-            let answer = object.call_method1("threshold", (Signal(signal), PathState(*path), shown))?;
+            let answer = object.call_method1("ssthresh", (Signal(signal), PathState(*path), shown))?;
             Number::read("a threshold", &answer)
         });
-        asked.map_or_else(|| window.reno_threshold(), Number::whole)
+        asked.map_or_else(|| window.reno_ssthresh(), Number::whole)
     }
 
     fn on_timeout(&mut self, now: Time, path: &cc::PathState, window: &mut cc::Window) {
@@ -228,13 +233,13 @@ impl cc::Law for AskedLaw {
 
     fn on_undo(&mut self, now: Time) {
         self.object.ask("on_undo", now, |object| {
-            object.cast::<Law>()?.borrow_mut().now = now;
+            object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
             nothing(&object.call_method0("on_undo")?)
         });
     }
 
-    fn grows_unlimited(&self) -> bool {
-        self.grows_unlimited
+    fn increase_when_app_limited(&self) -> bool {
+        self.increase_when_app_limited
     }
 
     fn ecn_use(&self) -> EcnUse {

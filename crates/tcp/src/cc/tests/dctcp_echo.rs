@@ -1,4 +1,5 @@
-//! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section 3.2).
+//! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section
+//! 3.2).
 
 use crate::{AckRule, ConnConfig, Connection, EcnRule, Endpoint, Profile, State};
 use lopsided_core::packet::{Flags, TcpHeader};

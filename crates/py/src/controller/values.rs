@@ -1,13 +1,13 @@
-//! What a controller in Python is told, as classes of plain values with the unit in each name. A new field is a line here and one in
-//! `_native.pyi`.
+//! What a controller in Python is told, as classes of plain values with the unit in each name. A new field is a line
+//! here and one in `_native.pyi`.
 
 use lopsided_core::Duration;
-use lopsided_tcp::{ByteCounting, EcnUse, Feedback, Phase, cc};
+use lopsided_tcp::{ByteCounting, CaState, EcnUse, Feedback, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Declares a class of values read from one of Rust's: each its name, its type in Python and where it comes from.
-macro_rules! seen {
+macro_rules! values {
     ($(#[$doc:meta])* $class:ident($source:ident: $from:ty) { $($(#[$field_doc:meta])* $name:ident: $type:ty = $value:expr,)+ }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "lopsided._native")]
@@ -35,7 +35,7 @@ macro_rules! seen {
     };
 }
 
-seen! {
+values! {
     /// What a controller is made from.
     Setup(setup: cc::Setup) {
         initial_window_bytes: u64 = setup.initial_window.get(),
@@ -56,7 +56,7 @@ seen! {
     }
 }
 
-seen! {
+values! {
     /// What one acknowledgement told the sender.
     Acked(ack: cc::Acked) {
         delivered_bytes: u64 = ack.delivered.get(),
@@ -68,12 +68,12 @@ seen! {
         cwnd_limited: bool = ack.cwnd_limited,
         cwnd_full: bool = ack.cwnd_full,
         in_recovery: bool = ack.in_recovery,
-        phase: &'static str = match ack.phase {
-            Phase::Open => "open",
-            Phase::Disorder => "disorder",
-            Phase::Cwr => "cwr",
-            Phase::Recovery => "recovery",
-            Phase::Loss => "loss",
+        ca_state: &'static str = match ack.ca_state {
+            CaState::Open => "open",
+            CaState::Disorder => "disorder",
+            CaState::Cwr => "cwr",
+            CaState::Recovery => "recovery",
+            CaState::Loss => "loss",
         },
         ecn_echo: bool = ack.ecn_echo,
         marked_bytes: u64 = ack.marked.get(),
@@ -81,7 +81,7 @@ seen! {
     }
 }
 
-seen! {
+values! {
     /// The delivery rate between two ACKs.
     RateSample(rate: cc::RateSample) {
         delivered_bytes: u64 = rate.delivered.get(),
@@ -94,7 +94,7 @@ seen! {
     }
 }
 
-seen! {
+values! {
     /// The connection as a controller may see it.
     PathState(path: cc::PathState) {
         mss_bytes: u64 = path.mss.get(),
@@ -110,7 +110,7 @@ seen! {
     }
 }
 
-seen! {
+values! {
     /// A segment that was marked lost.
     Lost(lost: cc::Lost) {
         start: u64 = lost.start,
@@ -121,7 +121,7 @@ seen! {
     }
 }
 
-seen! {
+values! {
     /// Why the window must come down.
     Signal(signal: cc::Signal) {
         kind: &'static str = match signal {
@@ -142,7 +142,7 @@ pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
     match feedback {
         Feedback::None => "none",
         Feedback::Classic => "classic",
-        Feedback::EachMark => "each mark",
+        Feedback::DctcpEcho => "dctcp echo",
         Feedback::Accurate => "accurate",
     }
 }
@@ -151,10 +151,10 @@ pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
 pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
     match made.getattr("ecn")?.extract::<String>()?.as_str() {
         "classic" => Ok(EcnUse::Classic),
-        "each mark" => Ok(EcnUse::EachMark),
+        "dctcp echo" => Ok(EcnUse::DctcpEcho),
         "accurate" => Ok(EcnUse::Accurate),
         other => {
-            let text = format!("ecn is \"classic\", \"each mark\" or \"accurate\", not {other:?}");
+            let text = format!("ecn is \"classic\", \"dctcp echo\" or \"accurate\", not {other:?}");
             Err(PyValueError::new_err(text))
         }
     }

@@ -2,14 +2,14 @@
 
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
-use super::seen::{Acked, Lost, PathState, Signal, ecn_use, feedback_word};
+use super::values::{Acked, Lost, PathState, Signal, ecn_use, feedback_word};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use lopsided_tcp::{EcnUse, Feedback, cc};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
 #[derive(Debug)]
-pub(super) struct AskedController {
+pub(super) struct PythonController {
     object: Object,
     /// As the object last set them.
     targets: Targets,
@@ -18,14 +18,14 @@ pub(super) struct AskedController {
     ecn_use: EcnUse,
     hears_transmit_start: bool,
     hears_recovered: bool,
-    watches_losses: bool,
+    needs_losses: bool,
 }
 
-impl AskedController {
-    pub fn new(object: Object, made: &Bound<'_, Controller>) -> PyResult<AskedController> {
+impl PythonController {
+    pub fn new(object: Object, made: &Bound<'_, Controller>) -> PyResult<PythonController> {
         let targets = made.borrow().targets();
         let made = made.as_any();
-        Ok(AskedController {
+        Ok(PythonController {
             object,
             targets,
             mss: 1,
@@ -33,7 +33,7 @@ impl AskedController {
             ecn_use: ecn_use(made)?,
             hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
             hears_recovered: defines::<Controller>(made, "on_recovered")?,
-            watches_losses: defines::<Controller>(made, "on_lost")?,
+            needs_losses: defines::<Controller>(made, "on_lost")?,
         })
     }
 
@@ -49,7 +49,7 @@ impl AskedController {
     }
 }
 
-impl cc::Controller for AskedController {
+impl cc::Controller for PythonController {
     fn name(&self) -> &str {
         &self.object.name
     }
@@ -88,8 +88,8 @@ impl cc::Controller for AskedController {
         self.tell("on_lost", now, (Lost(*lost), PathState(*path)));
     }
 
-    fn watches_losses(&self) -> bool {
-        self.watches_losses
+    fn needs_losses(&self) -> bool {
+        self.needs_losses
     }
 
     fn on_recovered(&mut self, now: Time, path: &cc::PathState) {

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Makes a controller for each connection. The same `Setup` must give the same controller, or runs cannot be repeated.
-pub type Make = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
+pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
 /// The congestion controls that a run may use: the built-in ones, and those added here.
 #[derive(Clone, Default)]
 pub struct Controllers {
-    own: Vec<(String, Make)>,
+    own: Vec<(String, ControllerFactory)>,
 }
 
 impl Controllers {
@@ -30,9 +30,9 @@ impl Controllers {
         self.own.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    pub fn get(&self, name: &str) -> Option<Make> {
+    pub fn get(&self, name: &str) -> Option<ControllerFactory> {
         let own = self.own.iter().find(|(own, _)| own == name).map(|(_, make)| Arc::clone(make));
-        own.or_else(|| maker(name).map(|make| Arc::new(make) as Make))
+        own.or_else(|| maker(name).map(|make| Arc::new(make) as ControllerFactory))
     }
 }
 
