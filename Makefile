@@ -1,5 +1,4 @@
 # The laboratory's commands. `make help` lists them; each brings what it needs and is quick when nothing changed.
-export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The same interpreter for every build, so that cargo does not take it for a change.
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 export PIP_QUIET := 1
@@ -12,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
 PROFILE ?= release
-DEVELOP := .venv/bin/maturin develop --profile $(PROFILE) --quiet
+DEVELOP := CARGO_TERM_QUIET=true tools/rust .venv/bin/maturin develop --profile $(PROFILE) --quiet
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,7 +25,7 @@ test: .venv/.checkers ## install everything and run every test
 	@tools/test
 
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
-	@.venv/bin/python bench/run.py
+	@tools/rust .venv/bin/python bench/run.py
 
 fidelity: .venv/.installed ## hold the simulator to Linux and write docs/fidelity.md
 	@.venv/bin/lopsided doctor
@@ -36,7 +35,7 @@ clean: ## remove what was built and installed here
 	rm -rf target .venv
 
 # Each stamp lies in the environment that it tells of, and goes with it.
-.venv/.maturin: tools/setup
+.venv/.maturin: tools/setup tools/rust
 	@echo "Setting up"
 	@tools/setup
 	@.venv/bin/python -m pip install 'maturin>=1.9,<2'
@@ -47,7 +46,7 @@ clean: ## remove what was built and installed here
 	@$(DEVELOP)
 	@touch $@
 
-.venv/.checkers: pyproject.toml tools/setup | .venv/.installed
+.venv/.checkers: pyproject.toml tools/setup tools/rust | .venv/.installed
 	@tools/setup test
 	@$(DEVELOP) --extras dev
 	@touch $@
