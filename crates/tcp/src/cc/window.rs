@@ -3,7 +3,7 @@
 //! An algorithm proper is a [`WindowAlgorithm`]: how the window grows in congestion avoidance, and what is left of it
 //! after a signal. Windows are kept in octets and moved in whole segments, as stacks that count segments do.
 
-use super::{Acked, Controller, PathState, Setup, Signal};
+use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::ByteCounting;
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
@@ -195,8 +195,8 @@ pub trait WindowAlgorithm: Debug + Send {
     fn increase_when_app_limited(&self) -> bool {
         false
     }
-    fn ecn_use(&self) -> super::EcnUse {
-        super::EcnUse::Classic
+    fn ecn_use(&self) -> EcnUse {
+        EcnUse::Classic
     }
 }
 
@@ -284,7 +284,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.window.ssthresh.map(Bytes::new)
     }
 
-    fn ecn_use(&self) -> super::EcnUse {
+    fn ecn_use(&self) -> EcnUse {
         self.algorithm.ecn_use()
     }
 }

@@ -1,47 +1,23 @@
 //! Loss recovery: the phases of a sender, and what an ACK that is not plain progress does in each.
 //!
-//! Fast retransmit and recovery (RFC 5681, 6582, 6675), detection by time (RFC 8985, in `rack`), the way down to the
-//! new window (RFC 6937 and its elders, in `descent`), the undo of what was not needed (RFC 3522, 4015, 3708, 5682, in
-//! `undo`) and timeouts (RFC 6298, in `timeout`).
+//! Fast retransmit and recovery (RFC 5681, 6582, 6675), detection by time (RFC 8985, in `loss_detection`), the way down
+//! to the new window (RFC 6937 and its elders, in `reduction`), the undo of what was not needed (RFC 3522, 4015, 3708,
+//! 5682, in `undo`) and timeouts (RFC 6298, in `rto`).
 
-mod descent;
-mod rack;
-mod timeout;
+mod ca_state;
+mod loss_detection;
+mod reduction;
+mod rto;
 mod undo;
 
-pub(crate) use descent::Reduction;
-pub(crate) use rack::Rack;
+pub use ca_state::CaState;
+pub(crate) use loss_detection::Rack;
+pub(crate) use reduction::Reduction;
 pub(crate) use undo::UndoState;
 
-use crate::sender::{AckOutcome, Sender};
+use crate::send::{AckOutcome, Sender};
 use crate::{LossDetection, Signal};
 use lopsided_core::Time;
-
-/// The phase of a sender, in Linux's names and order (`tcpi_ca_state`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CaState {
-    Open,
-    /// Duplicate or selective ACKs came, too few to mean a loss.
-    Disorder,
-    /// The window comes down without a loss to repair (ECN, a repaired tail loss).
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout, until what was out then is acknowledged.
-    Loss,
-}
-
-impl CaState {
-    pub fn name(self) -> &'static str {
-        match self {
-            CaState::Open => "open",
-            CaState::Disorder => "disorder",
-            CaState::Cwr => "cwr",
-            CaState::Recovery => "recovery",
-            CaState::Loss => "loss",
-        }
-    }
-}
 
 impl Sender {
     /// An ACK in trouble, or that may begin it. True if a loss timer was set that the ACK must leave alone.

@@ -2,7 +2,7 @@
 //! 5682) and 4.4BSD's early-ACK rule.
 
 use super::{CaState, Reduction};
-use crate::sender::{AckOutcome, Sender};
+use crate::send::{AckOutcome, Sender};
 use lopsided_core::{Duration, Time};
 
 /// What the sender remembers of the retransmissions of one recovery.

@@ -3,7 +3,7 @@
 //! Left out: that rate halving may pass below the threshold (Linux lets Reno's go down to half of it).
 
 use super::CaState;
-use crate::sender::Sender;
+use crate::send::Sender;
 use crate::{CwndReduction, Signal};
 use lopsided_core::{Bytes, Time};
 

@@ -1,10 +1,9 @@
 //! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost when another that was sent later has arrived
 //! long enough ago.
 
-use super::CaState;
-use crate::scoreboard::TxRecord;
-use crate::sender::Sender;
-use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
+use crate::recovery::CaState;
+use crate::send::{Sender, TxRecord};
+use crate::timers::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Duration, Time};
 
 /// The longest reordering window, in quarters of the smallest RTT.

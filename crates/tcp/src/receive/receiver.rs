@@ -5,7 +5,7 @@ use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::ack_policy::Arrival;
+use super::ack_policy::Arrival;
 
 /// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
 const WORTH_A_LARGER_WINDOW: u32 = 128;

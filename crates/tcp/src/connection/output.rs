@@ -2,7 +2,7 @@
 
 use crate::ecn::Feedback;
 use crate::recovery::CaState;
-use crate::timer::LossTimer;
+use crate::timers::LossTimer;
 use crate::{Connection, IdleRestart, Signal, State};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};

@@ -2,64 +2,20 @@
 //!
 //! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read` and `close` for its
 //! application, then takes segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving
-//! segments do is in [`crate::segments`], what is sent is decided in [`crate::output`].
+//! segments do is in `input`, what is sent is decided in `output`.
 
-use crate::accurate_ecn::AccEcnReceiver;
-use crate::ack_policy::AckPolicy;
-use crate::ecn::{Feedback, Offer};
-use crate::receiver::{Receiver, window_scale};
-use crate::sender::Sender;
+mod input;
+mod output;
+mod state;
+
+pub use state::{ConnEvent, State};
+
+use crate::ecn::{AccEcnReceiver, Feedback, Offer};
+use crate::receive::{AckPolicy, Receiver, window_scale};
+use crate::send::Sender;
 use crate::{ConnConfig, Counters, Endpoint, Profile, RttStats, TcpInfo};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
-
-/// RFC 9293 section 3.3.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    Listen,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-    Closed,
-}
-
-impl State {
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Listen => "listen",
-            State::SynSent => "syn-sent",
-            State::SynReceived => "syn-received",
-            State::Established => "established",
-            State::FinWait1 => "fin-wait-1",
-            State::FinWait2 => "fin-wait-2",
-            State::CloseWait => "close-wait",
-            State::Closing => "closing",
-            State::LastAck => "last-ack",
-            State::TimeWait => "time-wait",
-            State::Closed => "closed",
-        }
-    }
-}
-
-/// What the application should know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnEvent {
-    Established,
-    /// The peer has sent all it will: everything before its FIN is readable.
-    PeerClosed,
-    /// Both directions are closed and acknowledged.
-    Closed,
-    /// The peer refused or reset the connection.
-    Reset,
-    /// No answer to repeated retransmissions.
-    TimedOut,
-}
 
 /// Retransmissions of a SYN before the attempt is given up (Linux's tcp_syn_retries).
 const SYN_RETRIES: u32 = 6;
@@ -367,7 +323,7 @@ impl Connection {
     }
 
     fn stop_timers(&mut self) {
-        self.send.deadline = crate::timer::Deadline::UNSET;
+        self.send.deadline = crate::timers::Deadline::UNSET;
         self.acks.on_ack_sent();
         self.handshake.deadline = Time::MAX;
         self.handshake.syn_due = false;

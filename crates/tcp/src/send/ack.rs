@@ -3,10 +3,10 @@
 //! hear of it.
 
 use super::Sender;
-use crate::accurate_ecn::AceFeedback;
+use super::scoreboard::{RateStamp, TxRecord};
+use crate::ecn::AceFeedback;
 use crate::recovery::CaState;
-use crate::scoreboard::{RateStamp, TxRecord};
-use crate::timer::{Deadline, LossTimer};
+use crate::timers::{Deadline, LossTimer};
 use crate::{Acked, Nagle, RateSample, RtoRule};
 use lopsided_core::packet::SackBlock;
 use lopsided_core::{Bytes, Duration, Seq, Time};

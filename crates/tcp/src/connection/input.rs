@@ -1,10 +1,9 @@
 //! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for
 //! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
 
-use crate::accurate_ecn::AceFeedback;
-use crate::ack_policy::Arrival;
-use crate::ecn::Feedback;
-use crate::sender::AckInfo;
+use crate::ecn::{AceFeedback, Feedback};
+use crate::receive::Arrival;
+use crate::send::AckInfo;
 use crate::{ConnEvent, Connection, State};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};

@@ -3,8 +3,8 @@
 
 use super::CaState;
 use crate::Signal;
-use crate::sender::{AckOutcome, Sender};
-use crate::timer::{Deadline, LossTimer, TIMER_MARGIN};
+use crate::send::{AckOutcome, Sender};
+use crate::timers::{Deadline, LossTimer, TIMER_MARGIN};
 use lopsided_core::{Duration, Time};
 
 /// Timeouts in a row after which a connection is given up (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).

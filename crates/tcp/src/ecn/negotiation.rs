@@ -7,23 +7,11 @@
 //! retransmissions (ECN++), so that of the fields that a handshake reports only not-capable can be right; SYN cookies;
 //! the test for a path that marks everything.
 
-use crate::accurate_ecn::{AccEcnReceiver, AccEcnSender};
+use super::accurate::{AccEcnReceiver, AccEcnSender};
+use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
 use crate::{Connection, Controller, EcnRule, EcnUse, Profile, State};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{Flags, TcpHeader};
-
-/// How marks are fed back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
-    /// They are not: packets are not capable.
-    None,
-    /// One a round trip: the echo goes on until the sender says that it slowed down (RFC 3168 section 6.1.3).
-    Classic,
-    /// The echo comes and goes with the marks (RFC 8257 section 3.2).
-    DctcpEcho,
-    /// A count of all marks (RFC 9768).
-    Accurate,
-}
 
 /// What an end is ready for.
 #[derive(Debug)]
@@ -53,26 +41,6 @@ impl Offer {
 
 const ASKS_CLASSIC: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 const ASKS_ACCURATE: Flags = Flags(ASKS_CLASSIC.0 | Flags::AE.0);
-
-/// The three bits as a number: AE, CWR, ECE.
-pub(crate) fn ace_of(flags: Flags) -> u8 {
-    (flags.0 >> 6) as u8 & 7
-}
-
-/// The three bits from a number.
-pub(crate) fn flags_of(ace: u8) -> Flags {
-    Flags(u16::from(ace & 7) << 6)
-}
-
-/// How a handshake tells which codepoint a SYN or SYN/ACK arrived with (RFC 9768 tables 2 and 3).
-pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
-    match arrived {
-        Ecn::NotEct => 0b010,
-        Ecn::Ect1 => 0b011,
-        Ecn::Ect0 => 0b100,
-        Ecn::Ce => 0b110,
-    }
-}
 
 impl Connection {
     /// The ECN bits of a SYN or of its answer.

@@ -5,7 +5,7 @@
 //! sack_ranges are kept as intervals: a block that repeats what is known costs one look-up, and walks step over a run
 //! as a whole, so the cost of an ACK does not grow with the window.
 
-mod losses;
+mod loss_marking;
 
 use crate::cc::Lost;
 use lopsided_core::Time;

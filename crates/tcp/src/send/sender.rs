@@ -1,18 +1,14 @@
 //! The send side: the stream, what of it is in the network, and how much more may be.
 //!
-//! What an acknowledgement does to it is in [`acknowledgement`], recovery from loss in [`crate::recovery`].
+//! What an acknowledgement does to it is in `ack`, recovery from loss in [`crate::recovery`].
 
-mod acknowledgement;
-
-pub(crate) use acknowledgement::{AckInfo, AckOutcome};
-
-use crate::accurate_ecn::AccEcnSender;
+use super::buffer::SendBuffer;
+use super::buffer_limit::{SendBufferLimit, SendBufferState};
+use super::rtt::RttEstimator;
+use super::scoreboard::{RateStamp, Scoreboard};
+use crate::ecn::AccEcnSender;
 use crate::recovery::{CaState, Rack, Reduction, UndoState};
-use crate::rtt::RttEstimator;
-use crate::scoreboard::{RateStamp, Scoreboard};
-use crate::send_buffer::SendBuffer;
-use crate::send_space::{SendBufferLimit, SendBufferState};
-use crate::timer::Deadline;
+use crate::timers::Deadline;
 use crate::{Controller, Counters, PathState, Profile, RttStats};
 use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 
@@ -39,7 +35,7 @@ pub(crate) struct Sender {
     /// growth ends here.
     pub max_peer_window: u64,
     max_window: u64,
-    window_update: (Seq, Seq),
+    pub(super) window_update: (Seq, Seq),
 
     pub ca_state: CaState,
     /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
@@ -66,8 +62,8 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     pub rtt_stats: RttStats,
     pub deadline: Deadline,
-    delivery: Delivery,
-    limited: WindowUse,
+    pub(super) delivery: Delivery,
+    pub(super) limited: WindowUse,
     pub last_sent: Option<Time>,
     pub pacing: Pacing,
     pub counters: Counters,
@@ -78,11 +74,11 @@ pub(crate) struct Sender {
 
 /// Counts for delivery-rate samples.
 #[derive(Debug, Default)]
-struct Delivery {
-    total: u64,
-    at: Time,
-    first_sent_at: Time,
-    app_limited_until: u64,
+pub(super) struct Delivery {
+    pub total: u64,
+    pub at: Time,
+    pub first_sent_at: Time,
+    pub app_limited_until: u64,
 }
 
 /// When the next segment may go, for controllers that set a rate.
@@ -99,10 +95,10 @@ const UNPACED_SEGMENTS: u64 = 10;
 
 /// Whether the congestion window was what held the sender back in the last round trip.
 #[derive(Debug, Default)]
-struct WindowUse {
-    cwnd_limited: bool,
-    most_out: u64,
-    round_end: u64,
+pub(super) struct WindowUse {
+    pub cwnd_limited: bool,
+    pub most_out: u64,
+    pub round_end: u64,
 }
 
 impl Sender {
@@ -263,7 +259,7 @@ impl Sender {
         }
     }
 
-    fn grow_send_buffer(&mut self) {
+    pub(super) fn grow_send_buffer(&mut self) {
         let peer_would_take_it = self.snd_wnd.min(self.cwnd()) >= self.buffer.len().saturating_sub(self.outstanding());
         self.space.grow(self.filling(), peer_would_take_it);
     }
@@ -309,7 +305,7 @@ impl Sender {
     }
 
     /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
-    fn is_cwnd_limited(&self) -> bool {
+    pub(super) fn is_cwnd_limited(&self) -> bool {
         if self.controller.cwnd().get() >= self.max_window {
             return false;
         }

@@ -14,7 +14,7 @@
 //! SACK has the first claim to the header's room. Left out: the check whether options pass the path (section 3.2.3.2),
 //! as a segment without one is understood anyway.
 
-use crate::ecn::{ace_of, flags_of, handshake_ace};
+use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 

@@ -1,0 +1,11 @@
+//! Explicit congestion notification: its negotiation, and how marks are fed back.
+
+mod accurate;
+mod feedback;
+mod negotiation;
+
+pub(crate) use accurate::{AccEcnReceiver, AccEcnSender, AceFeedback};
+pub use feedback::Feedback;
+#[cfg(test)]
+pub(crate) use feedback::flags_of;
+pub(crate) use negotiation::Offer;

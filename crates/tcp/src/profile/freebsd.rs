@@ -1,0 +1,57 @@
+//! FreeBSD.
+
+use super::{
+    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    SendBufferAccounting, TimerGrain, Undo,
+};
+use lopsided_core::{Bytes, Duration};
+
+impl Profile {
+    /// FreeBSD 7.2, the hosts of merritt2010: RFC 3390 window, one window step an ACK, SACK with a FACK estimate of the
+    /// pipe, ACK of every second segment or after 100 ms, RTO of at least 30 ms with 200 ms of slop, buffers growing to
+    /// 256 KiB. Its "inflight" limiter is left out: the thesis switched it off.
+    pub fn freebsd_7() -> Profile {
+        Profile {
+            name: "freebsd-7",
+            initial_window_segments: 4,
+            initial_window_cap: Some(Bytes::new(4380)),
+            max_window: None,
+            byte_counting: ByteCounting::Acks,
+            sack: true,
+            dsack: false,
+            timestamps: true,
+            window_scaling: true,
+            ecn: EcnRule::Off,
+            abe: false,
+            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(100) },
+            rto: RtoRule::Rfc6298 {
+                min: Duration::from_millis(30),
+                max: Duration::from_secs(64),
+                initial: Duration::from_secs(3),
+                slop: Duration::from_millis(200),
+            },
+            grain: TimerGrain::Tick(Duration::from_millis(1)),
+            loss_detection: LossDetection::FreeBsdSack,
+            dup_threshold: 3,
+            limited_transmit: true,
+            cwnd_reduction: CwndReduction::Immediate,
+            tlp: false,
+            undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
+            timeout_forgets_sack: true,
+            idle_restart: IdleRestart::Initial,
+            nagle: Nagle::BehindAny,
+            cwnd_validation: false,
+            send_buffer: BufferRule::Stepped {
+                initial: Bytes::new(32_768),
+                step: Bytes::new(8_192),
+                max: Bytes::new(262_144),
+            },
+            send_buffer_accounting: SendBufferAccounting::Stream,
+            receive_buffer: BufferRule::Stepped {
+                initial: Bytes::new(65_536),
+                step: Bytes::new(16_384),
+                max: Bytes::new(262_144),
+            },
+        }
+    }
+}

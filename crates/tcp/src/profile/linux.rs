@@ -1,0 +1,89 @@
+//! Linux.
+
+use super::{
+    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    SendBufferAccounting, TimerGrain, Undo,
+};
+use lopsided_core::{Bytes, Duration};
+
+impl Profile {
+    /// Linux 6.1 as Debian 12 ships it, HZ=250: RFC 6928 window, RACK-TLP, PRR, F-RTO and Eifel undo.
+    pub fn linux_6_1() -> Profile {
+        Profile {
+            name: "linux-6.1",
+            initial_window_segments: 10,
+            initial_window_cap: None,
+            max_window: None,
+            byte_counting: ByteCounting::Delivered,
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: EcnRule::Accept,
+            abe: false,
+            ack: AckRule::LinuxQuickAck {
+                min: Duration::from_millis(40),
+                max: Duration::from_millis(200),
+                quick_acks: 16,
+                compress: Duration::from_millis(1),
+                push: true,
+            },
+            rto: RtoRule::Linux {
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(1),
+            },
+            grain: TimerGrain::Wheel(Duration::from_millis(4)),
+            loss_detection: LossDetection::Rack,
+            dup_threshold: 3,
+            limited_transmit: true,
+            cwnd_reduction: CwndReduction::Prr,
+            tlp: true,
+            undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
+            timeout_forgets_sack: false,
+            idle_restart: IdleRestart::Halving,
+            nagle: Nagle::BehindShort,
+            cwnd_validation: true,
+            send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
+            send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
+        }
+    }
+
+    /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial
+    /// window, one window step an ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov,
+    /// Congestion Control in Linux TCP, USENIX 2002).
+    ///
+    /// Left out: FACK ends for good once reordering is seen; some controls' rate halving may go below the threshold;
+    /// during a repair segments older than the RTO are lost. The window's limits after idle, undo and disorder are
+    /// those of `linux-6.1`.
+    pub fn linux_2_6() -> Profile {
+        Profile {
+            name: "linux-2.6",
+            initial_window_segments: 3,
+            byte_counting: ByteCounting::Acks,
+            // ACKs were not compressed before 4.18.
+            ack: AckRule::LinuxQuickAck {
+                min: Duration::from_millis(40),
+                max: Duration::from_millis(200),
+                quick_acks: 16,
+                compress: Duration::ZERO,
+                push: false,
+            },
+            rto: RtoRule::Linux {
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(3),
+            },
+            grain: TimerGrain::Tick(Duration::from_millis(1)),
+            loss_detection: LossDetection::Fack,
+            cwnd_reduction: CwndReduction::RateHalving,
+            tlp: false,
+            undo: Undo { timestamps: true, dsack: true, frto: false, early_ack: false },
+            send_buffer: BufferRule::Auto { initial: Bytes::new(16_384), max: Bytes::new(4 << 20) },
+            send_buffer_accounting: SendBufferAccounting::Stream,
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_535), max: Bytes::new(3 << 20) },
+            ..Profile::linux_6_1()
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Windows.
+
+use super::{
+    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    SendBufferAccounting, TimerGrain, Undo,
+};
+use lopsided_core::{Bytes, Duration};
+
+impl Profile {
+    /// Windows 7, whose congestion control is `compound`: an initial window of two segments, SACK without timestamps,
+    /// ACK of every second segment or after 200 ms, RTO of at least 300 ms, F-RTO, a receive window tuned up to 16 MiB,
+    /// a clock of 64 Hz. From what Microsoft documents and the RFCs that it names; not measured.
+    pub fn windows() -> Profile {
+        Profile {
+            name: "windows",
+            initial_window_segments: 2,
+            initial_window_cap: None,
+            max_window: None,
+            byte_counting: ByteCounting::Limited { segments: 2 },
+            sack: true,
+            dsack: true,
+            timestamps: false,
+            window_scaling: true,
+            ecn: EcnRule::Off,
+            abe: false,
+            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(200) },
+            rto: RtoRule::Rfc6298 {
+                min: Duration::from_millis(300),
+                max: Duration::from_secs(120),
+                initial: Duration::from_secs(3),
+                slop: Duration::ZERO,
+            },
+            grain: TimerGrain::Tick(Duration::from_micros(15_625)),
+            loss_detection: LossDetection::Rfc6675,
+            dup_threshold: 3,
+            limited_transmit: true,
+            cwnd_reduction: CwndReduction::Immediate,
+            tlp: false,
+            undo: Undo { timestamps: false, dsack: false, frto: true, early_ack: false },
+            timeout_forgets_sack: false,
+            idle_restart: IdleRestart::Initial,
+            nagle: Nagle::BehindAny,
+            cwnd_validation: true,
+            send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
+            send_buffer_accounting: SendBufferAccounting::Stream,
+            receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
+        }
+    }
+}
