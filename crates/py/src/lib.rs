@@ -4,6 +4,7 @@
 //! and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as octets in the
 //! machine's order: the package makes frames of them without copying.
 
+mod aligned;
 mod batch;
 mod captures;
 mod controller;
@@ -19,6 +20,8 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::aligned::align;
+    #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::controller::{
@@ -32,6 +35,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("PACKET_FIELDS", lopsided_trace::Field::ALL.map(lopsided_trace::Field::name).to_vec())?;
         module.add("PROFILES", lopsided_scenario::PROFILES.to_vec())?;
         module.add("CONGESTION_CONTROLS", lopsided_scenario::CONGESTION_CONTROLS.to_vec())
     }

@@ -5,11 +5,13 @@
 mod link;
 mod stack;
 
-use crate::host::{App, Dialer, Host, Interface, MAX_SERVICES, Remote, TcpSink, TcpSource, TcpSourceSpec, UdpSource};
+use crate::host::{
+    App, Dialer, FIRST_SERVICE, Host, Interface, MAX_SERVICES, Remote, TcpSink, TcpSource, TcpSourceSpec, UdpSource,
+};
 use crate::router::{Router, Routes, address};
 use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
-use lopsided_core::{Accounting, Dir, Duration, FlowId, NodeId, Port, Rng, Time};
+use lopsided_core::{Accounting, Dir, Duration, FlowId, Ipv4Addr, NodeId, Port, Rng, Time};
 use lopsided_scenario::{FlowSpec, Graph, Hop, InterfaceSpec, NodeRef, Scenario, Transfer};
 use lopsided_tcp::Controllers;
 use std::fmt;
@@ -98,6 +100,17 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let links = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| (link.name.clone(), NodeKind::Link(dir))));
     let all = hosts.chain(routers).chain(links).enumerate();
     all.map(|(number, (name, kind))| NodeLabel { node: NodeId(number as u32), name, kind }).collect()
+}
+
+/// Where each flow's receiving application listens.
+pub fn receivers(scenario: &Scenario) -> Vec<(Ipv4Addr, u16)> {
+    let mut services = vec![0; scenario.graph.hosts.len()];
+    let place = |flow: &FlowSpec| {
+        let before = services[flow.to];
+        services[flow.to] += 1;
+        (address(flow.to), FIRST_SERVICE + before)
+    };
+    scenario.flows.iter().map(place).collect()
 }
 
 /// A world ready to run, and where to find in it what the results report on.

@@ -20,7 +20,7 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    fn reverse(self) -> FlowKey {
+    pub(crate) fn reverse(self) -> FlowKey {
         FlowKey { src: self.dst, src_port: self.dst_port, dst: self.src, dst_port: self.src_port }
     }
 }

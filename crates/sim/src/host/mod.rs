@@ -11,7 +11,7 @@ mod udp;
 
 pub(crate) use counters::add_counters;
 pub(crate) use interface::{Interface, Ring};
-pub(crate) use ports::MAX_SERVICES;
+pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
 pub(crate) use tcp::{Dialer, Meter, TcpSink, TcpSource, TcpSourceSpec};
 pub(crate) use udp::{UdpSink, UdpSource};
 

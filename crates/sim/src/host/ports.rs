@@ -4,7 +4,7 @@
 //! alone finds the candidate and one comparison of the far end confirms it.
 
 /// The first port that services get, one after the other.
-const FIRST_SERVICE: u16 = 5001;
+pub(crate) const FIRST_SERVICE: u16 = 5001;
 /// The ephemeral ports of Linux.
 const FIRST_EPHEMERAL: u16 = 32_768;
 const LAST_EPHEMERAL: u16 = 60_999;

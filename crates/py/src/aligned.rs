@@ -1,0 +1,221 @@
+//! Two captures of the same flows held against each other, connection by connection.
+
+use crate::error::Failure;
+use lopsided_core::Time;
+use lopsided_core::packet::Ecn;
+use lopsided_trace::{
+    Alignment, Conversation, Conversations, Divergence, End, Field, Fields, Lasted, Pair, Rules, Segment, Stretch,
+    drift, read,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::fs::File;
+use std::io::BufReader;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// Where a flow's receiver listens.
+type Place = (String, u16);
+
+/// What is wanted beside the alignment: packets before and after a divergence, and parts of the time after it.
+#[derive(Clone, Copy)]
+struct Wanted {
+    before: usize,
+    after: usize,
+    parts: usize,
+}
+
+/// For each flow, given as its receiver's place in either capture, its connections: the n-th of one capture with the n-th of
+/// the other. Times are in nanoseconds since each connection's SYN. `ignored` names fields; see `PACKET_FIELDS`.
+#[pyfunction]
+#[pyo3(signature = (one, other, flows, tolerance_ns, ignored, before, after, parts))]
+#[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]
+pub(crate) fn align<'py>(
+    py: Python<'py>,
+    one: PathBuf,
+    other: PathBuf,
+    flows: Vec<(Place, Place)>,
+    tolerance_ns: u64,
+    ignored: Vec<String>,
+    before: usize,
+    after: usize,
+    parts: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let mut compared = Fields::all();
+    for name in &ignored {
+        let unknown = || Failure::Usage(format!("packets have no field {name:?}"));
+        compared = compared.without(Fields::NONE.with(Field::of_name(name).ok_or_else(unknown)?));
+    }
+    let rules = Rules { tolerance: tolerance_ns, compared };
+    let wanted = Wanted { before, after, parts };
+    let (one, other) = py.detach(|| Ok::<_, Failure>((load(&one)?, load(&other)?)))?;
+    let found = PyList::empty(py);
+    for (place_one, place_other) in flows {
+        let these = of_flow(&one, &place_one)?;
+        let those = of_flow(&other, &place_other)?;
+        let connections = PyList::empty(py);
+        for (this, that) in these.iter().zip(&those) {
+            let lasted = Lasted { one: since(&one, this), other: since(&other, that) };
+            connections.append(connection(py, this, that, lasted, &rules, wanted)?)?;
+        }
+        let row = PyDict::new(py);
+        row.set_item("connections", (these.len(), those.len()))?;
+        row.set_item("pairs", connections)?;
+        found.append(row)?;
+    }
+    Ok(found)
+}
+
+fn load(path: &Path) -> Result<Conversations, Failure> {
+    let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut conversations = Conversations::default();
+    read(BufReader::new(file), |at, packet| conversations.observe(at, packet))
+        .map_err(|error| failed(error.to_string()))?;
+    Ok(conversations)
+}
+
+fn of_flow<'a>(capture: &'a Conversations, (address, port): &Place) -> Result<Vec<&'a Conversation>, Failure> {
+    let address: Ipv4Addr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is no address")))?;
+    let place = (lopsided_core::Ipv4Addr(address.to_bits()), *port);
+    let to_it = |conversation: &&Conversation| (conversation.key.dst, conversation.key.dst_port) == place;
+    Ok(capture.all().iter().filter(to_it).collect())
+}
+
+fn since(capture: &Conversations, conversation: &Conversation) -> u64 {
+    capture.last().saturating_since(conversation.begun).as_nanos()
+}
+
+fn connection<'py>(
+    py: Python<'py>,
+    one: &Conversation,
+    other: &Conversation,
+    lasted: Lasted,
+    rules: &Rules,
+    wanted: Wanted,
+) -> PyResult<Bound<'py, PyDict>> {
+    let aligned = Alignment::of(one, other, lasted, rules);
+    let row = PyDict::new(py);
+    row.set_item("begun_ns", (nanos(one.begun), nanos(other.begun)))?;
+    row.set_item("packets", (one.segments.len(), other.segments.len()))?;
+    row.set_item("first", divergence(py, aligned.first())?)?;
+    row.set_item("parted", divergence(py, aligned.parted())?)?;
+    let fields = PyDict::new(py);
+    for field in Field::ALL {
+        if let Some(found) = aligned.first_in(field) {
+            fields.set_item(field.name(), divergence(py, Some(found))?)?;
+        }
+    }
+    row.set_item("fields", fields)?;
+    if let Some(first) = aligned.first() {
+        context(&row, &aligned, &first, wanted)?;
+        row.set_item("standing", [standing(py, one, first.at)?, standing(py, other, first.at)?])?;
+        row.set_item("then", [following(py, one, first.at, wanted)?, following(py, other, first.at, wanted)?])?;
+    }
+    let stretches = drift(one, other, lasted.one.max(lasted.other), wanted.parts, rules);
+    row.set_item("drift", stretches.iter().map(|part| stretch(py, part)).collect::<PyResult<Vec<_>>>()?)?;
+    Ok(row)
+}
+
+fn nanos(time: Time) -> u64 {
+    time.as_nanos()
+}
+
+/// The packets before the first divergence and the divergent one.
+fn context(row: &Bound<'_, PyDict>, aligned: &Alignment<'_>, first: &Divergence, wanted: Wanted) -> PyResult<()> {
+    let pairs = aligned.pairs();
+    let place = pairs.iter().position(|pair| !pair.differ.is_empty() && pair.from() == Some(first.from)).unwrap_or(0);
+    let shown = &pairs[place.saturating_sub(wanted.before)..=place.min(pairs.len() - 1)];
+    let rows = shown.iter().map(|pair| pair_row(row.py(), pair)).collect::<PyResult<Vec<_>>>()?;
+    row.set_item("context", rows)
+}
+
+fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("number", pair.number)?;
+    row.set_item("one", pair.one.map(|found| segment(py, found)).transpose()?)?;
+    row.set_item("other", pair.other.map(|found| segment(py, found)).transpose()?)?;
+    row.set_item("differ", names(pair.differ))?;
+    Ok(row)
+}
+
+/// What one capture holds from the divergence on.
+fn following<'py>(
+    py: Python<'py>,
+    conversation: &Conversation,
+    at: u64,
+    wanted: Wanted,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let later = conversation.segments.iter().filter(|segment| segment.at >= at);
+    later.take(wanted.after).map(|found| segment(py, found)).collect()
+}
+
+/// What each end has sent and has had acknowledged.
+fn standing<'py>(py: Python<'py>, conversation: &Conversation, at: u64) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    for end in End::BOTH {
+        let found = conversation.standing(end, at);
+        row.set_item(name(end), (found.sent, found.acked))?;
+    }
+    Ok(row)
+}
+
+fn divergence<'py>(py: Python<'py>, found: Option<Divergence>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(found) = found else { return Ok(None) };
+    let row = PyDict::new(py);
+    row.set_item("at_ns", found.at)?;
+    row.set_item("from", name(found.from))?;
+    row.set_item("number", found.number)?;
+    row.set_item("packets", found.packets)?;
+    row.set_item("fields", names(found.fields))?;
+    Ok(Some(row))
+}
+
+fn segment<'py>(py: Python<'py>, found: &Segment) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("at_ns", found.at)?;
+    row.set_item("from", name(found.from))?;
+    row.set_item("seq", found.seq)?;
+    row.set_item("ack", found.ack)?;
+    row.set_item("len", found.len)?;
+    row.set_item("flags", format!("{:?}", found.flags))?;
+    row.set_item("ecn", ecn(found.ecn))?;
+    row.set_item("window", found.window)?;
+    row.set_item("sack", found.sack.clone())?;
+    row.set_item("timestamps", found.timestamps)?;
+    row.set_item("syn_options", (found.mss, found.window_scale, found.sack_permitted))?;
+    Ok(row)
+}
+
+fn stretch<'py>(py: Python<'py>, part: &Stretch) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("from_ns", part.from)?;
+    row.set_item("until_ns", part.until)?;
+    row.set_item("packets", part.packets)?;
+    row.set_item("position", part.position)?;
+    row.set_item("matched", part.matched)?;
+    row.set_item("in_time", part.in_time)?;
+    row.set_item("alike", part.alike)?;
+    row.set_item("later_ns", part.later.map(|later| (later.least, later.median, later.most)))?;
+    Ok(row)
+}
+
+fn names(fields: Fields) -> Vec<&'static str> {
+    fields.iter().map(Field::name).collect()
+}
+
+fn name(end: End) -> &'static str {
+    match end {
+        End::Opener => "opener",
+        End::Answerer => "answerer",
+    }
+}
+
+fn ecn(ecn: Ecn) -> &'static str {
+    match ecn {
+        Ecn::NotEct => "",
+        Ecn::Ect0 => "ECT(0)",
+        Ecn::Ect1 => "ECT(1)",
+        Ecn::Ce => "CE",
+    }
+}
