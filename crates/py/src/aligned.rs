@@ -1,8 +1,8 @@
 //! Two captures of the same flows held against each other, connection by connection.
 
 use crate::error::Failure;
-use lopsided_core::Time;
 use lopsided_core::packet::Ecn;
+use lopsided_core::{Packet, Time, Transport};
 use lopsided_trace::{
     Alignment, Conversation, Conversations, Divergence, End, Field, Fields, Lasted, Pair, Rules, Segment, Stretch,
     drift, read,
@@ -17,18 +17,20 @@ use std::path::{Path, PathBuf};
 /// Where a flow's receiver listens.
 type Place = (String, u16);
 
-/// What is wanted beside the alignment: packets before and after a divergence, and parts of the time after it.
+/// What is wanted beside the alignment: packets before and after a divergence, the same for a picture of it, and parts of the
+/// connection's time.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
     after: usize,
+    drawn: usize,
     parts: usize,
 }
 
 /// For each flow, given as its receiver's place in either capture, its connections: the n-th of one capture with the n-th of
 /// the other. Times are in nanoseconds since each connection's SYN. `ignored` names fields; see `PACKET_FIELDS`.
 #[pyfunction]
-#[pyo3(signature = (one, other, flows, tolerance_ns, ignored, before, after, parts))]
+#[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
 #[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]
 pub(crate) fn align<'py>(
     py: Python<'py>,
@@ -39,6 +41,7 @@ pub(crate) fn align<'py>(
     ignored: Vec<String>,
     before: usize,
     after: usize,
+    drawn: usize,
     parts: usize,
 ) -> PyResult<Bound<'py, PyList>> {
     let mut compared = Fields::all();
@@ -47,7 +50,7 @@ pub(crate) fn align<'py>(
         compared = compared.without(Fields::NONE.with(Field::of_name(name).ok_or_else(unknown)?));
     }
     let rules = Rules { tolerance: tolerance_ns, compared };
-    let wanted = Wanted { before, after, parts };
+    let wanted = Wanted { before, after, drawn, parts };
     let (one, other) = py.detach(|| Ok::<_, Failure>((load(&one)?, load(&other)?)))?;
     let found = PyList::empty(py);
     for (place_one, place_other) in flows {
@@ -66,13 +69,32 @@ pub(crate) fn align<'py>(
     Ok(found)
 }
 
+/// How many TCP packets a capture holds, and how many of them from before a time in nanoseconds.
+#[pyfunction]
+pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> PyResult<(u64, u64)> {
+    let counted = py.detach(|| {
+        let (mut before, mut all) = (0, 0);
+        each_packet(&path, |at, packet| {
+            if matches!(packet.transport, Transport::Tcp(_)) {
+                all += 1;
+                before += u64::from(at.as_nanos() < before_ns);
+            }
+        })?;
+        Ok::<_, Failure>((before, all))
+    })?;
+    Ok(counted)
+}
+
 fn load(path: &Path) -> Result<Conversations, Failure> {
+    let mut conversations = Conversations::default();
+    each_packet(path, |at, packet| conversations.observe(at, packet))?;
+    Ok(conversations)
+}
+
+fn each_packet(path: &Path, each: impl FnMut(Time, &Packet)) -> Result<(), Failure> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut conversations = Conversations::default();
-    read(BufReader::new(file), |at, packet| conversations.observe(at, packet))
-        .map_err(|error| failed(error.to_string()))?;
-    Ok(conversations)
+    read(BufReader::new(file), each).map(|_| ()).map_err(|error| failed(error.to_string()))
 }
 
 fn of_flow<'a>(capture: &'a Conversations, (address, port): &Place) -> Result<Vec<&'a Conversation>, Failure> {
@@ -110,7 +132,10 @@ fn connection<'py>(
     if let Some(first) = aligned.first() {
         context(&row, &aligned, &first, wanted)?;
         row.set_item("standing", [standing(py, one, first.at)?, standing(py, other, first.at)?])?;
-        row.set_item("then", [following(py, one, first.at, wanted)?, following(py, other, first.at, wanted)?])?;
+        let then = |side| around(py, side, first.at, 0, wanted.after);
+        row.set_item("then", [then(one)?, then(other)?])?;
+        let drawn = |side| around(py, side, aligned.parted().unwrap_or(first).at, wanted.drawn, 2 * wanted.drawn);
+        row.set_item("around", [drawn(one)?, drawn(other)?])?;
     }
     let stretches = drift(one, other, lasted.one.max(lasted.other), wanted.parts, rules);
     row.set_item("drift", stretches.iter().map(|part| stretch(py, part)).collect::<PyResult<Vec<_>>>()?)?;
@@ -139,15 +164,18 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// What one capture holds from the divergence on.
-fn following<'py>(
+/// The packets of one capture around a time: so many before it, and so many from it on.
+fn around<'py>(
     py: Python<'py>,
     conversation: &Conversation,
     at: u64,
-    wanted: Wanted,
+    before: usize,
+    after: usize,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let later = conversation.segments.iter().filter(|segment| segment.at >= at);
-    later.take(wanted.after).map(|found| segment(py, found)).collect()
+    let segments = &conversation.segments;
+    let place = segments.partition_point(|segment| segment.at < at);
+    let shown = &segments[place.saturating_sub(before)..segments.len().min(place + after)];
+    shown.iter().map(|found| segment(py, found)).collect()
 }
 
 /// What each end has sent and has had acknowledged.

@@ -20,7 +20,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::aligned::align;
+    use crate::aligned::{align, count_packets};
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]

@@ -11,7 +11,7 @@ import polars as pl
 
 from lopsided import _native
 from lopsided.controllers import label
-from lopsided.data import traces
+from lopsided.data import captures, traces
 from lopsided.run import Run
 
 if TYPE_CHECKING:
@@ -32,8 +32,19 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
     batch = _native.Batch([(scenario.native, seed)], 1, capture)
     for _, raw in _finished(batch, 1, options.progress):
+        if options.pcap is not None:
+            captures.write_index(options.pcap, _listed(scenario))
         return _to_run(scenario, raw)
     raise AssertionError("a batch of one ended without its run")
+
+
+def _listed(scenario: Scenario) -> list[captures.Listed]:
+    flows = scenario.resolved["flows"]
+    places = scenario.native.receivers()
+    return [
+        captures.Listed(flow["name"], flow["from"], flow["to"], *place)
+        for flow, place in zip(flows, places, strict=True)
+    ]
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:

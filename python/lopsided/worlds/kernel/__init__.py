@@ -17,6 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lopsided.data.captures import Listed, write_index
 from lopsided.run_options import RunOptions
 
 from . import backend, captures, cleanup, plan, results, translate
@@ -78,7 +79,7 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
         _require_sound(folder)
         measured = results.read(folder, job, resolved)
         if options.pcap is not None:
-            _keep_captures(folder, job, options)
+            _keep_captures(folder, job, resolved, options)
     return _to_run(scenario, seed, measured, chosen, [*translate.notes(resolved), *_slip_note(slip_ns)])
 
 
@@ -171,7 +172,7 @@ def _require_sound(folder: Path) -> None:
         )
 
 
-def _keep_captures(folder: Path, job: Job, options: RunOptions) -> None:
+def _keep_captures(folder: Path, job: Job, resolved: dict[str, Any], options: RunOptions) -> None:
     assert options.pcap is not None
     options.pcap.mkdir(parents=True, exist_ok=True)
     origin = results.load(folder)["origin_realtime_ns"]
@@ -179,6 +180,14 @@ def _keep_captures(folder: Path, job: Job, options: RunOptions) -> None:
     for tap in job.taps:
         if places.get(tap.file.partition("-")[0]) in options.pcap_at:
             captures.write_pcapng(folder / f"{tap.file}.pcap", options.pcap / f"{tap.file}.pcapng", origin, tap.file)
+    addresses = {node.name: node.address for node in job.nodes}
+    write_index(
+        options.pcap,
+        (
+            Listed(flow.name, said["from"], said["to"], addresses[flow.receiver], flow.port)
+            for flow, said in zip(job.flows, resolved["flows"], strict=True)
+        ),
+    )
 
 
 def _to_run(

@@ -1,8 +1,8 @@
 """Builds the time-travel kernel: user-mode Linux from the distribution's own source package, in virtual time.
 
 What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a few lines changed
-(`CHANGES`): a tick of 250 Hz, and nothing random that comes from outside, so that a run can be repeated bit by bit. The
-kernel is kept in the user's cache directory under a name made of its version and configuration, so a changed
+(`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and nothing random that comes from outside, so
+that a run can be repeated bit by bit. The kernel is kept in the user's cache directory under a name made of its version and configuration, so a changed
 configuration is another kernel.
 
 Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be
@@ -40,6 +40,13 @@ class Change:
 CHANGES = (
     # The um architecture would take 100, distributions have 250; TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
+    # A processor's state has 11 kB where it has AMX, and the machine takes it back only whole: else no program starts.
+    Change(
+        "arch/x86/um/user-offsets.c",
+        r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
+        "DEFINE_LONGS(HOST_FP_SIZE, 16384)",
+        "the room for a processor's state",
+    ),
     # What the machine and the command line add to the kernel's random numbers, which TCP and netem draw from: nothing.
     # The agent stirs in the run's seed.
     Change(

@@ -1,0 +1,317 @@
+"""Two runs held against each other packet by packet: where they first differ, in what, and what becomes of it.
+
+    found = packets.compare(Scenario.load("adsl.toml"))
+    found.first        # the earliest difference at any host
+    found.parted       # the earliest packet that is another one
+
+The captures of both runs at each host are aligned connection by connection and direction by direction, the n-th packet
+with the n-th. All numbers count from the connection's first SYN: time, sequence and acknowledgement, the clocks of the
+timestamps option. Two packets differ where any field does (`FIELDS`), and in time where they are more than the
+tolerance apart.
+
+Why a tolerance: the kernel's clock moves by 256 ns at each look, its shapers round the time of a packet to
+nanoseconds and fractions, and what is added up over a queue stays below some microseconds. What decides differently
+(a timer, an ACK more) moves a packet by a packet's time on the line at least: 0.12 ms at 100 Mbit/s. So the default is
+0.1 ms. The differences of a mechanism that is missing are much larger, or are no matter of time at all.
+
+Left out: UDP, and connections that one run has and the other has not, but for their number.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.data import captures
+from lopsided.errors import FolderError, UsageError
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
+"""What of a packet is compared: see `crates/trace/src/align.rs`."""
+
+TOLERANCE_S = 100e-6
+BEFORE, AFTER, DRAWN, PARTS = 8, 4, 80, 12
+"""Packets shown before and from the divergence on, those drawn before it, and parts of the time that the drift is
+told in."""
+
+FINE_S = 0.02
+"""A run made for this is sampled at least this often, so that the ends' states are known close to a divergence."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs, and where its captures are."""
+
+    name: str
+    run: Run
+    captures: Path
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A place where the two runs differ."""
+
+    host: str
+    flow: str
+    connection: int
+    """Of the flow's connections, counted from 0."""
+    time_s: float
+    """Since the run began, in the first run."""
+    since_syn_s: float
+    sender: bool
+    """Whether the packet comes from the end that sends the flow's data."""
+    number: int
+    """How many packets that end had sent on the connection before."""
+    packets: int
+    """How many TCP packets the first run's capture at this host holds before."""
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AtHost:
+    """One flow as the captures at one of its hosts show it."""
+
+    host: str
+    flow: str
+    sends: bool
+    """Whether the flow's data comes from this host."""
+    connections: tuple[int, int]
+    pairs: list[dict[str, Any]] = field(repr=False)
+    """For each connection what `_native.align` gives."""
+    first: Divergence | None
+    parted: Divergence | None
+
+    @property
+    def pair(self) -> dict[str, Any] | None:
+        """The connection of the first divergence, or the first; None where there is none."""
+        number = self.first.connection if self.first else 0
+        return self.pairs[number] if self.pairs else None
+
+    @property
+    def packets(self) -> tuple[int, int]:
+        """How many packets of the flow either run has here."""
+        return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Two runs of the same flows, aligned."""
+
+    sides: tuple[Side, Side]
+    tolerance_s: float
+    ignored: tuple[str, ...]
+    found: tuple[AtHost, ...]
+    totals: dict[str, tuple[int, int]]
+    """By host, the TCP packets of either run."""
+
+    @property
+    def first(self) -> AtHost | None:
+        """Where the earliest difference is; None where everything that is compared agrees."""
+        return _earliest(self.found, lambda one: one.first)
+
+    @property
+    def parted(self) -> AtHost | None:
+        """Where the earliest packet is that is another one: other data, another acknowledgement, one more or less."""
+        return _earliest(self.found, lambda one: one.parted)
+
+    def states(self) -> dict[str, dict[str, float | str | None]]:
+        """Each run's last sample of the first divergence's flow before it: TCP_INFO, or what the simulator calls so."""
+        at = self.first
+        if at is None or at.first is None:
+            return {}
+        return {side.name: _state(side.run, at.flow, at.first.time_s) for side in self.sides}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        first = self.first
+        return {
+            "runs": [{"name": side.name, "world": side.run.world, "seed": side.run.seed} for side in self.sides],
+            "tolerance_s": self.tolerance_s,
+            "ignored": list(self.ignored),
+            "first": _divergence(first and first.first),
+            "parted": _divergence((at := self.parted) and at.parted),
+            "packets": {host: list(counts) for host, counts in self.totals.items()},
+            "states": self.states(),
+            "context": (first and first.pair or {}).get("context", []),
+            "then": (first and first.pair or {}).get("then", []),
+            "standing": (first and first.pair or {}).get("standing", []),
+            "flows": [
+                {
+                    "host": one.host,
+                    "flow": one.flow,
+                    "connections": list(one.connections),
+                    "packets": list(one.packets),
+                    "first": _divergence(one.first),
+                    "parted": _divergence(one.parted),
+                    "fields": one.pair["fields"] if one.pair else {},
+                    "drift": one.pair["drift"] if one.pair else [],
+                }
+                for one in self.found
+            ],
+        }
+
+
+def compare(
+    scenario: Scenario,
+    worlds: Sequence[str] = ("sim", "kernel"),
+    *,
+    seed: int | None = None,
+    tolerance_s: float = TOLERANCE_S,
+    ignored: Sequence[str] = (),
+    keep: Path | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Packets:
+    """Runs the scenario once in each of two worlds, with captures at the hosts, and aligns them.
+
+    The captures are kept in a folder for each world below `keep`, where that is given.
+    """
+    if len(worlds) != 2 or worlds[0] == worlds[1]:
+        raise UsageError("packets are compared between two different worlds")
+    return compare_arms([(world, scenario, world) for world in worlds], seed, tolerance_s, ignored, keep, progress)
+
+
+def compare_arms(
+    arms: Sequence[tuple[str, Scenario, str]],
+    seed: int | None = None,
+    tolerance_s: float = TOLERANCE_S,
+    ignored: Sequence[str] = (),
+    keep: Path | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Packets:
+    """The same for two arms, each a name, a scenario and a world."""
+    with tempfile.TemporaryDirectory() as temporary:
+        sides = []
+        for number, (name, scenario, world) in enumerate(arms):
+            folder = (keep or Path(temporary)) / name.replace("/", "-")
+            folder.mkdir(parents=True, exist_ok=True)
+            part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
+            run = _finely_sampled(scenario).run(
+                seed=seed, world=world, progress=part, pcap=folder, pcap_at=("hosts",)
+            )
+            sides.append(Side(name, run, folder))
+        return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
+
+
+def of_folders(
+    one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()
+) -> Packets:
+    """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`)."""
+    sides = []
+    for run in (one, other):
+        if run.folder is None:
+            raise FolderError("a run that was not saved has no captures")
+        sides.append(Side(str(run.folder), run, run.folder / "pcap"))
+    return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
+
+
+def align(
+    one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()
+) -> Packets:
+    """Aligns what two runs captured at their hosts; flows go by their names."""
+    if unknown := set(ignored) - set(FIELDS):
+        raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
+    if tolerance_s < 0:
+        raise UsageError("a tolerance cannot be negative")
+    these = {listed.flow: listed for listed in captures.read_index(one.captures)}
+    those = {listed.flow: listed for listed in captures.read_index(other.captures)}
+    names = [name for name in these if name in those and _is_tcp(one.run, name)]
+    if not names:
+        raise UsageError("the two runs have no TCP flow in common")
+    hosts = dict.fromkeys(host for name in names for host in (these[name].sender, these[name].receiver))
+    found: list[AtHost] = []
+    totals = {}
+    for host in hosts:
+        files = captures.at_host(one.captures, host), captures.at_host(other.captures, host)
+        if not all(file.is_file() for file in files):
+            raise FolderError(f"there is no capture of both runs at the host {host}: run with --pcap hosts")
+        present = [name for name in names if host in (these[name].sender, these[name].receiver)]
+        rows = _native.align(
+            *files,
+            [(these[name].place, those[name].place) for name in present],
+            round(tolerance_s * 1e9),
+            list(ignored),
+            before=BEFORE,
+            after=AFTER,
+            drawn=DRAWN,
+            parts=PARTS,
+        )
+        for name, row in zip(present, rows, strict=True):
+            found.append(_at_host(host, name, host == these[name].sender, row, files[0]))
+        totals[host] = (_native.count_packets(files[0], 0)[1], _native.count_packets(files[1], 0)[1])
+    return Packets((one, other), tolerance_s, tuple(ignored), tuple(found), totals)
+
+
+def _at_host(host: str, flow: str, sends: bool, row: dict[str, Any], file: Path) -> AtHost:
+    pairs: list[dict[str, Any]] = row["pairs"]
+
+    def earliest(kind: str) -> Divergence | None:
+        places = [(pair["begun_ns"][0] + pair[kind]["at_ns"], number) for number, pair in _with(pairs, kind)]
+        if not places:
+            return None
+        at_ns, number = min(places)
+        told = pairs[number][kind]
+        before, _ = _native.count_packets(file, at_ns)
+        return Divergence(
+            host=host,
+            flow=flow,
+            connection=number,
+            time_s=at_ns / 1e9,
+            since_syn_s=told["at_ns"] / 1e9,
+            sender=told["from"] == "opener",
+            number=told["number"],
+            packets=before,
+            fields=tuple(told["fields"]),
+        )
+
+    return AtHost(host, flow, sends, row["connections"], pairs, earliest("first"), earliest("parted"))
+
+
+def _with(pairs: list[dict[str, Any]], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((number, pair) for number, pair in enumerate(pairs) if pair[kind] is not None)
+
+
+def _earliest(found: Sequence[AtHost], of: Callable[[AtHost], Divergence | None]) -> AtHost | None:
+    known = [(told.time_s, number) for number, one in enumerate(found) if (told := of(one)) is not None]
+    return found[min(known)[1]] if known else None
+
+
+def _finely_sampled(scenario: Scenario) -> Scenario:
+    interval = scenario.interval_s
+    if interval is not None and interval <= FINE_S:
+        return scenario
+    return scenario.with_(**{"record.interval": f"{FINE_S * 1000:g} ms"})
+
+
+def _is_tcp(run: Run, flow: str) -> bool:
+    found = next((one for one in run.scenario.resolved["flows"] if one["name"] == flow), None)
+    return found is not None and found["transfer"]["kind"] != "udp"
+
+
+_STATE = (
+    *("time_s", "state", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ms", "rttvar_ms", "rto_ms"),
+    *("snd_wnd_bytes", "rcv_space_bytes", "delivered_bytes", "retransmits"),
+)
+
+
+def _state(run: Run, flow: str, time_s: float) -> dict[str, float | str | None]:
+    samples = run.samples_of.get(flow)
+    if samples is None:
+        return {}
+    before = samples.filter(samples["time_s"] <= time_s)
+    if not len(before):
+        return {}
+    last = before.row(-1, named=True)
+    return {name: last.get(name) for name in _STATE}
+
+
+def _divergence(found: Divergence | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {**vars(found), "fields": list(found.fields)}

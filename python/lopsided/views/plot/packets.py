@@ -1,0 +1,49 @@
+"""Two runs around the place where their packets part: time and sequence numbers, as tcptrace draws them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lopsided.data import units
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from lopsided.studies.packets import Packets
+    from lopsided.views.plot.style import LabFigure
+
+_INKS = (style.DOWN[0], style.UP[0])
+
+
+def figure(found: Packets) -> LabFigure | None:
+    """A bar for each data segment, a step for each acknowledgement, one colour for each run; sequence in octets."""
+    at = found.parted or found.first
+    if at is None or at.pair is None or "around" not in at.pair:
+        return None
+    place = at.parted or at.first
+    assert place is not None
+    names = [side.name for side in found.sides]
+    packets = f"{place.packets:,} of {found.totals[at.host][0]:,} packets are before it"
+    subtitle = f"{found.sides[0].run.scenario.name}: {at.flow} at {at.host}, {' and '.join(names)}; {packets}"
+    sheet = style.sheet("Where the packets part", subtitle, (4.2,), "time since the connection's SYN (s)")
+    panel = sheet.panels[0]
+    labels = []
+    for name, ink, segments in zip(names, _INKS, at.pair["around"], strict=True):
+        data = [one for one in segments if one["from"] == "opener" and one["len"]]
+        acks = [one for one in segments if one["from"] == "answerer" and one["ack"] is not None]
+        panel.vlines(_times(data), [one["seq"] for one in data], [one["seq"] + one["len"] for one in data], color=ink)
+        panel.step(_times(acks), [one["ack"] for one in acks], where="post", color=ink, linewidth=0.8)
+        if data:
+            labels.append((float(data[-1]["seq"]), name, ink))
+    panel.axvline(place.since_syn_s, color=style.RED, linewidth=0.8, linestyle=(0, (2, 2)))
+    panel.set_ylabel("sequence number (octets)")
+    style.end_labels(panel, labels)
+    style.small_print(
+        sheet.figure,
+        "bars: data segments; steps: acknowledgements; both as the host sees them",
+        f"dashed: {', '.join(place.fields)} differ; times within {units.millis(found.tolerance_s * 1e3)} are the same",
+    )
+    return sheet.figure
+
+
+def _times(segments: list[dict[str, Any]]) -> list[float]:
+    return [one["at_ns"] / 1e9 for one in segments]
