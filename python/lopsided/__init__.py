@@ -75,6 +75,7 @@ fill_in(
         "Run.notebook": "lopsided.views.html:notebook",
         "Run.fairness": "lopsided.studies.fairness:of_run",
         "Comparison.figure": "lopsided.views.plot.compared:figure",
+        "Packets.figure": "lopsided.views.plot.packets:figure",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
         "Matrix.report": "lopsided.views.html.fairness:render",

@@ -1,9 +1,11 @@
 """The simulator, in Rust. Plain values only; `lopsided.Scenario` and `lopsided.Run` are what people use."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Literal, final
 
 __version__: str
+PACKET_FIELDS: list[str]
 PROFILES: list[str]
 CONGESTION_CONTROLS: list[str]
 
@@ -29,6 +31,7 @@ class Scenario:
     @property
     def seed(self) -> int: ...
     def axes(self) -> tuple[list[_Axis], int]: ...
+    def receivers(self) -> list[tuple[str, int]]: ...
     def to_toml(self) -> str: ...
     def to_json(self) -> str: ...
 
@@ -351,4 +354,17 @@ def simulate_controller(
 ) -> tuple[float, int, list[float], list[tuple[float, int]]]: ...
 def axis(text: str) -> _Axis: ...
 def schema() -> str: ...
+def align(
+    one: str | PathLike[str],
+    other: str | PathLike[str],
+    flows: list[tuple[tuple[str, int], tuple[str, int]]],
+    tolerance_ns: int,
+    ignored: list[str],
+    *,
+    before: int,
+    after: int,
+    drawn: int,
+    parts: int,
+) -> list[dict[str, Any]]: ...
+def count_packets(path: str | PathLike[str], before_ns: int) -> tuple[int, int]: ...
 def trace(path: str) -> tuple[list[dict[str, Any]], int, int]: ...

@@ -82,8 +82,8 @@ def test_settings_and_seed_are_taken(adsl_file, capsys):
 def test_captures_are_written_where_asked(adsl_file, tmp_path):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "all", "--pcap"]) == 0
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "one", "--pcap", "links"]) == 0
-    assert len(list((tmp_path / "all" / "pcap").iterdir())) == 3
-    assert [path.name for path in (tmp_path / "one" / "pcap").iterdir()] == ["link-link.pcapng"]
+    assert len(list((tmp_path / "all" / "pcap").glob("*.pcapng"))) == 3
+    assert [path.name for path in (tmp_path / "one" / "pcap").glob("*.pcapng")] == ["link-link.pcapng"]
 
 
 def test_an_earlier_run_stays_unless_asked(adsl_file, capsys):

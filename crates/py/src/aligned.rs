@@ -129,14 +129,11 @@ fn connection<'py>(
         }
     }
     row.set_item("fields", fields)?;
-    if let Some(first) = aligned.first() {
-        context(&row, &aligned, &first, wanted)?;
-        row.set_item("standing", [standing(py, one, first.at)?, standing(py, other, first.at)?])?;
-        let then = |side| around(py, side, first.at, 0, wanted.after);
-        row.set_item("then", [then(one)?, then(other)?])?;
-        let drawn = |side| around(py, side, aligned.parted().unwrap_or(first).at, wanted.drawn, 2 * wanted.drawn);
-        row.set_item("around", [drawn(one)?, drawn(other)?])?;
-    }
+    row.set_item("first_scene", aligned.first().map(|at| scene(py, &aligned, (one, other), at, wanted)).transpose()?)?;
+    row.set_item(
+        "parted_scene",
+        aligned.parted().map(|at| scene(py, &aligned, (one, other), at, wanted)).transpose()?,
+    )?;
     let stretches = drift(one, other, lasted.one.max(lasted.other), wanted.parts, rules);
     row.set_item("drift", stretches.iter().map(|part| stretch(py, part)).collect::<PyResult<Vec<_>>>()?)?;
     Ok(row)
@@ -146,13 +143,27 @@ fn nanos(time: Time) -> u64 {
     time.as_nanos()
 }
 
-/// The packets before the first divergence and the divergent one.
-fn context(row: &Bound<'_, PyDict>, aligned: &Alignment<'_>, first: &Divergence, wanted: Wanted) -> PyResult<()> {
+/// A divergence with the packets before it, those that follow in either capture, and how far both ends had come.
+fn scene<'py>(
+    py: Python<'py>,
+    aligned: &Alignment<'_>,
+    (one, other): (&Conversation, &Conversation),
+    at: Divergence,
+    wanted: Wanted,
+) -> PyResult<Bound<'py, PyDict>> {
     let pairs = aligned.pairs();
-    let place = pairs.iter().position(|pair| !pair.differ.is_empty() && pair.from() == Some(first.from)).unwrap_or(0);
-    let shown = &pairs[place.saturating_sub(wanted.before)..=place.min(pairs.len() - 1)];
-    let rows = shown.iter().map(|pair| pair_row(row.py(), pair)).collect::<PyResult<Vec<_>>>()?;
-    row.set_item("context", rows)
+    let is_it = |pair: &Pair<'_>| pair.from() == Some(at.from) && pair.number == at.number;
+    let place = pairs.iter().position(is_it).map_or(0, |place| place + 1);
+    let shown = &pairs[place.saturating_sub(wanted.before + 1)..place];
+    let both = |before, after| {
+        Ok::<_, PyErr>([around(py, one, at.at, before, after)?, around(py, other, at.at, before, after)?])
+    };
+    let row = PyDict::new(py);
+    row.set_item("context", shown.iter().map(|pair| pair_row(py, pair)).collect::<PyResult<Vec<_>>>()?)?;
+    row.set_item("then", both(0, wanted.after)?)?;
+    row.set_item("around", both(wanted.drawn, 2 * wanted.drawn)?)?;
+    row.set_item("standing", [standing(py, one, at.at)?, standing(py, other, at.at)?])?;
+    Ok(row)
 }
 
 fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict>> {

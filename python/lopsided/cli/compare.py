@@ -3,90 +3,186 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Kernel, Quiet, Seed, Settings, load, split
+from lopsided.cli.compare_packets import aligned, aligned_folders, show_packets
+from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Seed, Settings, load, split
 from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
-    from lopsided.studies.compare import Comparison
+    from lopsided.scenario import Scenario
+    from lopsided.studies.compare import Arm, Comparison
+    from lopsided.studies.packets import Packets
 
 
 def compare(
     file: Path,
+    other: Path | None = None,
     /,
     *,
     worlds: str = "sim,kernel",
     repeat: int = 3,
     seed: Seed = None,
     settings: Settings = (),
+    controllers: Controllers = (),
+    against: Annotated[str | None, Parameter(show_default=False)] = None,
     tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
+    packets: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    apart: Annotated[str, Parameter(name="--apart")] = "100 us",
+    ignore: Annotated[str, Parameter(show_default=False)] = "",
+    keep: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
     fail: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     kernel: Kernel = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run a scenario in several worlds and show them side by side, with the relative error and its spread.
+    """Hold a scenario in one world against another, two runs, or a congestion control of your own against a known one.
 
-    The last world is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
+    The last one is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
+    With `--packets` one run of each is aligned packet by packet: where they first differ, in what, and what follows.
 
     For example:
 
         lopsided compare scenario.toml
         lopsided compare scenario.toml --repeat 5 --tolerance goodput_bps=3% --fail
         lopsided compare scenario.toml --window 60s..150s --figure compared.png
+        lopsided compare scenario.toml --packets --ignore psh,window --figure parted.png
+        lopsided compare runs/before runs/after
+        lopsided compare scenario.toml --controller gentle.py:Gentle --against reno --worlds sim,kernel
 
     Parameters
     ----------
     file
-        The scenario file.
+        The scenario file, or a run folder.
+    other
+        A second run folder: the reference.
     worlds
-        The worlds, with commas between them.
+        The worlds, with commas between them. With --controller: where the other congestion control runs.
     repeat
         Run with this many seeds in each world; the table shows medians.
+    against
+        With --controller: the congestion control that it is held against; default: what the scenario says.
     tolerance
         What may differ, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
     window
         Measure between these times only, as `60s..150s`.
+    packets
+        Align the packets of one run of each; of run folders: their captures at the hosts.
+    apart
+        With --packets: by how much the times of a packet may differ, each since its connection's SYN. What adds up of
+        rounding stays below some microseconds; another decision moves a packet by a packet's time at least.
+    ignore
+        With --packets: what is not compared, with commas: psh, window, sack, timestamps, ecn, syn_options, time.
+    keep
+        With --packets: a folder to leave the captures in.
     figure
-        A picture of the first repetition to write: .png, .svg or .pdf.
+        A picture to write, of the first repetition or of where the packets part: .png, .svg or .pdf.
     fail
-        Exit with 1 if anything exceeds its tolerance.
+        Exit with 1 if anything exceeds its tolerance; with --packets, if any packet differs.
     """
-    from lopsided.studies import compare as comparing
-
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
-    scenario = load(file, settings)
-    chosen = tuple(name.strip() for name in worlds.split(","))
-    with progress(f"{scenario.name} in {' and '.join(chosen)}", quiet=quiet or as_json) as report:
-        comparison = comparing.compare(
-            scenario,
-            chosen,
-            repeat=repeat,
-            seed=seed,
-            kernel=kernel,
-            tolerances={**comparing.TOLERANCES, **dict(_tolerance(text) for text in tolerance)},
-            window=None if window is None else _window(window),
-            progress=report,
-        )
-    if figure is not None:
+    bounds = dict(_tolerance(text) for text in tolerance)
+    span = None if window is None else _window(window)
+    is_quiet = quiet or as_json
+    result: Comparison | Packets
+    if file.is_dir() or other is not None:
+        result = _of_folders(file, other, packets, apart, ignore, bounds, span)
+        repeat = 1
+    else:
+        arms = _arms(load(file, settings, controllers), controllers, against, worlds)
+        with progress(" and ".join(arm.name for arm in arms), quiet=is_quiet) as report:
+            if packets:
+                result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)
+            else:
+                result = _compared(arms, repeat, seed, kernel, bounds, span, report)
+    picture = result.figure() if figure is not None else None
+    if figure is not None and picture is not None:
         from lopsided.views.plot import style
 
-        style.save(comparison.figure(), figure)
+        style.save(picture, figure)
     if as_json:
-        say_json(comparison.table().to_polars().to_dicts())
+        say_json(_as_json(result))
     elif not quiet:
-        _show(comparison, repeat)
-        if figure is not None:
+        show_packets(result) if packets else _show(result, repeat)  # type: ignore[arg-type]
+        if figure is not None and picture is not None:
             say(link(figure))
-    return 1 if fail and comparison.beyond() else 0
+    return 1 if fail and _is_beyond(result) else 0
+
+
+def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str) -> list[Arm]:
+    from lopsided.studies import compare as comparing
+
+    chosen = tuple(name.strip() for name in worlds.split(","))
+    if not controllers:
+        if against is not None:
+            raise UsageError("--against needs a --controller of your own")
+        return [comparing.Arm(world, scenario, world) for world in chosen]
+    if len(scenario.controllers) != 1:
+        raise UsageError("give one --controller: it is held against another congestion control")
+    return comparing.arms_against(scenario, next(iter(scenario.controllers)), against, chosen)
+
+
+def _compared(
+    arms: Sequence[Arm],
+    repeat: int,
+    seed: int | None,
+    kernel: str | None,
+    bounds: Mapping[str, float],
+    span: tuple[float, float] | None,
+    report: Callable[[float], object] | None,
+) -> Comparison:
+    from lopsided.studies import compare as comparing
+
+    return comparing.compare_arms(
+        arms,
+        repeat=repeat,
+        seed=seed,
+        kernel=kernel,
+        tolerances={**comparing.TOLERANCES, **bounds},
+        window=span,
+        progress=report,
+    )
+
+
+def _of_folders(
+    one: Path,
+    other: Path | None,
+    packets: bool,
+    apart: str,
+    ignore: str,
+    bounds: Mapping[str, float],
+    span: tuple[float, float] | None,
+) -> Comparison | Packets:
+    from lopsided.run import Run
+    from lopsided.studies import compare as comparing
+
+    if other is None:
+        raise UsageError(f"{one} is a folder: give a second run folder to compare it with")
+    runs = [Run.load(folder) for folder in (one, other)]
+    if packets:
+        return aligned_folders(runs[0], runs[1], apart, ignore)
+    named = {str(folder): [run] for folder, run in zip((one, other), runs, strict=True)}
+    return comparing.compare_runs(named, tolerances={**comparing.TOLERANCES, **bounds}, window=span)
+
+
+def _as_json(result: Comparison | Packets) -> Any:
+    from lopsided.studies.compare import Comparison
+
+    return result.table().to_polars().to_dicts() if isinstance(result, Comparison) else result.as_dict()
+
+
+def _is_beyond(result: Comparison | Packets) -> bool:
+    from lopsided.studies.compare import Comparison
+
+    return bool(result.beyond()) if isinstance(result, Comparison) else result.first is not None
 
 
 def _tolerance(text: str) -> tuple[str, float]:

@@ -1,5 +1,9 @@
 """One scenario in several worlds, side by side: how far apart they are, and how sure that is.
 
+    compare(scenario, ("sim", "kernel"))                        # a world beside another
+    compare_arms(arms_against(scenario, "Gentle", "reno"))      # a congestion control of one's own beside a known one
+    compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
+
 Runs are paired: repetition k starts its flows at the same instants in every world, so a difference between worlds is
 not one of luck in the phase. The last world is the reference; a quantity's error is that of its median over the
 repetitions, its spread the range of the paired errors.
@@ -41,6 +45,15 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Arm:
+    """One of the things compared: a scenario in a world, and what to call it."""
+
+    name: str
+    scenario: Scenario
+    world: str
+
+
+@dataclass(frozen=True)
 class Row:
     """One quantity of one flow or link direction in every world."""
 
@@ -72,7 +85,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same scenario in several worlds; the last is what the others are held against."""
+    """The same flows in several worlds; the last is what the others are held against."""
 
     scenario: Scenario
     worlds: tuple[str, ...]
@@ -126,26 +139,90 @@ def compare(
 
     With a `window` (seconds from the start), everything is measured in it alone.
     """
-    if len(worlds) < 2 or len(set(worlds)) != len(worlds):
-        raise UsageError("a comparison needs at least two different worlds")
-    if unknown := set(tolerances) - set(QUANTITIES):
-        raise UsageError(f"no quantity called {sorted(unknown)[0]!r}; there are {', '.join(QUANTITIES)}")
+    return compare_arms(
+        [Arm(world, scenario, world) for world in worlds],
+        repeat=repeat,
+        seed=seed,
+        kernel=kernel,
+        tolerances=tolerances,
+        window=window,
+        progress=progress,
+    )
+
+
+def compare_arms(
+    arms: Sequence[Arm],
+    *,
+    repeat: int = 3,
+    seed: int | None = None,
+    kernel: str | None = None,
+    tolerances: Mapping[str, float] = TOLERANCES,
+    window: Window | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Comparison:
+    """Runs each arm `repeat` times and holds it against the last; flows go by their names."""
+    _check([arm.name for arm in arms], tolerances)
     runs = {}
-    for number, world in enumerate(worlds):
-        part = progress and (lambda share, number=number: progress((number + share) / len(worlds)))
-        runs[world] = run_repeated(scenario, repeat, seed=seed, world=world, kernel=kernel, progress=part)
-    measured = {world: [measure(run, window) for run in found] for world, found in runs.items()}
+    for number, arm in enumerate(arms):
+        part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
+        runs[arm.name] = run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=kernel, progress=part)
+    return compare_runs(runs, tolerances=tolerances, window=window)
+
+
+def compare_runs(
+    runs: Mapping[str, Sequence[Run]],
+    *,
+    tolerances: Mapping[str, float] = TOLERANCES,
+    window: Window | None = None,
+) -> Comparison:
+    """Holds runs that were made already against those named last; as many of each, in the order of their pairs."""
+    _check(list(runs), tolerances)
+    measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
     keys = list(dict.fromkeys(key for found in measured.values() for each in found for key in each))
     rows = [
         Row(
             what,
             quantity,
-            {world: tuple(each.get((what, quantity), math.nan) for each in found) for world, found in measured.items()},
+            {name: tuple(each.get((what, quantity), math.nan) for each in found) for name, found in measured.items()},
             tolerances.get(quantity),
         )
         for what, quantity in keys
     ]
-    return Comparison(scenario, tuple(worlds), tuple(rows), {world: found[0] for world, found in runs.items()})
+    examples = {name: found[0] for name, found in runs.items()}
+    return Comparison(next(reversed(examples.values())).scenario, tuple(runs), tuple(rows), examples)
+
+
+def arms_against(
+    scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
+) -> list[Arm]:
+    """A scenario with a congestion control of one's own in the simulator, and with another in its place in each world.
+
+    It takes the flows that name it, or all where none does; `against` takes the same flows, by default what they name.
+    """
+    # Written out, so that each flow can be told by its name.
+    plain = scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)
+    flows = {flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if "sender_stack" in flow}
+    named = [name for name, cc in flows.items() if cc == controller]
+    taken = named or list(flows)
+    if against is None and named:
+        raise UsageError(f"say what {controller} is held against: --against reno, for example")
+    if not taken:
+        raise UsageError("the scenario has no flow over TCP")
+
+    def with_control(control: str) -> Scenario:
+        return plain.with_(**{f"flow.{name}.cc": control for name in taken})
+
+    other = plain if against is None else with_control(against)
+    what = against or " and ".join(dict.fromkeys(flows[name] for name in taken))
+    names = {world: what if world == "sim" else f"{what} in {world}" for world in worlds}
+    return [Arm(controller, with_control(controller), "sim"), *(Arm(names[world], other, world) for world in worlds)]
+
+
+def _check(names: Sequence[str], tolerances: Mapping[str, float]) -> None:
+    if len(names) < 2 or len(set(names)) != len(names):
+        raise UsageError("a comparison needs at least two different worlds")
+    if unknown := set(tolerances) - set(QUANTITIES):
+        raise UsageError(f"no quantity called {sorted(unknown)[0]!r}; there are {', '.join(QUANTITIES)}")
 
 
 def measure(run: Run, window: Window | None = None) -> dict[Key, float]:

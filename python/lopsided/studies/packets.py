@@ -26,10 +26,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
+from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.errors import FolderError, UsageError
+from lopsided.studies.compare import Arm
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from lopsided.run import Run
     from lopsided.scenario import Scenario
 
@@ -37,7 +41,7 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """What of a packet is compared: see `crates/trace/src/align.rs`."""
 
 TOLERANCE_S = 100e-6
-BEFORE, AFTER, DRAWN, PARTS = 8, 4, 80, 12
+BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
 """Packets shown before and from the divergence on, those drawn before it, and parts of the time that the drift is
 told in."""
 
@@ -88,16 +92,36 @@ class AtHost:
     first: Divergence | None
     parted: Divergence | None
 
-    @property
-    def pair(self) -> dict[str, Any] | None:
-        """The connection of the first divergence, or the first; None where there is none."""
-        number = self.first.connection if self.first else 0
-        return self.pairs[number] if self.pairs else None
+    def pair(self, at: Divergence | None) -> dict[str, Any] | None:
+        """The connection of a divergence, or the first; None where there is none."""
+        return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
     def packets(self) -> tuple[int, int]:
         """How many packets of the flow either run has here."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A divergence and what is around it."""
+
+    at: AtHost
+    divergence: Divergence
+    states: dict[str, dict[str, float | str | None]]
+    """Each run's last sample of the flow before it: TCP_INFO, or what the simulator calls so."""
+    context: list[dict[str, Any]]
+    """The packets before it and the divergent ones, in pairs."""
+    then: list[list[dict[str, Any]]]
+    """What either capture holds from there on."""
+    around: list[list[dict[str, Any]]]
+    standing: list[dict[str, tuple[int, int]]]
+    """In either capture, what each end has sent and has had acknowledged, in octets."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        told = {name: getattr(self, name) for name in ("states", "standing", "context", "then")}
+        return {**vars(self.divergence), "fields": list(self.divergence.fields), **told}
 
 
 @dataclass(frozen=True)
@@ -121,27 +145,33 @@ class Packets:
         """Where the earliest packet is that is another one: other data, another acknowledgement, one more or less."""
         return _earliest(self.found, lambda one: one.parted)
 
-    def states(self) -> dict[str, dict[str, float | str | None]]:
-        """Each run's last sample of the first divergence's flow before it: TCP_INFO, or what the simulator calls so."""
-        at = self.first
-        if at is None or at.first is None:
-            return {}
-        return {side.name: _state(side.run, at.flow, at.first.time_s) for side in self.sides}
+    def scenes(self) -> list[Scene]:
+        """The first difference, and where the packets part if that is another place: each with what was before it."""
+        scenes = []
+        for kind, at in (("first", self.first), ("parted", self.parted)):
+            told = at and (at.first if kind == "first" else at.parted)
+            if at is None or told is None or any(scene.divergence == told for scene in scenes):
+                continue
+            pair = at.pair(told)
+            assert pair is not None
+            states = {side.name: _state(side.run, at.flow, told.time_s) for side in self.sides}
+            scenes.append(Scene(at, told, states, **pair[f"{kind}_scene"]))
+        return scenes
+
+    def figure(self) -> Figure | None:
+        """Time and sequence numbers of both runs around the place where their packets part; None where none differs."""
+        return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        first = self.first
         return {
             "runs": [{"name": side.name, "world": side.run.world, "seed": side.run.seed} for side in self.sides],
             "tolerance_s": self.tolerance_s,
             "ignored": list(self.ignored),
-            "first": _divergence(first and first.first),
-            "parted": _divergence((at := self.parted) and at.parted),
             "packets": {host: list(counts) for host, counts in self.totals.items()},
-            "states": self.states(),
-            "context": (first and first.pair or {}).get("context", []),
-            "then": (first and first.pair or {}).get("then", []),
-            "standing": (first and first.pair or {}).get("standing", []),
+            "first": _divergence((first := self.first) and first.first),
+            "parted": _divergence((parted := self.parted) and parted.parted),
+            "scenes": [scene.as_dict() for scene in self.scenes()],
             "flows": [
                 {
                     "host": one.host,
@@ -150,8 +180,8 @@ class Packets:
                     "packets": list(one.packets),
                     "first": _divergence(one.first),
                     "parted": _divergence(one.parted),
-                    "fields": one.pair["fields"] if one.pair else {},
-                    "drift": one.pair["drift"] if one.pair else [],
+                    "fields": pair["fields"] if (pair := one.pair(one.first)) else {},
+                    "drift": pair["drift"] if pair else [],
                 }
                 for one in self.found
             ],
@@ -163,6 +193,7 @@ def compare(
     worlds: Sequence[str] = ("sim", "kernel"),
     *,
     seed: int | None = None,
+    kernel: str | None = None,
     tolerance_s: float = TOLERANCE_S,
     ignored: Sequence[str] = (),
     keep: Path | None = None,
@@ -174,34 +205,44 @@ def compare(
     """
     if len(worlds) != 2 or worlds[0] == worlds[1]:
         raise UsageError("packets are compared between two different worlds")
-    return compare_arms([(world, scenario, world) for world in worlds], seed, tolerance_s, ignored, keep, progress)
+    return compare_arms(
+        [Arm(world, scenario, world) for world in worlds],
+        seed=seed,
+        kernel=kernel,
+        tolerance_s=tolerance_s,
+        ignored=ignored,
+        keep=keep,
+        progress=progress,
+    )
 
 
 def compare_arms(
-    arms: Sequence[tuple[str, Scenario, str]],
+    arms: Sequence[Arm],
+    *,
     seed: int | None = None,
+    kernel: str | None = None,
     tolerance_s: float = TOLERANCE_S,
     ignored: Sequence[str] = (),
     keep: Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Packets:
-    """The same for two arms, each a name, a scenario and a world."""
+    """The same for two arms, each a scenario in a world."""
+    if len(arms) != 2:
+        raise UsageError("packets are compared between two runs")
     with tempfile.TemporaryDirectory() as temporary:
         sides = []
-        for number, (name, scenario, world) in enumerate(arms):
-            folder = (keep or Path(temporary)) / name.replace("/", "-")
+        for number, arm in enumerate(arms):
+            folder = (keep or Path(temporary)) / arm.name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
             part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
-            run = _finely_sampled(scenario).run(
-                seed=seed, world=world, progress=part, pcap=folder, pcap_at=("hosts",)
+            run = _finely_sampled(arm.scenario).run(
+                seed=seed, world=arm.world, kernel=kernel, progress=part, pcap=folder, pcap_at=("hosts",)
             )
-            sides.append(Side(name, run, folder))
+            sides.append(Side(arm.name, run, folder))
         return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
 
 
-def of_folders(
-    one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()
-) -> Packets:
+def of_folders(one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
     """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`)."""
     sides = []
     for run in (one, other):
@@ -211,9 +252,7 @@ def of_folders(
     return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
 
 
-def align(
-    one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()
-) -> Packets:
+def align(one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
     """Aligns what two runs captured at their hosts; flows go by their names."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")

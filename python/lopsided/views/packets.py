@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from lopsided.data import units
 from lopsided.views.console import plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from lopsided.studies.packets import AtHost, Divergence, Packets
+    from lopsided.studies.packets import AtHost, Divergence, Packets, Scene
 
 _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
@@ -68,33 +66,31 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 def fields(one: AtHost) -> str:
     """The first difference in each field up to where the packets part."""
-    if one.pair is None or not one.pair["fields"]:
+    pair = one.pair(one.first)
+    if pair is None or not pair["fields"]:
         return ""
-    told = sorted(one.pair["fields"].items(), key=lambda item: item[1]["at_ns"])
+    told = sorted(pair["fields"].items(), key=lambda item: item[1]["at_ns"])
     parts = [f"{name.replace('_', ' ')} after {at['packets']:,} ({at['at_ns'] / 1e9:.3f} s)" for name, at in told]
     return "First difference of each field in this connection: " + ", ".join(parts)
 
 
-def context(found: Packets) -> RichTable | None:
-    """The packets before the first difference, once where both runs have the same one, and from there on by run."""
-    first = found.first
-    if first is None or first.pair is None or "context" not in first.pair:
-        return None
+def context(found: Packets, scene: Scene) -> RichTable:
+    """The packets before a difference, once where both runs have the same one, and from there on by run."""
     names = [side.name for side in found.sides]
     table = plain_table("", "s after SYN", "", "seq", "len", "ack", "flags", "win", "", left=1)
     table.columns[2].justify = table.columns[6].justify = table.columns[8].justify = "left"
     table.columns[8].no_wrap = False
-    for row in first.pair["context"]:
+    for row in scene.context:
         if not row["differ"]:
-            table.add_row("both", *_cells(row["one"], first.sends))
+            table.add_row("both", *_cells(row["one"], scene.at.sends))
             continue
         for name, packet in zip(names, (row["one"], row["other"]), strict=True):
-            cells = ["none in this direction", *[""] * 7] if packet is None else _cells(packet, first.sends)
-            table.add_row(Text(name, style="bold"), *cells, style="red")
-    for name, then in zip(names, first.pair.get("then", ()), strict=False):
+            cells = ["none", *[""] * 7] if packet is None else _cells(packet, scene.at.sends)
+            table.add_row(name, *cells, style="bold")
+    for name, then in zip(names, scene.then, strict=True):
         for number, packet in enumerate(then):
-            table.add_row(f"{name}, then" if number == 0 else "", *_cells(packet, first.sends), style="dim")
-    table.caption = f"→ leaves the host, ← comes to it; {_FLAGS}"
+            table.add_row(f"{name}, then" if number == 0 else "", *_cells(packet, scene.at.sends), style="dim")
+    table.caption = f"at {scene.at.host}: → leaves it, ← comes to it; {_FLAGS}"
     return table
 
 
@@ -133,29 +129,25 @@ _STATES = (
 )
 
 
-def states(found: Packets) -> RichTable | None:
-    """Both ends' state before the first difference: of the capture at that instant, and of the last sample."""
-    first, sampled = found.first, found.states()
-    if first is None or first.pair is None or "standing" not in first.pair:
-        return None
+def states(found: Packets, scene: Scene) -> RichTable:
+    """Both ends' state before a difference: of the capture at that instant, and of the last sample."""
     table = plain_table("before it", *(side.name for side in found.sides), left=1)
-    standing = first.pair["standing"]
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
-        cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in standing)]
+        cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
         table.add_row(f"octets sent / acknowledged, {what}", *cells)
     for key, what, write in _STATES:
-        values = [sampled.get(side.name, {}).get(key) for side in found.sides]
+        values = [scene.states[side.name].get(key) for side in found.sides]
         if any(value is not None for value in values):
             table.add_row(what, *("–" if value is None else write(value) for value in values))  # type: ignore[no-untyped-call]
     return table
 
 
-def drift(found: Packets, one: AtHost) -> RichTable | None:
+def drift(found: Packets, one: AtHost) -> RichTable:
     """What becomes of the flow: how many packets are found again, how many in time, and who is ahead by how much."""
-    if one.pair is None:
-        return None
+    pair = one.pair(one.first)
+    assert pair is not None
     table = plain_table("s after SYN", "packets", "", "found again", "in time", "later by", "ahead by", left=1)
-    for part in one.pair["drift"]:
+    for part in pair["drift"]:
         count, other = part["packets"]
         later = part["later_ns"]
         ahead = part["position"][1][0] - part["position"][0][0]
@@ -169,7 +161,9 @@ def drift(found: Packets, one: AtHost) -> RichTable | None:
             f"{ahead:+,} B",
         )
     names = [side.name for side in found.sides]
-    table.caption = f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; by how much {names[1]} is later, ahead"
+    table.caption = (
+        f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; by how much {names[1]} is later, ahead"
+    )
     return table
 
 

@@ -15,27 +15,28 @@ _INKS = (style.DOWN[0], style.UP[0])
 
 
 def figure(found: Packets) -> LabFigure | None:
-    """A bar for each data segment, a step for each acknowledgement, one colour for each run; sequence in octets."""
-    at = found.parted or found.first
-    if at is None or at.pair is None or "around" not in at.pair:
+    """A bar for each data segment, a step for each acknowledgement, one colour for each run; sequence in kB."""
+    scenes = found.scenes()
+    if not scenes:
         return None
-    place = at.parted or at.first
-    assert place is not None
+    scene = scenes[-1]
+    place = scene.divergence
     names = [side.name for side in found.sides]
-    packets = f"{place.packets:,} of {found.totals[at.host][0]:,} packets are before it"
-    subtitle = f"{found.sides[0].run.scenario.name}: {at.flow} at {at.host}, {' and '.join(names)}; {packets}"
+    packets = f"{place.packets:,} of {found.totals[place.host][0]:,} packets are before it"
+    subtitle = f"{found.sides[0].run.scenario.name}: {place.flow} at {place.host}, {' and '.join(names)}; {packets}"
     sheet = style.sheet("Where the packets part", subtitle, (4.2,), "time since the connection's SYN (s)")
     panel = sheet.panels[0]
     labels = []
-    for name, ink, segments in zip(names, _INKS, at.pair["around"], strict=True):
+    for name, ink, segments in zip(names, _INKS, scene.around, strict=True):
         data = [one for one in segments if one["from"] == "opener" and one["len"]]
         acks = [one for one in segments if one["from"] == "answerer" and one["ack"] is not None]
-        panel.vlines(_times(data), [one["seq"] for one in data], [one["seq"] + one["len"] for one in data], color=ink)
-        panel.step(_times(acks), [one["ack"] for one in acks], where="post", color=ink, linewidth=0.8)
+        begin, end = ([one["seq"] / 1e3 for one in data], [(one["seq"] + one["len"]) / 1e3 for one in data])
+        panel.vlines(_times(data), begin, end, color=ink)
+        panel.step(_times(acks), [one["ack"] / 1e3 for one in acks], where="post", color=ink, linewidth=0.8)
         if data:
-            labels.append((float(data[-1]["seq"]), name, ink))
+            labels.append((end[-1], name, ink))
     panel.axvline(place.since_syn_s, color=style.RED, linewidth=0.8, linestyle=(0, (2, 2)))
-    panel.set_ylabel("sequence number (octets)")
+    panel.set_ylabel("sequence number (kB)")
     style.end_labels(panel, labels)
     style.small_print(
         sheet.figure,

@@ -2,8 +2,8 @@
 
 What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a few lines changed
 (`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and nothing random that comes from outside, so
-that a run can be repeated bit by bit. The kernel is kept in the user's cache directory under a name made of its version and configuration, so a changed
-configuration is another kernel.
+that a run can be repeated bit by bit. The kernel is kept in the user's cache directory under a name made of its
+version and configuration, so a changed configuration is another kernel.
 
 Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be
 given).

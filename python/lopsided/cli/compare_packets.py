@@ -1,0 +1,63 @@
+"""`lopsided compare --packets`: two runs aligned, and how that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided.cli.terminal import out, say_prose
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.studies.compare import Arm
+    from lopsided.studies.packets import Packets
+
+
+def aligned(
+    arms: Sequence[Arm],
+    apart: str,
+    ignore: str,
+    *,
+    seed: int | None,
+    kernel: str | None,
+    keep: Path | None,
+    progress: Callable[[float], object] | None,
+) -> Packets:
+    """One run of each arm."""
+    from lopsided.studies import packets
+
+    tolerance_s, ignored = _rules(apart, ignore)
+    return packets.compare_arms(
+        arms, seed=seed, kernel=kernel, tolerance_s=tolerance_s, ignored=ignored, keep=keep, progress=progress
+    )
+
+
+def aligned_folders(one: Run, other: Run, apart: str, ignore: str) -> Packets:
+    """Two runs that were captured."""
+    from lopsided.studies import packets
+
+    tolerance_s, ignored = _rules(apart, ignore)
+    return packets.of_folders(one, other, tolerance_s=tolerance_s, ignored=ignored)
+
+
+def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
+    from lopsided.data.units import parse_time
+
+    return parse_time(apart), [name.strip() for name in ignore.split(",") if name.strip()]
+
+
+def show_packets(found: Packets) -> None:
+    """The first difference, the packets before it and both ends' state; what differs first in each field; the drift."""
+    from lopsided.views import packets as views
+
+    say_prose(views.headline(found))
+    out().print(views.flows(found))
+    first = found.first
+    if first is None:
+        return
+    for scene in found.scenes():
+        out().print(views.context(found, scene))
+        out().print(views.states(found, scene))
+    say_prose(views.fields(first))
+    out().print(views.drift(found, first))
