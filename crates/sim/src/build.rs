@@ -5,15 +5,14 @@
 mod link;
 mod stack;
 
-use crate::host::{
-    App, Dialer, FIRST_SERVICE, Host, Interface, MAX_SERVICES, Remote, TcpSink, TcpSource, TcpSourceSpec, UdpSource,
-};
+use crate::host::{AppSlot, Dialer, FIRST_SERVICE, FlowMeter, Host, Interface, MAX_SERVICES, Remote};
 use crate::router::{Router, Routes, address};
 use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
+use lopsided_app::{AppConfig, AppError, FlowContext, Side};
 use lopsided_core::{Accounting, Dir, Duration, FlowId, Ipv4Addr, NodeId, Port, Rng, Time};
 use lopsided_scenario::{FlowSpec, Graph, Hop, InterfaceSpec, NodeRef, Scenario, Transfer};
-use lopsided_tcp::Controllers;
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may hold it.
@@ -38,6 +37,10 @@ pub enum BuildError {
     },
     Link {
         link: String,
+        what: String,
+    },
+    NoApplication {
+        flow: String,
         what: String,
     },
     /// More flows end at one host, or more links at one node, than there are ports.
@@ -65,6 +68,7 @@ impl fmt::Display for BuildError {
                     "flow {flow:?} asks for the congestion control {cc:?}, which is not built in and was not given"
                 )
             }
+            BuildError::NoApplication { flow, what } => write!(f, "flow {flow:?}: {what}"),
             BuildError::Link { link, what } => write!(f, "link {link:?}: {what}"),
             BuildError::TooMany { what, at, limit } => write!(f, "more than {limit} {what} at {at:?}"),
             BuildError::TooLong { limit } => {
@@ -138,6 +142,8 @@ pub(crate) struct FlowSite {
     /// The start with its jitter.
     pub start: Time,
     pub stop: Time,
+    /// The two applications exchange datagrams rather than connections.
+    pub datagrams: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +167,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         .collect::<Result<_, BuildError>>()?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (number, spec) in scenario.flows.iter().enumerate() {
-        flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options.controllers, &mut hosts)?);
+        flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options, &mut hosts)?);
     }
     let mut stations: Vec<Station> = hosts.into_iter().map(|host| Station::Host(Box::new(host))).collect();
     stations.extend(tables.into_iter().skip(net.hosts).map(|routes| Station::Router(Router::new(routes))));
@@ -305,46 +311,83 @@ fn routing_tables(scenario: &Scenario, net: &Net<'_>) -> Result<Vec<Routes>, Bui
     Ok(tables)
 }
 
-/// Puts a flow's two applications on their hosts.
+/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know.
 fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
     duration: Duration,
     seed: u64,
-    controllers: &Controllers,
+    options: &RunOptions,
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
-    let dialer = |host: usize, stack: &_, part: &str| -> Result<Dialer, BuildError> {
-        Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, controllers)?, numbers: role(part) })
-    };
-    let sink = match spec.transfer {
-        Transfer::Udp { .. } => App::UdpSink(Box::default()),
-        transfer => App::TcpSink(Box::new(TcpSink::new(dialer(spec.to, &spec.to_stack, "numbers/to")?, transfer))),
-    };
-    let (sink_app, port) = hosts[spec.to].add_sink(flow, sink).ok_or_else(|| too_many(spec))?;
-    let to = Remote { addr: address(spec.to), port };
-    let source = match spec.transfer {
-        Transfer::Udp { rate, size } => {
-            App::UdpSource(Box::new(UdpSource::new(to, rate, size, start, spec.stop.min(end))))
-        }
-        transfer => App::TcpSource(Box::new(TcpSource::new(TcpSourceSpec {
-            to,
-            dialer: dialer(spec.from, &spec.from_stack, "numbers/from")?,
-            transfer,
-            start,
+    let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
+    let pair =
+        app_config(&spec.transfer).build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
+    let slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
+        let (host, stack, name) = match side {
+            Side::From => (spec.from, &spec.from_stack, "from"),
+            Side::To => (spec.to, &spec.to_stack, "to"),
+        };
+        let dialer = || -> Result<Dialer, BuildError> {
+            let numbers = role(&format!("numbers/{name}"));
+            Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, &options.controllers)?, numbers })
+        };
+        Ok(AppSlot {
+            flow,
+            sends: side == Side::From && !pair.datagrams,
+            remote,
+            dialer: if pair.datagrams { None } else { Some(dialer()?) },
+            port,
+            live: Vec::new(),
+            accepted: Vec::new(),
+            datagrams: VecDeque::new(),
+            rng: role(&format!("app/{name}")),
+            start: Some(start),
             stop: (spec.stop < end).then_some(spec.stop),
-        }))),
+            meter: FlowMeter::default(),
+        })
     };
-    let source_app = hosts[spec.from].add_source(flow, source).ok_or_else(|| too_many(spec))?;
+    let host_of = |side: Side| if side == Side::From { spec.from } else { spec.to };
+    let (waits, opens) = (pair.listener, pair.listener.other());
+    let port = hosts[host_of(waits)].serve().ok_or_else(|| too_many(spec))?;
+    let (waiting_app, opening_app) = match waits {
+        Side::From => (pair.from, pair.to),
+        Side::To => (pair.to, pair.from),
+    };
+    let waiting = hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?);
+    let remote = Remote { addr: address(host_of(waits)), port };
+    let local = match pair.datagrams {
+        true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
+        false => None,
+    };
+    let opening = hosts[host_of(opens)].add_app(opening_app, slot(opens, local, Some(remote))?);
+    let (from, to) = if waits == Side::From { (waiting, opening) } else { (opening, waiting) };
     Ok(FlowSite {
-        source: AppSite { host: spec.from, app: source_app },
-        sink: AppSite { host: spec.to, app: sink_app },
+        source: AppSite { host: spec.from, app: from },
+        sink: AppSite { host: spec.to, app: to },
         start,
         stop: spec.stop.min(end),
+        datagrams: pair.datagrams,
     })
+}
+
+/// What the scenario says of a flow's application.
+fn app_config(transfer: &Transfer) -> AppConfig {
+    match *transfer {
+        Transfer::Bulk => AppConfig::Transfer(lopsided_app::Transfer::Bulk),
+        Transfer::Bytes { size, repeat, pause } => {
+            AppConfig::Transfer(lopsided_app::Transfer::Bytes { size, repeat, pause })
+        }
+        Transfer::OnOff { on, off } => AppConfig::Transfer(lopsided_app::Transfer::OnOff { on, off }),
+        Transfer::Udp { rate, size } => AppConfig::Datagrams { rate, size },
+    }
+}
+
+fn no_app(spec: &FlowSpec, error: &AppError) -> BuildError {
+    BuildError::NoApplication { flow: spec.name.clone(), what: error.to_string() }
 }
 
 fn no_link(link: usize) -> BuildError {

@@ -1,14 +1,14 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
 use crate::build::{FlowSite, Simulation};
-use crate::host::{App, Host, Meter, TcpSource, add_counters};
-use crate::meter::{Delays, Moments};
+use crate::host::{Host, add_counters};
+use crate::meter::Moments;
 use crate::observe::Tally;
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::world::World;
 use lopsided_core::{Dir, Duration};
 use lopsided_scenario::{FlowSpec, Scenario, Transfer};
-use lopsided_tcp::{Counters, TcpInfo};
+use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 /// The part of a sample whose change is worth a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,33 +53,34 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, world: &World, rtt: Option<Mo
         rtt_min_ms: rtt.least(),
         rtt_max_ms: rtt.greatest(),
     };
-    match host.app(site.source.app) {
-        App::TcpSource(source) => with_connection(row, host, source),
-        App::UdpSource(source) => SampleRow { state: "udp", sent_bytes: source.sent_bytes().get(), ..row },
-        App::TcpSink(_) | App::UdpSink(_) => row,
+    if site.datagrams {
+        let sent_bytes = host.flow_meter(site.source.app).datagram_bytes_out.get();
+        return SampleRow { state: "udp", sent_bytes, ..row };
     }
+    with_connections(row, host, site.source.app)
 }
 
-fn with_connection(row: SampleRow, host: &Host, source: &TcpSource) -> SampleRow {
-    let info = source.current.and_then(|slot| host.connection(slot)).map(|connection| connection.info());
-    let counters = total(&source.meter, info.as_ref());
+/// The state of the flow's connections: sums, and of what has no sum that of the oldest.
+fn with_connections(row: SampleRow, host: &Host, app: usize) -> SampleRow {
+    let infos: Vec<TcpInfo> = host.connections(app).map(Connection::info).collect();
+    let counters = total(host, app, &infos);
     let row = SampleRow {
         sent_bytes: counters.bytes_sent.get(),
         acked_bytes: counters.bytes_acked.get(),
         retransmits: counters.retransmits,
         ..row
     };
-    let Some(info) = info else { return row };
+    let Some(oldest) = infos.first() else { return row };
     SampleRow {
-        state: info.ca_state.name(),
-        cwnd_bytes: info.snd_cwnd.get(),
-        ssthresh_bytes: info.snd_ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
-        srtt_ms: info.srtt.map_or(f64::NAN, Duration::as_millis_f64),
-        rttvar_ms: info.rttvar.as_millis_f64(),
-        rto_ms: info.rto.as_millis_f64(),
-        in_flight_bytes: info.in_flight.get(),
-        snd_wnd_bytes: info.snd_wnd.get(),
-        rcv_space_bytes: info.rcv_space.get(),
+        state: oldest.ca_state.name(),
+        cwnd_bytes: infos.iter().map(|info| info.snd_cwnd.get()).sum(),
+        ssthresh_bytes: oldest.snd_ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
+        srtt_ms: oldest.srtt.map_or(f64::NAN, Duration::as_millis_f64),
+        rttvar_ms: oldest.rttvar.as_millis_f64(),
+        rto_ms: oldest.rto.as_millis_f64(),
+        in_flight_bytes: infos.iter().map(|info| info.in_flight.get()).sum(),
+        snd_wnd_bytes: infos.iter().map(|info| info.snd_wnd.get()).sum(),
+        rcv_space_bytes: infos.iter().map(|info| info.rcv_space.get()).sum(),
         ..row
     }
 }
@@ -91,20 +92,15 @@ struct Delivered {
 }
 
 fn delivered(world: &World, site: &FlowSite) -> Delivered {
-    let host = world.host(site.sink.host);
-    match host.app(site.sink.app) {
-        App::TcpSink(sink) => {
-            let packets = |slot| host.connection(slot).map_or(0, |connection| connection.counters().data_segments_in);
-            Delivered { bytes: sink.delivered_bytes, packets: sink.packets(packets) }
-        }
-        App::UdpSink(sink) => Delivered { bytes: sink.received_bytes.get(), packets: sink.received_packets },
-        App::TcpSource(_) | App::UdpSource(_) => Delivered { bytes: 0, packets: 0 },
-    }
+    let (host, app) = (world.host(site.sink.host), site.sink.app);
+    let meter = host.flow_meter(app);
+    let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app) };
+    Delivered { bytes: meter.delivered_bytes, packets }
 }
 
-/// The counters of all of a source's connections.
-fn total(meter: &Meter, info: Option<&TcpInfo>) -> Counters {
-    info.map_or(meter.past, |info| add_counters(meter.past, info.counters))
+/// The counters of all connections of an application, those that are over among them.
+fn total(host: &Host, app: usize, live: &[TcpInfo]) -> Counters {
+    live.iter().fold(host.flow_meter(app).past, |sum, info| add_counters(sum, info.counters))
 }
 
 /// The summaries of all flows.
@@ -118,14 +114,9 @@ pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[Tal
 
 fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulation, tally: &Tally) -> FlowRow {
     let (world, site) = (&simulation.world, &simulation.flows[flow]);
-    let source_host = world.host(site.source.host);
     let (sent, delivered) = (sent(world, site), delivered(world, site));
-    let empty = Delays::default();
-    let delays = match (source_host.app(site.source.app), world.host(site.sink.host).app(site.sink.app)) {
-        (App::TcpSource(source), _) => &source.meter.rtt,
-        (_, App::UdpSink(sink)) => &sink.one_way,
-        _ => &empty,
-    };
+    let measured_at = if site.datagrams { site.sink } else { site.source };
+    let delays = &world.host(measured_at.host).flow_meter(measured_at.app).rtt;
     let rtt = delays.all();
     let active_s = match spec.transfer {
         Transfer::Bytes { .. } => {
@@ -134,7 +125,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         }
         _ => site.stop.saturating_since(site.start).as_secs_f64(),
     };
-    let udp = matches!(spec.transfer, Transfer::Udp { .. });
+    let udp = site.datagrams;
     FlowRow {
         flow: flow as u32,
         name: spec.name.clone(),
@@ -185,24 +176,23 @@ struct Sent {
 }
 
 fn sent(world: &World, site: &FlowSite) -> Sent {
-    let host = world.host(site.source.host);
-    let nothing = Sent { counters: Counters::default(), srtt: None, cwnd_mean: f64::NAN, cwnd_max: 0 };
-    match host.app(site.source.app) {
-        App::TcpSource(source) => {
-            let info = source.current.and_then(|slot| host.connection(slot)).map(|connection| connection.info());
-            Sent {
-                counters: total(&source.meter, info.as_ref()),
-                srtt: info.map_or(source.meter.last_srtt, |info| info.srtt),
-                cwnd_mean: source.meter.cwnd.mean(world.now()),
-                cwnd_max: source.meter.cwnd.max,
-            }
-        }
-        App::UdpSource(source) => {
-            let (bytes_sent, packets) = (source.sent_bytes(), source.sent_packets);
-            let counters =
-                Counters { bytes_sent, data_segments_out: packets, segments_out: packets, ..Counters::default() };
-            Sent { counters, ..nothing }
-        }
-        App::TcpSink(_) | App::UdpSink(_) => nothing,
+    let (host, app) = (world.host(site.source.host), site.source.app);
+    let meter = host.flow_meter(app);
+    if site.datagrams {
+        let packets = meter.datagrams_out;
+        let counters = Counters {
+            bytes_sent: meter.datagram_bytes_out,
+            data_segments_out: packets,
+            segments_out: packets,
+            ..Counters::default()
+        };
+        return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: 0 };
+    }
+    let live: Vec<TcpInfo> = host.connections(app).map(Connection::info).collect();
+    Sent {
+        counters: total(host, app, &live),
+        srtt: live.first().map_or(meter.last_srtt, |info| info.srtt),
+        cwnd_mean: meter.cwnd.mean(world.now()),
+        cwnd_max: meter.cwnd.max,
     }
 }

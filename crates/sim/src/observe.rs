@@ -2,18 +2,18 @@
 //!
 //! An observation is not an event of the world: it happens between events, after all of its instant, and changes nothing.
 
-use crate::build::{FlowSite, Simulation};
+use crate::build::{AppSite, FlowSite, Simulation};
 use crate::event_log::{self, EventLog};
 use crate::flow_row;
-use crate::host::App;
 use crate::meter::Moments;
 use crate::results::{
     Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable,
 };
 use crate::world::World;
-use lopsided_core::{Dir, DropReason, Duration, NodeId, Time};
+use lopsided_app::Report;
+use lopsided_core::{Bytes, Dir, DropReason, Duration, NodeId, Time};
 use lopsided_link::Link;
-use lopsided_scenario::{Scenario, Transfer};
+use lopsided_scenario::Scenario;
 
 /// Everything that is gathered of one run.
 #[derive(Debug)]
@@ -70,11 +70,12 @@ impl Recorder {
     }
 
     /// Takes what the hosts have laid aside, and a sample of each flow that changed.
-    pub fn gather(&mut self, scenario: &Scenario, simulation: &mut Simulation) {
-        for (flow, (spec, site)) in scenario.flows.iter().zip(&simulation.flows).enumerate() {
-            if let Transfer::Bytes { size, .. } = spec.transfer {
-                let (begun, done) = take_transfers(&mut simulation.world, site);
-                self.tally(flow, size.get(), begun, done);
+    pub fn gather(&mut self, simulation: &mut Simulation) {
+        for (flow, site) in simulation.flows.iter().enumerate() {
+            let (begun, done) =
+                (take_reports(&mut simulation.world, site.source), take_reports(&mut simulation.world, site.sink));
+            if !(begun.is_empty() && done.is_empty()) {
+                self.tally(flow, begun, done);
             }
         }
         if self.on_change {
@@ -82,24 +83,38 @@ impl Recorder {
         }
     }
 
-    /// Matches the starts of a flow's transfers with their ends. One runs at a time; one that was given up has no end.
-    fn tally(&mut self, flow: usize, size: u64, begun: Vec<Time>, done: Vec<Time>) {
-        let mut begun = begun.into_iter().peekable();
-        let tally = &mut self.tallies[flow];
-        for end in done {
-            while let Some(start) = begun.next_if(|start| *start <= end) {
-                tally.running_since = Some(start);
-            }
-            let Some(start) = tally.running_since.take() else { continue };
-            let completion = (end - start).as_secs_f64();
-            tally.done.add(completion);
-            if self.interval.is_some() {
-                let (flow, start_s) = (flow as u32, start.as_secs_f64());
-                self.transfers.push(TransferRow { flow, start_s, completion_s: completion, size_bytes: size });
+    /// Matches the starts of a flow's transfers with their ends, told at the other side. One runs at a time; one that was given up has no end.
+    fn tally(&mut self, flow: usize, at_source: Vec<(Time, Report)>, at_sink: Vec<(Time, Report)>) {
+        let mut begun =
+            at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
+        for (end, report) in at_sink {
+            match report {
+                Report::Begun => {}
+                Report::Delivered { size } => {
+                    while let Some(start) = begun.next_if(|start| *start <= end) {
+                        self.tallies[flow].running_since = Some(start);
+                    }
+                    if let Some(start) = self.tallies[flow].running_since.take() {
+                        self.complete(flow, "transfer", start, end, size);
+                    }
+                }
+                Report::Completed { what, start, size } => self.complete(flow, what, start, end, size),
             }
         }
         if let Some(start) = begun.last() {
-            tally.running_since = Some(start);
+            self.tallies[flow].running_since = Some(start);
+        }
+    }
+
+    fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
+        let completion_s = (end - start).as_secs_f64();
+        // The parts of a page are rows of their own and do not count as transfers of the flow.
+        if matches!(what, "transfer" | "page") {
+            self.tallies[flow].done.add(completion_s);
+        }
+        if self.interval.is_some() {
+            let (flow, start_s, size_bytes) = (flow as u32, start.as_secs_f64(), size.get());
+            self.transfers.push(TransferRow { flow, what, start_s, completion_s, size_bytes });
         }
     }
 
@@ -149,7 +164,7 @@ impl Recorder {
 
     /// The tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, mut simulation: Simulation) -> RunResult {
-        self.gather(scenario, &mut simulation);
+        self.gather(&mut simulation);
         let mut links = LinkTable::default();
         for link in 0..simulation.links {
             links.push(link_row(link, scenario, &mut simulation));
@@ -175,17 +190,9 @@ impl Recorder {
     }
 }
 
-/// When the flow's transfers began and ended, as far as nobody asked before.
-fn take_transfers(world: &mut World, site: &FlowSite) -> (Vec<Time>, Vec<Time>) {
-    let begun = match world.host_mut(site.source.host).app_mut(site.source.app) {
-        App::TcpSource(source) => source.take_begun(),
-        _ => Vec::new(),
-    };
-    let done = match world.host_mut(site.sink.host).app_mut(site.sink.app) {
-        App::TcpSink(sink) => sink.take_done(),
-        _ => Vec::new(),
-    };
-    (begun, done)
+/// What an application told, as far as nobody asked before.
+fn take_reports(world: &mut World, site: AppSite) -> Vec<(Time, Report)> {
+    world.host_mut(site.host).flow_meter_mut(site.app).take_reports()
 }
 
 /// The flow's round trips, or one-way times, of the interval that ends now.

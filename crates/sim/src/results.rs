@@ -153,6 +153,8 @@ table! {
     /// Each completed transfer of the flows that make them; only where samples are recorded.
     TransferTable of TransferRow {
         flow: u32,
+        /// `transfer`; of a web flow `page`, and its parts `index` and `object`.
+        what: &'static str,
         start_s: f64,
         completion_s: f64,
         size_bytes: u64,

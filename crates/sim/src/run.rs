@@ -5,6 +5,7 @@ use crate::event_log::EventLog;
 use crate::observe::Recorder;
 use crate::results::{Audit, RunResult};
 use crate::world::{Middlebox, Progress};
+use lopsided_app::Applications;
 use lopsided_core::{Dir, Duration, Observer, Time};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
@@ -28,6 +29,8 @@ pub struct RunOptions {
     pub middleboxes: Vec<Placed>,
     /// Congestion controls beside the built-in ones; [`Scenario::parse_with`] takes their names.
     pub controllers: Controllers,
+    /// Applications beside the built-in ones.
+    pub applications: Applications,
 }
 
 /// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
@@ -41,13 +44,14 @@ pub struct Placed {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { observers, audit_queues, middleboxes, controllers } = self;
+        let RunOptions { observers, audit_queues, middleboxes, controllers, applications } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("observers", &observers.len())
             .field("audit_queues", audit_queues)
             .field("middleboxes", middleboxes)
             .field("controllers", controllers)
+            .field("applications", applications)
             .finish()
     }
 }
@@ -152,7 +156,7 @@ impl<'a> Prepared<'a> {
         let end = Time::ZERO + self.scenario.duration;
         loop {
             let next = self.observer.next().map_or(end, |next| next.min(end));
-            run_until(next, self.scenario, &mut self.simulation, &mut self.observer, monitor)?;
+            run_until(next, &mut self.simulation, &mut self.observer, monitor)?;
             self.observer.observe(next, &mut self.simulation);
             if next == end {
                 break;
@@ -166,7 +170,6 @@ impl<'a> Prepared<'a> {
 /// Lets the world go on to `until`, a slice at a time.
 fn run_until(
     until: Time,
-    scenario: &Scenario,
     simulation: &mut Simulation,
     observer: &mut Recorder,
     monitor: &Monitor,
@@ -177,7 +180,7 @@ fn run_until(
         let budget = observer.patience(SLICE);
         let progress = simulation.world.run(until, budget);
         let now = simulation.world.now();
-        observer.gather(scenario, simulation);
+        observer.gather(simulation);
         monitor.advance(now - before);
         if monitor.is_cancelled() {
             return Err(RunError::Cancelled);

@@ -1,89 +1,42 @@
-//! A host: TCP connections and datagram ends behind one address, and the applications that use them.
+//! A host: TCP connections and datagrams behind one address, and the applications that use them.
 //!
 //! Leaves out: forwarding, RST for segments that belong to no connection (they are lost with the reason `no_socket`), and the
 //! time that a real host takes to run.
 
 mod counters;
+mod dialer;
+mod flow_meter;
 mod interface;
 mod ports;
-mod tcp;
-mod udp;
+mod sockets;
 
 pub(crate) use counters::add_counters;
+pub(crate) use dialer::{Dialer, Remote};
+pub(crate) use flow_meter::FlowMeter;
 pub(crate) use interface::{Interface, Ring};
 pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
-pub(crate) use tcp::{Dialer, Meter, TcpSink, TcpSource, TcpSourceSpec};
-pub(crate) use udp::{UdpSink, UdpSource};
+pub(crate) use sockets::AppSlot;
 
-use crate::agenda::Agenda;
 use crate::meter::Moments;
 use crate::router::Routes;
-use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
+use lopsided_core::packet::{Flags, TcpHeader, UdpHeader};
 use lopsided_core::{Cx, DropReason, Ecn, FlowId, Ipv4Addr, Node, Packet, Payload, Port, Time, Transport};
-use lopsided_tcp::Connection;
-use ports::{Owner, Ports};
+use lopsided_tcp::{ConnEvent, Connection, State};
+use ports::Owner;
+use sockets::{Conn, HostSockets, Io};
 
 /// The time to live of what hosts send, as Linux has it.
 const TTL: u8 = 64;
-
-/// An application, at one end of one flow.
-#[derive(Debug)]
-pub(crate) enum App {
-    TcpSource(Box<TcpSource>),
-    TcpSink(Box<TcpSink>),
-    UdpSource(Box<UdpSource>),
-    UdpSink(Box<UdpSink>),
-}
-
-impl App {
-    fn due(&self) -> Option<Time> {
-        match self {
-            App::TcpSource(source) => source.due(),
-            App::UdpSource(source) => source.due(),
-            App::TcpSink(_) | App::UdpSink(_) => None,
-        }
-    }
-}
-
-/// The far end of a connection or datagram flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Remote {
-    pub addr: Ipv4Addr,
-    pub port: u16,
-}
-
-/// A connection and where it belongs.
-#[derive(Debug)]
-struct Conn {
-    connection: Connection,
-    app: u32,
-    flow: FlowId,
-    local_port: u16,
-    remote: Remote,
-}
-
-/// What an application wants of its host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Nothing,
-    /// A new connection to its peer.
-    Connect,
-}
 
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
     /// Which port leads where; `None` for the usual host with one.
     routes: Option<Routes>,
-    apps: Vec<(FlowId, App)>,
-    conns: Vec<Option<Box<Conn>>>,
-    free: Vec<u32>,
-    ports: Ports,
-    /// One time for each application, then one for each connection. A time may be earlier than the true one, never later:
-    /// a timer that moved away is looked at when the old time comes, which costs less than moving it with every segment.
-    timers: Agenda,
-    /// Applications and connections, numbered as in `timers`, that may have something to send.
-    ready: Vec<u32>,
+    /// In the order of their slots in `sockets`.
+    apps: Vec<Box<dyn Application>>,
+    sockets: HostSockets,
     sent_packets: u64,
     /// The connection that the last segment was for.
     latest: u32,
@@ -97,207 +50,200 @@ impl Host {
             addr,
             routes,
             apps: Vec::new(),
-            conns: Vec::new(),
-            free: Vec::new(),
-            ports: Ports::default(),
-            timers: Agenda::new(1),
-            ready: Vec::new(),
+            sockets: HostSockets::new(),
             sent_packets: 0,
             latest: 0,
             interface: interface.map(Box::new),
         }
     }
 
-    /// Adds the receiving application of a flow; gives its place and its port. `None`: the host has no port left.
-    pub(crate) fn add_sink(&mut self, flow: FlowId, sink: App) -> Option<(usize, u16)> {
-        let app = self.apps.len();
-        let port = self.ports.serve(app as u32)?;
-        self.apps.push((flow, sink));
-        Some((app, port))
+    /// The port at which the next application may be reached. `None`: the host has no port left.
+    pub(crate) fn serve(&mut self) -> Option<u16> {
+        self.sockets.ports.serve(self.apps.len() as u32)
     }
 
-    /// Adds the sending application of a flow; gives its place. `None`: the host has no port left.
-    pub(crate) fn add_source(&mut self, flow: FlowId, mut source: App) -> Option<usize> {
-        let app = self.apps.len();
-        if let App::UdpSource(source) = &mut source {
-            source.header.src_port = self.ports.go_out(Ports::NO_CONNECTION)?;
-        }
-        self.timers.reserve(app + 1);
-        self.timers.set(app, source.due());
-        self.apps.push((flow, source));
-        Some(app)
+    /// The port from which the next application's datagrams come. `None`: the host has no port left.
+    pub(crate) fn open_datagrams(&mut self) -> Option<u16> {
+        self.sockets.ports.go_out_with_datagrams(self.apps.len() as u32)
     }
 
-    pub(crate) fn app(&self, app: usize) -> &App {
-        &self.apps[app].1
+    /// Adds an application; gives its place.
+    pub(crate) fn add_app(&mut self, app: Box<dyn Application>, slot: AppSlot) -> usize {
+        let place = self.apps.len();
+        self.sockets.timers.reserve(place + 1);
+        self.sockets.timers.set(place, slot.next_edge());
+        self.sockets.apps.push(slot);
+        self.apps.push(app);
+        place
     }
 
-    pub(crate) fn app_mut(&mut self, app: usize) -> &mut App {
-        &mut self.apps[app].1
+    pub(crate) fn flow_meter(&self, app: usize) -> &FlowMeter {
+        &self.sockets.apps[app].meter
+    }
+
+    pub(crate) fn flow_meter_mut(&mut self, app: usize) -> &mut FlowMeter {
+        &mut self.sockets.apps[app].meter
+    }
+
+    /// The connections of an application that are not over.
+    pub(crate) fn connections(&self, app: usize) -> impl Iterator<Item = &Connection> {
+        let live = self.sockets.apps[app].live.iter();
+        live.filter_map(|slot| self.sockets.conn(*slot)).map(|conn| &conn.connection)
+    }
+
+    /// Data segments that reached the application's connections, repeated ones included.
+    pub(crate) fn data_segments_in(&self, app: usize) -> u64 {
+        let slot = &self.sockets.apps[app];
+        let existing = slot.accepted.iter().map(|(_, conn)| *conn).chain(slot.live.iter().copied());
+        let mut existing: Vec<u32> = existing.collect();
+        existing.sort_unstable();
+        existing.dedup();
+        let counted = existing.into_iter().filter_map(|conn| self.sockets.conn(conn));
+        slot.meter.past_segments_in + counted.map(|conn| conn.connection.counters().data_segments_in).sum::<u64>()
     }
 
     /// Ends the interval over which the flow's round trips (or one-way times) are counted, and begins the next.
     pub(crate) fn take_delays(&mut self, app: usize) -> Moments {
-        match &mut self.apps[app].1 {
-            App::TcpSource(source) => {
-                let conn = source.current.and_then(|slot| self.conns[slot as usize].as_deref_mut());
-                if let Some(conn) = conn {
-                    source.meter.absorb(&mut conn.connection);
+        let slot = &mut self.sockets.apps[app];
+        if slot.sends {
+            for live in &slot.live {
+                if let Some(conn) = self.sockets.conns[*live as usize].as_deref_mut() {
+                    slot.meter.absorb(&mut conn.connection, &mut conn.counted);
                 }
-                source.meter.rtt.take_interval()
             }
-            App::UdpSink(sink) => sink.one_way.take_interval(),
-            App::TcpSink(_) | App::UdpSource(_) => Moments::default(),
         }
-    }
-
-    pub(crate) fn connection(&self, slot: u32) -> Option<&Connection> {
-        self.conns.get(slot as usize)?.as_deref().map(|conn| &conn.connection)
+        slot.meter.rtt.take_interval()
     }
 
     /// The connection that the segment belongs to, or a new one if it asks for a service.
     #[inline]
-    fn connection_for(&mut self, src: Ipv4Addr, header: &TcpHeader) -> Option<u32> {
+    fn connection_for(&mut self, src: Ipv4Addr, header: &TcpHeader, now: Time) -> Option<u32> {
         let remote = Remote { addr: src, port: header.src_port };
         // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
-        if let Some(Some(conn)) = self.conns.get(self.latest as usize) {
-            if conn.local_port == header.dst_port && conn.remote == remote {
-                return Some(self.latest);
-            }
+        let belongs = |conn: &Conn| conn.local_port == header.dst_port && conn.remote == remote;
+        if self.sockets.conn(self.latest).is_some_and(belongs) {
+            return Some(self.latest);
         }
-        self.latest = self.look_up(header, remote)?;
+        self.latest = self.look_up(header, remote, now)?;
         Some(self.latest)
     }
 
-    fn look_up(&mut self, header: &TcpHeader, remote: Remote) -> Option<u32> {
-        match self.ports.owner(header.dst_port)? {
-            Owner::Connection(slot) => {
-                let conn = self.conns.get(slot as usize)?.as_deref()?;
-                (conn.remote == remote).then_some(slot)
-            }
+    fn look_up(&mut self, header: &TcpHeader, remote: Remote, now: Time) -> Option<u32> {
+        match self.sockets.ports.owner(header.dst_port)? {
+            Owner::Connection(slot) => (self.sockets.conn(slot)?.remote == remote).then_some(slot),
             Owner::Service(app) => {
-                let (_, App::TcpSink(sink)) = &mut self.apps[app as usize] else { return None };
-                if let Some(slot) = sink.connection_from(remote) {
-                    return Some(slot);
+                let accepted = &self.sockets.apps[app as usize].accepted;
+                if let Some((_, slot)) = accepted.iter().find(|(from, _)| *from == remote) {
+                    return Some(*slot);
                 }
                 let opens = header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK);
-                opens.then(|| self.accept(app, header.dst_port, remote))
+                if opens { self.accept(app, header.dst_port, remote, now) } else { None }
             }
+            Owner::Datagrams(_) => None,
         }
     }
 
-    fn datagram_sink(&mut self, port: u16) -> Option<&mut UdpSink> {
-        match self.ports.owner(port)? {
-            Owner::Service(app) => match &mut self.apps[app as usize].1 {
-                App::UdpSink(sink) => Some(sink),
-                _ => None,
-            },
-            Owner::Connection(_) => None,
+    /// A new connection for a service; `None` for one of datagrams.
+    fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
+        let dialer = self.sockets.apps[app as usize].dialer.as_mut()?;
+        let connection = Connection::listen(dialer.config(local_port, remote));
+        let slot = self.sockets.free_slot();
+        self.sockets.apps[app as usize].accepted.push((remote, slot));
+        self.sockets.install(slot, app, connection, local_port, remote, now);
+        self.tell(app, SocketId(slot), SocketEvent::Accepted, now);
+        Some(slot)
+    }
+
+    /// Tells the application of an event of its socket.
+    #[inline]
+    fn tell(&mut self, app: u32, socket: SocketId, event: SocketEvent, now: Time) {
+        let mut io = Io { sockets: &mut self.sockets, app, now, polled: Some(socket.0) };
+        self.apps[app as usize].on_event(socket, event, &mut io);
+    }
+
+    /// Lets the application see what happened to its connection.
+    fn visit(&mut self, slot: u32, now: Time) {
+        let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
+        let (app, live) = (conn.app, conn.live);
+        let of_app = &mut self.sockets.apps[app as usize];
+        if live && of_app.sends {
+            of_app.meter.watch(now, &conn.connection, &mut conn.counted);
         }
-    }
-
-    fn accept(&mut self, app: u32, local_port: u16, remote: Remote) -> u32 {
-        let slot = self.free_slot();
-        let (flow, App::TcpSink(sink)) = &mut self.apps[app as usize] else { unreachable!("only sinks are services") };
-        let connection = Connection::listen(sink.dialer.config(local_port, remote));
-        sink.connected(remote, slot);
-        self.conns[slot as usize] = Some(Box::new(Conn { connection, app, flow: *flow, local_port, remote }));
-        slot
-    }
-
-    /// Opens the connection that the application wants.
-    fn connect(&mut self, app: u32, now: Time) {
-        let slot = self.free_slot();
-        let (flow, App::TcpSource(source)) = &mut self.apps[app as usize] else { unreachable!("only sources connect") };
-        let Some(local_port) = self.ports.go_out(slot) else {
-            // Every port rests after a connection.
-            self.free.push(slot);
-            source.not_connected(now);
+        let mut told = Happened::default();
+        while let Some(event) = conn.connection.poll_event() {
+            told.note(event);
+        }
+        if !live {
             return;
-        };
-        let remote = source.remote();
-        let connection = Connection::connect(source.config(local_port));
-        source.connected(slot, now, &connection);
-        self.conns[slot as usize] = Some(Box::new(Conn { connection, app, flow: *flow, local_port, remote }));
-        self.ready.push(self.number(slot));
+        }
+        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to return.
+        let open = conn.connection.state() != State::SynSent;
+        if told.connected {
+            self.tell(app, SocketId(slot), SocketEvent::Connected, now);
+        }
+        if open && told.closed.is_none() {
+            self.tell(app, SocketId(slot), SocketEvent::Ready, now);
+        }
+        if told.peer_closed {
+            self.tell(app, SocketId(slot), SocketEvent::PeerClosed, now);
+        }
+        if let Some(reason) = told.closed {
+            self.tell_closed(app, slot, reason, now);
+        }
+        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
-    fn free_slot(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.conns.push(None);
-            self.timers.reserve(self.apps.len() + self.conns.len());
-            self.conns.len() as u32 - 1
-        })
-    }
-
-    /// A connection's number in `timers` and `ready`.
-    fn number(&self, slot: u32) -> u32 {
-        self.apps.len() as u32 + slot
-    }
-
-    /// Lets the application see what happened to its connection, and takes the connection away when it is over.
-    fn serve(&mut self, slot: u32, now: Time) {
-        let Some(conn) = self.conns[slot as usize].as_deref_mut() else { return };
-        let app = conn.app as usize;
-        match &mut self.apps[app].1 {
-            App::TcpSource(source) => {
-                source.serve(slot, now, &mut conn.connection);
-                let due = source.due();
-                lower(&mut self.timers, app, due);
-            }
-            App::TcpSink(sink) => sink.serve(slot, now, &mut conn.connection),
-            App::UdpSource(_) | App::UdpSink(_) => {}
+    fn tell_closed(&mut self, app: u32, slot: u32, reason: CloseReason, now: Time) {
+        if self.sockets.end(slot, now) {
+            self.tell(app, SocketId(slot), SocketEvent::Closed(reason), now);
         }
     }
 
     /// A connection has nothing more to send: sets its timer, or clears it away.
     fn settle(&mut self, slot: u32, now: Time) {
-        let number = self.number(slot) as usize;
-        let Some(conn) = self.conns[slot as usize].as_deref() else { return };
+        let number = self.sockets.number(slot) as usize;
+        let Some(conn) = self.sockets.conn(slot) else { return };
         if !conn.connection.is_finished() {
-            lower(&mut self.timers, number, conn.connection.poll_timeout());
-            return;
+            let due = conn.connection.poll_timeout();
+            return self.sockets.lower(number, due);
         }
-        self.timers.set(number, None);
-        let mut conn = self.conns[slot as usize].take().expect("it was there");
-        match &mut self.apps[conn.app as usize].1 {
-            App::TcpSource(source) => {
-                source.gone(slot, now, &mut conn.connection);
-                let due = source.due();
-                lower(&mut self.timers, conn.app as usize, due);
-            }
-            App::TcpSink(sink) => sink.gone(slot, &conn.connection),
-            App::UdpSource(_) | App::UdpSink(_) => {}
-        }
-        self.ports.release(conn.local_port);
-        self.free.push(slot);
+        let app = conn.app;
+        self.sockets.timers.set(number, None);
+        self.tell_closed(app, slot, CloseReason::Normal, now);
+        let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
+        let of_app = &mut self.sockets.apps[app as usize];
+        of_app.accepted.retain(|(_, accepted)| *accepted != slot);
+        of_app.meter.past_segments_in += conn.connection.counters().data_segments_in;
+        self.sockets.ports.release(conn.local_port);
+        self.sockets.free.push(slot);
+        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
     fn wake_app(&mut self, app: u32, now: Time) {
-        let wish = match &mut self.apps[app as usize].1 {
-            App::TcpSource(source) => {
-                let current = source.current;
-                let conn = current.and_then(|slot| self.conns[slot as usize].as_deref_mut());
-                let wish = source.handle_timeout(now, conn.map(|conn| &mut conn.connection));
-                if let Some(slot) = current {
-                    self.ready.push(self.apps.len() as u32 + slot);
-                }
-                wish
-            }
-            _ => Wish::Nothing,
-        };
-        if wish == Wish::Connect {
-            self.connect(app, now);
+        let slot = &mut self.sockets.apps[app as usize];
+        let starts = slot.start.take_if(|start| *start <= now).is_some();
+        let stops = slot.stop.take_if(|stop| *stop <= now).is_some();
+        if stops {
+            slot.start = None;
         }
-        self.ready.push(app);
+        let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
+        let application = &mut self.apps[app as usize];
+        if stops {
+            application.on_stop(&mut io);
+        } else if starts {
+            application.on_start(&mut io);
+        } else if application.next_timeout().is_some_and(|due| due <= now) {
+            application.on_timeout(&mut io);
+        }
+        self.sockets.ready.push(app);
     }
 
     fn wake_connection(&mut self, slot: u32, now: Time) {
-        if let Some(conn) = self.conns[slot as usize].as_deref_mut() {
+        if let Some(conn) = self.sockets.conn_mut(slot) {
             if conn.connection.handle_timeout(now) {
-                self.serve(slot, now);
+                self.visit(slot, now);
             }
-            self.ready.push(self.number(slot));
+            self.sockets.ready.push(self.sockets.number(slot));
         }
     }
 
@@ -305,30 +251,40 @@ impl Host {
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        while let Some(&number) = self.ready.last() {
+        while let Some(&number) = self.sockets.ready.last() {
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
-                if let Some(conn) = self.conns[slot as usize].as_deref_mut() {
+                if let Some(conn) = self.sockets.conn_mut(slot) {
                     if let Some((header, payload)) = conn.connection.poll_segment_for(now, room) {
                         let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
                         return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
                     }
                 }
-                self.ready.pop();
+                self.sockets.ready.pop();
                 self.settle(slot, now);
             } else {
-                let (flow, app) = &mut self.apps[number as usize];
-                if let App::UdpSource(source) = app {
-                    if let Some(len) = source.poll(now) {
-                        let (flow, to, header) = (*flow, source.to.addr, source.header);
-                        let payload = Payload::virtual_len(len);
-                        return Some(self.packet(flow, to, Ecn::NotEct, Transport::Udp(header), payload, cx));
-                    }
+                if let Some(packet) = self.next_datagram(number, cx) {
+                    return Some(packet);
                 }
-                self.ready.pop();
-                lower(&mut self.timers, number as usize, app.due());
+                self.sockets.ready.pop();
+                let edge = self.sockets.apps[number as usize].next_edge();
+                self.sockets.lower(number as usize, edge);
+                self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
             }
         }
         None
+    }
+
+    fn next_datagram(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let slot = &mut self.sockets.apps[app as usize];
+        let (remote, src_port) = (slot.remote?, slot.port?);
+        let payload = slot.datagrams.pop_front()?;
+        let flow = slot.flow;
+        let header = UdpHeader { src_port, dst_port: remote.port };
+        let (port, packet) = self.packet(flow, remote.addr, Ecn::NotEct, Transport::Udp(header), payload, cx);
+        let meter = &mut self.sockets.apps[app as usize].meter;
+        meter.datagrams_out += 1;
+        meter.datagram_bytes_out += packet.size();
+        Some((port, packet))
     }
 
     /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
@@ -376,12 +332,51 @@ impl Host {
     }
 }
 
-/// Moves a timer, unless it only moved away.
-#[inline]
-fn lower(timers: &mut Agenda, number: usize, due: Option<Time>) {
-    if let Some(due) = due {
-        if timers.get(number).is_none_or(|set| due < set) {
-            timers.set(number, Some(due));
+/// The events of one connection since the application was last told.
+#[derive(Default)]
+struct Happened {
+    connected: bool,
+    peer_closed: bool,
+    closed: Option<CloseReason>,
+}
+
+impl Happened {
+    fn note(&mut self, event: ConnEvent) {
+        match event {
+            ConnEvent::Established => self.connected = true,
+            ConnEvent::PeerClosed => self.peer_closed = true,
+            ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
+            ConnEvent::Reset => self.closed = Some(CloseReason::Reset),
+            ConnEvent::TimedOut => self.closed = Some(CloseReason::TimedOut),
+        }
+    }
+}
+
+impl Host {
+    fn take_segment(&mut self, packet: &Packet, header: &TcpHeader, slot: u32, now: Time) {
+        if let Some(conn) = self.sockets.conn_mut(slot) {
+            conn.connection.handle_segment(now, header, &packet.payload, packet.ecn);
+        }
+        self.visit(slot, now);
+        self.sockets.ready.push(self.sockets.number(slot));
+    }
+
+    fn take_datagram(&mut self, packet: &Packet, header: UdpHeader, app: u32, now: Time) {
+        let slot = &mut self.sockets.apps[app as usize];
+        slot.meter.datagram_arrived(now, packet);
+        // The listening end learns from the first datagram where to answer.
+        slot.remote.get_or_insert(Remote { addr: packet.src, port: header.src_port });
+        let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
+        self.apps[app as usize].on_datagram(&packet.payload, packet.sent_at, &mut io);
+        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
+    }
+
+    /// The application whose datagrams arrive at this port.
+    fn datagram_app(&self, port: u16) -> Option<u32> {
+        match self.sockets.ports.owner(port)? {
+            Owner::Datagrams(app) => Some(app),
+            Owner::Service(app) => self.sockets.apps[app as usize].dialer.is_none().then_some(app),
+            Owner::Connection(_) => None,
         }
     }
 }
@@ -394,21 +389,18 @@ impl Node for Host {
         }
         match &packet.transport {
             Transport::Tcp(header) => {
-                let Some(slot) = self.connection_for(packet.src, header) else {
+                let Some(slot) = self.connection_for(packet.src, header, now) else {
                     return cx.drop(packet, DropReason::NoSocket);
                 };
                 cx.deliver(&packet);
-                let conn = self.conns[slot as usize].as_deref_mut().expect("it was just found");
-                conn.connection.handle_segment(now, header, &packet.payload, packet.ecn);
-                self.serve(slot, now);
-                self.ready.push(self.number(slot));
+                self.take_segment(&packet, header, slot, now);
             }
             Transport::Udp(header) => {
-                let Some(sink) = self.datagram_sink(header.dst_port) else {
+                let Some(app) = self.datagram_app(header.dst_port) else {
                     return cx.drop(packet, DropReason::NoSocket);
                 };
                 cx.deliver(&packet);
-                sink.receive(&packet, now);
+                self.take_datagram(&packet, *header, app, now);
             }
             Transport::Other { .. } => cx.drop(packet, DropReason::NoSocket),
         }
@@ -416,8 +408,8 @@ impl Node for Host {
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        while let Some((_, number)) = self.timers.first().filter(|(due, _)| *due <= now) {
-            self.timers.set(number, None);
+        while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
+            self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {
                 None => self.wake_app(number as u32, now),
                 Some(slot) => self.wake_connection(slot as u32, now),
@@ -438,7 +430,7 @@ impl Node for Host {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let timer = self.timers.first().map(|(due, _)| due);
+        let timer = self.sockets.timers.first().map(|(due, _)| due);
         match self.interface.as_ref().and_then(|interface| interface.next()) {
             None => timer,
             Some(next) => Some(timer.map_or(next, |due| due.min(next))),

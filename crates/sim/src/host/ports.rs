@@ -14,12 +14,14 @@ pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usiz
 
 /// In the tables: nobody's.
 const NOBODY: u32 = u32::MAX;
+/// In the table of outgoing ports: the rest of the word is an application with datagrams, not a connection.
+const DATAGRAMS: u32 = 1 << 31;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
     /// Applications, by port from [`FIRST_SERVICE`] on.
     services: Vec<u32>,
-    /// Connections, by port from [`FIRST_EPHEMERAL`] on.
+    /// Connections, or applications with [`DATAGRAMS`], by port from [`FIRST_EPHEMERAL`] on.
     outgoing: Vec<u32>,
     /// Where the search for a free ephemeral port begins.
     next: usize,
@@ -31,12 +33,11 @@ pub(crate) enum Owner {
     Service(u32),
     /// A connection that went out from here.
     Connection(u32),
+    /// An application that sent the first datagram from here.
+    Datagrams(u32),
 }
 
 impl Ports {
-    /// Takes an ephemeral port without a connection, for datagrams.
-    pub const NO_CONNECTION: u32 = NOBODY - 1;
-
     /// The port of a new service; `None` if all are taken.
     pub fn serve(&mut self, app: u32) -> Option<u16> {
         if self.services.len() == MAX_SERVICES {
@@ -50,7 +51,11 @@ impl Ports {
     pub fn owner(&self, port: u16) -> Option<Owner> {
         if port >= FIRST_EPHEMERAL {
             let connection = *self.outgoing.get(usize::from(port - FIRST_EPHEMERAL))?;
-            return (connection != NOBODY).then_some(Owner::Connection(connection));
+            return match connection {
+                NOBODY => None,
+                app if app & DATAGRAMS != 0 => Some(Owner::Datagrams(app & !DATAGRAMS)),
+                connection => Some(Owner::Connection(connection)),
+            };
         }
         let app = *self.services.get(usize::from(port.checked_sub(FIRST_SERVICE)?))?;
         Some(Owner::Service(app))
@@ -68,6 +73,11 @@ impl Ports {
         self.outgoing[free] = connection;
         self.next = (free + 1) % all;
         Some(FIRST_EPHEMERAL + free as u16)
+    }
+
+    /// A free ephemeral port for the application's datagrams.
+    pub fn go_out_with_datagrams(&mut self, app: u32) -> Option<u16> {
+        self.go_out(app | DATAGRAMS)
     }
 
     pub fn release(&mut self, port: u16) {
@@ -94,6 +104,14 @@ mod tests {
         assert_eq!(taken, 28_232 - 1);
         ports.release(first);
         assert_eq!(ports.go_out(4), Some(first));
+    }
+
+    #[test]
+    fn datagrams_and_connections_are_told_apart() {
+        let mut ports = Ports::default();
+        let (datagrams, connection) = (ports.go_out_with_datagrams(3).unwrap(), ports.go_out(3).unwrap());
+        assert_eq!(ports.owner(datagrams), Some(Owner::Datagrams(3)));
+        assert_eq!(ports.owner(connection), Some(Owner::Connection(3)));
     }
 
     #[test]

@@ -313,11 +313,17 @@ class _Reader:
 
     def _transfers(self) -> pl.DataFrame:
         rows = [
-            (number, start / 1e9, (end - start) / 1e9, flow.size)
+            (number, "transfer", start / 1e9, (end - start) / 1e9, flow.size)
             for number, flow in self._tcp_flows()
             for start, end in self.result["flows"][number]["completed"]
         ]
-        columns = {"flow": pl.Int64, "start_s": pl.Float64, "completion_s": pl.Float64, "size_bytes": pl.Int64}
+        columns = {
+            "flow": pl.Int64,
+            "what": pl.String,
+            "start_s": pl.Float64,
+            "completion_s": pl.Float64,
+            "size_bytes": pl.Int64,
+        }
         return pl.DataFrame(rows, schema=columns, orient="row")
 
 

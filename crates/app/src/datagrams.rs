@@ -1,0 +1,62 @@
+//! Datagrams at a constant rate, and the end that takes them.
+
+use crate::{Application, SocketEvent, SocketId, Sockets};
+use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER};
+use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
+
+/// Sends a packet of one size every size / rate, the remainder carried, until just before `stop`.
+#[derive(Debug)]
+pub struct DatagramSender {
+    rate: BitRate,
+    /// Of the whole IP packet.
+    size: Bytes,
+    stop: Time,
+    next: Option<Time>,
+    /// What rounding left over, in units of 1 / rate nanoseconds.
+    carry: u64,
+}
+
+impl DatagramSender {
+    /// `rate` and `size` count whole IP packets.
+    pub fn new(rate: BitRate, size: Bytes, stop: Time) -> DatagramSender {
+        DatagramSender { rate, size, stop, next: None, carry: 0 }
+    }
+
+    fn send_due(&mut self, io: &mut dyn Sockets) {
+        while let Some(next) = self.next.filter(|next| *next <= io.now() && *next < self.stop) {
+            let (interval, carry) = self.rate.time_to_send(self.size, self.carry);
+            // A rate so high that packets are less than a nanosecond apart still moves on.
+            self.next = Some(next + interval.max(Duration::from_nanos(1)));
+            self.carry = carry;
+            let headers = IPV4_HEADER + UDP_HEADER;
+            io.send_datagram(Payload::virtual_len((self.size.get() as u32).saturating_sub(headers)));
+        }
+    }
+}
+
+impl Application for DatagramSender {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.next = Some(io.now());
+        self.send_due(io);
+    }
+
+    fn on_event(&mut self, _socket: SocketId, _event: SocketEvent, _io: &mut dyn Sockets) {}
+
+    fn on_timeout(&mut self, io: &mut dyn Sockets) {
+        self.send_due(io);
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.next.filter(|next| *next < self.stop)
+    }
+}
+
+/// Takes whatever comes; its host counts it.
+#[derive(Debug)]
+pub struct DatagramReceiver;
+
+impl Application for DatagramReceiver {
+    fn on_start(&mut self, _io: &mut dyn Sockets) {}
+
+    fn on_event(&mut self, _socket: SocketId, _event: SocketEvent, _io: &mut dyn Sockets) {}
+}

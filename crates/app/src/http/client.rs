@@ -1,0 +1,310 @@
+//! The client: loads pages.
+
+use super::frames::{self, Frame, Kind};
+use super::message::{Request, parse_response};
+use super::{HttpConfig, MAX_HEADER};
+use crate::{Application, Report, SocketEvent, SocketId, Sockets};
+use lopsided_core::{Bytes, Duration, Payload, Time};
+
+/// Between a page that failed and the next attempt.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Loads one page after the other and tells how long each object and each page took.
+#[derive(Debug)]
+pub struct HttpClient {
+    config: HttpConfig,
+    /// When the next page begins; `None` while one is loading, or none will come.
+    next: Option<Time>,
+    pages: u32,
+    page: Option<Page>,
+}
+
+/// A page that is loading.
+#[derive(Debug)]
+struct Page {
+    began: Time,
+    /// The index has been asked for, or there is none.
+    index_asked: bool,
+    /// The index is here, or there is none.
+    index_done: bool,
+    /// Objects not yet asked for, and not yet here; without the index.
+    to_ask: u32,
+    to_come: u32,
+    connections: Vec<Connection>,
+}
+
+/// One connection of the page.
+#[derive(Debug)]
+struct Connection {
+    socket: SocketId,
+    open: bool,
+    inbox: Vec<u8>,
+    /// Requests that wait for room.
+    outbox: Vec<u8>,
+    fetches: Vec<Fetch>,
+    next_stream: u32,
+}
+
+/// An object that was asked for.
+#[derive(Debug)]
+struct Fetch {
+    stream: u32,
+    size: Bytes,
+    asked: Time,
+    is_index: bool,
+    /// Octets still to come; `None` before the head of the response.
+    left: Option<u64>,
+}
+
+impl HttpClient {
+    pub fn new(config: HttpConfig) -> HttpClient {
+        HttpClient { config, next: None, pages: 0, page: None }
+    }
+
+    fn begin(&mut self, io: &mut dyn Sockets) {
+        let no_index = self.config.index_size == Bytes::ZERO;
+        self.pages += 1;
+        self.next = None;
+        let (to_ask, to_come) = (self.config.objects, self.config.objects);
+        let connections = Vec::new();
+        let page = Page { began: io.now(), index_asked: no_index, index_done: no_index, to_ask, to_come, connections };
+        self.page = Some(page);
+        self.ask(io);
+    }
+
+    /// Asks for what may be asked for, on idle connections and on new ones.
+    fn ask(&mut self, io: &mut dyn Sockets) {
+        let config = self.config;
+        let Some(page) = &mut self.page else { return };
+        while let Some(is_index) = page.next_to_ask() {
+            let idle = |connection: &Connection| config.multiplexed || connection.fetches.is_empty();
+            let at = match page.connections.iter().position(idle) {
+                Some(at) => at,
+                None if page.connections.len() < config.connections_at_once() => {
+                    let Some(socket) = io.connect() else { break };
+                    page.connections.push(Connection::new(socket));
+                    page.connections.len() - 1
+                }
+                None => break,
+            };
+            page.count_asked(is_index);
+            let size = if is_index { config.index_size } else { config.object_size };
+            page.connections[at].ask(size, is_index, &config, io);
+        }
+        if page.connections.is_empty() {
+            // No port was free for the first connection.
+            self.give_up(io);
+        }
+    }
+
+    /// Takes what arrived on one connection.
+    fn read(&mut self, at: usize, io: &mut dyn Sockets) {
+        let Some(page) = &mut self.page else { return };
+        let arrived = io.read(page.connections[at].socket);
+        if let Some(octets) = arrived.bytes() {
+            page.connections[at].inbox.extend_from_slice(octets);
+        }
+        loop {
+            let connection = &mut page.connections[at];
+            let step = if self.config.multiplexed { connection.take_frame() } else { connection.take_response() };
+            match step {
+                Err(()) => return self.give_up(io),
+                Ok(Step::NotWhole) => break,
+                Ok(Step::More) => {}
+                Ok(Step::Done(fetch)) => {
+                    let what = if fetch.is_index { "index" } else { "object" };
+                    io.report(Report::Completed { what, start: fetch.asked, size: fetch.size });
+                    page.count_come(fetch.is_index);
+                }
+            }
+        }
+        if page.index_done && page.to_come == 0 {
+            return self.finish(io);
+        }
+        self.ask(io);
+    }
+
+    /// Every object is here.
+    fn finish(&mut self, io: &mut dyn Sockets) {
+        let Some(page) = self.page.take() else { return };
+        io.report(Report::Completed { what: "page", start: page.began, size: self.config.page_size() });
+        page.connections.iter().for_each(|connection| io.close(connection.socket));
+        if self.config.pages.is_none_or(|pages| self.pages < pages) {
+            self.next = Some(io.now() + self.config.pause);
+        }
+    }
+
+    /// The page cannot be loaded: it begins again a little later.
+    fn give_up(&mut self, io: &mut dyn Sockets) {
+        let Some(page) = self.page.take() else { return };
+        page.connections.iter().for_each(|connection| io.abort(connection.socket));
+        self.pages -= 1;
+        self.next = Some(io.now() + RETRY);
+    }
+}
+
+impl HttpConfig {
+    fn connections_at_once(&self) -> usize {
+        if self.multiplexed { 1 } else { self.connections as usize }
+    }
+}
+
+impl Page {
+    /// Whether the next to ask for is the index; `None`: there is nothing to ask for now.
+    fn next_to_ask(&self) -> Option<bool> {
+        if !self.index_asked {
+            return Some(true);
+        }
+        (self.index_done && self.to_ask > 0).then_some(false)
+    }
+
+    fn count_asked(&mut self, is_index: bool) {
+        if is_index {
+            self.index_asked = true;
+        } else {
+            self.to_ask -= 1;
+        }
+    }
+
+    fn count_come(&mut self, is_index: bool) {
+        if is_index {
+            self.index_done = true;
+        } else {
+            self.to_come -= 1;
+        }
+    }
+}
+
+/// What was found at the front of the inbox.
+enum Step {
+    NotWhole,
+    More,
+    Done(Fetch),
+}
+
+impl Connection {
+    fn new(socket: SocketId) -> Connection {
+        // Streams that a client opens have odd numbers (RFC 9113 section 5.1.1).
+        Connection { socket, open: false, inbox: Vec::new(), outbox: Vec::new(), fetches: Vec::new(), next_stream: 1 }
+    }
+
+    fn ask(&mut self, size: Bytes, is_index: bool, config: &HttpConfig, io: &mut dyn Sockets) {
+        let text = Request { size: size.get(), range: None }.text(config.request_size.get());
+        let stream = self.next_stream;
+        self.next_stream += 2;
+        if config.multiplexed {
+            let frame = Frame { kind: Kind::Headers, stream, len: text.len() as u32 };
+            self.outbox.extend_from_slice(&frame.encode());
+        }
+        self.outbox.extend_from_slice(&text);
+        self.fetches.push(Fetch { stream, size, asked: io.now(), is_index, left: None });
+        self.write(io);
+    }
+
+    fn write(&mut self, io: &mut dyn Sockets) {
+        if self.open && !self.outbox.is_empty() {
+            let taken = io.write(self.socket, &Payload::real(self.outbox.clone()));
+            self.outbox.drain(..taken as usize);
+        }
+    }
+
+    fn take_response(&mut self) -> Result<Step, ()> {
+        let Some(fetch) = self.fetches.first_mut() else {
+            return if self.inbox.is_empty() { Ok(Step::NotWhole) } else { Err(()) };
+        };
+        let Some(left) = &mut fetch.left else {
+            let Some((body, len)) = parse_response(&self.inbox).map_err(|_| ())? else { return self.wait_for_head() };
+            if body != fetch.size.get() {
+                return Err(());
+            }
+            fetch.left = Some(body);
+            self.inbox.drain(..len);
+            return Ok(Step::More);
+        };
+        let len = self.inbox.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+        self.inbox.drain(..len);
+        *left -= len as u64;
+        Ok(if *left == 0 { Step::Done(self.fetches.remove(0)) } else { Step::NotWhole })
+    }
+
+    fn wait_for_head(&self) -> Result<Step, ()> {
+        if self.inbox.len() > MAX_HEADER { Err(()) } else { Ok(Step::NotWhole) }
+    }
+
+    fn take_frame(&mut self) -> Result<Step, ()> {
+        let Some(frame) = Frame::decode(&self.inbox).map_err(|_| ())? else { return Ok(Step::NotWhole) };
+        if u64::from(frame.len) > frames::MAX_PAYLOAD {
+            return Err(());
+        }
+        let end = frames::HEADER + frame.len as usize;
+        let Some(payload) = self.inbox.get(frames::HEADER..end) else { return Ok(Step::NotWhole) };
+        let at = self.fetches.iter().position(|fetch| fetch.stream == frame.stream).ok_or(())?;
+        let fetch = &mut self.fetches[at];
+        let mut ended = false;
+        match frame.kind {
+            Kind::Headers => {
+                let (body, _) = parse_response(payload).map_err(|_| ())?.ok_or(())?;
+                if body != fetch.size.get() || fetch.left.is_some() {
+                    return Err(());
+                }
+                fetch.left = Some(body);
+            }
+            Kind::Data { ends } => {
+                let left = fetch.left.as_mut().ok_or(())?;
+                *left = left.checked_sub(u64::from(frame.len)).ok_or(())?;
+                if ends != (*left == 0) {
+                    return Err(());
+                }
+                ended = ends;
+            }
+        }
+        self.inbox.drain(..end);
+        Ok(if ended { Step::Done(self.fetches.remove(at)) } else { Step::More })
+    }
+}
+
+impl Application for HttpClient {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.begin(io);
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        let find = |page: &Page| page.connections.iter().position(|connection| connection.socket == socket);
+        let Some(at) = self.page.as_ref().and_then(find) else { return };
+        let Some(page) = &mut self.page else { return };
+        match event {
+            SocketEvent::Accepted => {}
+            SocketEvent::Connected => {
+                page.connections[at].open = true;
+                page.connections[at].write(io);
+            }
+            SocketEvent::Ready => {
+                page.connections[at].write(io);
+                self.read(at, io);
+            }
+            // The page is not whole: a server that leaves now has failed.
+            SocketEvent::PeerClosed => self.give_up(io),
+            SocketEvent::Closed(_) => {
+                page.connections.swap_remove(at);
+                self.give_up(io);
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, io: &mut dyn Sockets) {
+        if self.next.is_some_and(|next| next <= io.now()) {
+            self.begin(io);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_stop(&mut self, io: &mut dyn Sockets) {
+        self.next = None;
+        if let Some(page) = self.page.take() {
+            page.connections.iter().for_each(|connection| io.close(connection.socket));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The text of requests and responses.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+/// What a client asks for: an object of `size` octets, whole or a range of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub size: u64,
+    pub range: Option<Range<u64>>,
+}
+
+impl Request {
+    /// The octets asked for.
+    pub fn octets(&self) -> Range<u64> {
+        self.range.clone().unwrap_or(0..self.size)
+    }
+
+    /// The request as text, filled up to `wanted` octets.
+    pub fn text(&self, wanted: u64) -> Vec<u8> {
+        let mut text = format!("GET /{} HTTP/1.1\r\nHost: server\r\n", self.size);
+        if let Some(range) = &self.range {
+            let _ = write!(text, "Range: bytes={}-{}\r\n", range.start, range.end.saturating_sub(1));
+        }
+        // The blank line takes two octets, a header line of filling four beside its name.
+        const FILLING: &str = "X-Fill: ";
+        let missing = (wanted as usize).saturating_sub(text.len() + 2);
+        if let Some(filling) = missing.checked_sub(FILLING.len() + 2) {
+            let _ = write!(text, "{FILLING}{}\r\n", "x".repeat(filling));
+        }
+        text.push_str("\r\n");
+        text.into_bytes()
+    }
+
+    /// Reads a request from the front of `input`; gives it and its length. `Ok(None)`: it is not whole yet.
+    pub fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, BadMessage> {
+        let mut fields = [httparse::EMPTY_HEADER; 32];
+        let mut parsed = httparse::Request::new(&mut fields);
+        let httparse::Status::Complete(len) = parsed.parse(input).map_err(|_| BadMessage)? else {
+            return Ok(None);
+        };
+        let size = parsed.path.and_then(|path| path.strip_prefix('/')).and_then(|size| size.parse().ok());
+        let size: u64 = size.ok_or(BadMessage)?;
+        let range = match field(parsed.headers, "range") {
+            None => None,
+            Some(value) => Some(parse_range(value, size).ok_or(BadMessage)?),
+        };
+        Ok(Some((Request { size, range }, len)))
+    }
+}
+
+fn parse_range(value: &str, size: u64) -> Option<Range<u64>> {
+    let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last && last < size).then_some(first..last + 1)
+}
+
+/// The head of a response: how many octets follow.
+pub(super) fn response_text(request: &Request) -> Vec<u8> {
+    let octets = request.octets();
+    let len = octets.end - octets.start;
+    match &request.range {
+        None => format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"),
+        Some(range) => format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: {len}\r\nContent-Range: bytes {}-{}/{}\r\n\r\n",
+            range.start,
+            range.end - 1,
+            request.size
+        ),
+    }
+    .into_bytes()
+}
+
+/// The answer to what is no request.
+pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+
+/// Reads the head of a response from the front of `input`; gives the length of its body and its own. `Ok(None)`: it is not whole yet.
+pub(super) fn parse_response(input: &[u8]) -> Result<Option<(u64, usize)>, BadMessage> {
+    let mut fields = [httparse::EMPTY_HEADER; 32];
+    let mut parsed = httparse::Response::new(&mut fields);
+    let httparse::Status::Complete(len) = parsed.parse(input).map_err(|_| BadMessage)? else {
+        return Ok(None);
+    };
+    if !matches!(parsed.code, Some(200 | 206)) {
+        return Err(BadMessage);
+    }
+    let body = field(parsed.headers, "content-length").and_then(|value| value.parse().ok()).ok_or(BadMessage)?;
+    Ok(Some((body, len)))
+}
+
+fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+    let found = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+    std::str::from_utf8(found.value).ok().map(str::trim)
+}
+
+/// Octets that are no message of this protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BadMessage;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_size_that_is_wanted_and_reads_back() {
+        let whole = Request { size: 10_000, range: None };
+        let part = Request { size: 10_000, range: Some(500..1000) };
+        for request in [whole, part] {
+            let text = request.text(500);
+            assert_eq!(text.len(), 500);
+            assert_eq!(Request::parse(&text), Ok(Some((request.clone(), 500))));
+            assert_eq!(Request::parse(&text[..499]), Ok(None), "not whole");
+            assert!(request.text(0).len() > 20, "the text that it needs");
+        }
+    }
+
+    #[test]
+    fn a_response_says_how_much_follows() {
+        let head = response_text(&Request { size: 10, range: Some(3..7) });
+        assert_eq!(parse_response(&head), Ok(Some((4, head.len()))));
+        assert_eq!(parse_response(&head[..10]), Ok(None));
+        assert_eq!(parse_response(BAD_REQUEST), Err(BadMessage));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            &b"\0\x01\x02\r\n\r\n"[..],
+            b"GET /abc HTTP/1.1\r\n\r\n",
+            b"GET /10 HTTP/1.1\r\nRange: bytes=5-2\r\n\r\n",
+            b"GET /10 HTTP/1.1\r\nRange: bytes=0-10\r\n\r\n",
+            b"GET /99999999999999999999999 HTTP/1.1\r\n\r\n",
+        ] {
+            assert_eq!(Request::parse(text), Err(BadMessage), "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n"), Err(BadMessage), "no length");
+    }
+}

@@ -1,0 +1,53 @@
+//! Web pages: a client that asks for the objects of a page over parallel or multiplexed connections, and a server that answers.
+//!
+//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110 section 14), so that a capture of a run shows them.
+//! Multiplexing uses the frame layout of HTTP/2 (RFC 9113 section 4.1) with plain text in place of compressed header fields, one round-robin
+//! over the open streams and no flow control of its own: what matters to TCP is that all objects share one connection.
+//!
+//! Leaves out: TLS, header compression, priorities, redirects, caches.
+
+mod client;
+mod frames;
+mod message;
+mod server;
+
+pub use client::HttpClient;
+pub use server::HttpServer;
+
+use lopsided_core::{Bytes, Duration};
+
+/// A web workload: pages of objects, one page after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// Objects of a page, beside the index.
+    pub objects: u32,
+    /// The size of each.
+    pub object_size: Bytes,
+    /// The size of the index, which must be whole before the objects are asked for. Zero: there is none.
+    pub index_size: Bytes,
+    /// The size of a request; one that is smaller than the text it needs takes what it needs.
+    pub request_size: Bytes,
+    /// Connections that may be open at once.
+    pub connections: u32,
+    /// All requests share one connection as streams.
+    pub multiplexed: bool,
+    /// How many pages; `None`: until the flow stops.
+    pub pages: Option<u32>,
+    /// Between the end of a page and the start of the next, on new connections.
+    pub pause: Duration,
+}
+
+impl HttpConfig {
+    /// The octets of one page's objects, the index among them.
+    pub fn page_size(&self) -> Bytes {
+        Bytes::new(self.index_size.get() + u64::from(self.objects) * self.object_size.get())
+    }
+}
+
+/// The longest header section that either end reads.
+const MAX_HEADER: usize = 16 << 10;
+
+/// The octets `[from, from + len)` of an object: a pattern in which every octet depends on its place, so that a receiver can check them.
+fn content(from: u64, len: u64) -> Vec<u8> {
+    (from..from + len).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}

@@ -1,0 +1,171 @@
+//! The server: answers every request with as many octets as it names.
+
+use super::frames::{self, Frame, Kind};
+use super::message::{BAD_REQUEST, Request, response_text};
+use super::{MAX_HEADER, content};
+use crate::{Application, SocketEvent, SocketId, Sockets};
+use lopsided_core::Payload;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Answers requests for objects.
+#[derive(Debug)]
+pub struct HttpServer {
+    multiplexed: bool,
+    peers: Vec<Peer>,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Peer {
+    socket: SocketId,
+    inbox: Vec<u8>,
+    /// Octets that are made and wait for room.
+    outbox: Vec<u8>,
+    responses: VecDeque<Response>,
+    /// The client sends no more, or sent nonsense: close when all is written.
+    closing: bool,
+}
+
+/// An object on its way: the octets still to be made.
+#[derive(Debug)]
+struct Response {
+    stream: u32,
+    /// The head of the response, until it is made.
+    head: Vec<u8>,
+    octets: Range<u64>,
+}
+
+impl HttpServer {
+    pub fn new(multiplexed: bool) -> HttpServer {
+        HttpServer { multiplexed, peers: Vec::new() }
+    }
+}
+
+impl Application for HttpServer {
+    fn on_start(&mut self, _io: &mut dyn Sockets) {}
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        if event == SocketEvent::Accepted {
+            self.peers.push(Peer::new(socket));
+        }
+        let Some(at) = self.peers.iter().position(|peer| peer.socket == socket) else { return };
+        let peer = &mut self.peers[at];
+        match event {
+            SocketEvent::Accepted | SocketEvent::Connected => {}
+            SocketEvent::Ready => {
+                peer.read(self.multiplexed, io);
+                peer.write(self.multiplexed, io);
+            }
+            SocketEvent::PeerClosed => {
+                peer.closing = true;
+                peer.write(self.multiplexed, io);
+            }
+            SocketEvent::Closed(_) => {
+                self.peers.swap_remove(at);
+            }
+        }
+    }
+}
+
+impl Response {
+    fn new(request: &Request, stream: u32) -> Response {
+        Response { stream, head: response_text(request), octets: request.octets() }
+    }
+}
+
+impl Peer {
+    fn new(socket: SocketId) -> Peer {
+        Peer { socket, inbox: Vec::new(), outbox: Vec::new(), responses: VecDeque::new(), closing: false }
+    }
+
+    /// Takes the requests that have arrived whole.
+    fn read(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
+        if let Some(octets) = io.read(self.socket).bytes() {
+            self.inbox.extend_from_slice(octets);
+        }
+        loop {
+            let taken = if multiplexed { self.take_frame() } else { self.take_request() };
+            match taken {
+                Ok(0) if self.inbox.len() <= MAX_HEADER => return,
+                Ok(len) if len > 0 => {
+                    self.inbox.drain(..len);
+                }
+                _ => {
+                    self.outbox.extend_from_slice(BAD_REQUEST);
+                    self.inbox.clear();
+                    self.closing = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// How many octets of the inbox were a request: zero if it is not whole.
+    fn take_request(&mut self) -> Result<usize, ()> {
+        let Some((request, len)) = Request::parse(&self.inbox).map_err(|_| ())? else { return Ok(0) };
+        self.responses.push_back(Response::new(&request, 0));
+        Ok(len)
+    }
+
+    fn take_frame(&mut self) -> Result<usize, ()> {
+        let Some(frame) = Frame::decode(&self.inbox).map_err(|_| ())? else { return Ok(0) };
+        let end = frames::HEADER + frame.len as usize;
+        if frame.kind != Kind::Headers || frame.len as usize > MAX_HEADER {
+            return Err(());
+        }
+        let Some(text) = self.inbox.get(frames::HEADER..end) else { return Ok(0) };
+        let (request, _) = Request::parse(text).map_err(|_| ())?.ok_or(())?;
+        self.responses.push_back(Response::new(&request, frame.stream));
+        Ok(end)
+    }
+
+    /// Writes what there is room for: what is made already, then more of the objects.
+    fn write(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
+        loop {
+            let room = io.writable(self.socket);
+            if !self.outbox.is_empty() && room > 0 {
+                let len = self.outbox.len().min(room as usize);
+                let taken = io.write(self.socket, &Payload::real(self.outbox.drain(..len).collect()));
+                debug_assert_eq!(taken, len as u64, "the room was asked for");
+                continue;
+            }
+            if room == 0 || self.responses.is_empty() {
+                break;
+            }
+            self.make(multiplexed, room);
+        }
+        if self.closing && self.outbox.is_empty() && self.responses.is_empty() {
+            io.close(self.socket);
+        }
+    }
+
+    /// Makes more of an object: of the first, or of each in turn where they share the connection as streams.
+    fn make(&mut self, multiplexed: bool, room: u64) {
+        let Some(mut response) = self.responses.pop_front() else { return };
+        if !response.head.is_empty() {
+            if multiplexed {
+                let frame = Frame { kind: Kind::Headers, stream: response.stream, len: response.head.len() as u32 };
+                self.outbox.extend_from_slice(&frame.encode());
+            }
+            self.outbox.append(&mut response.head);
+        }
+        let left = response.octets.end - response.octets.start;
+        let most = if multiplexed { frames::MAX_PAYLOAD } else { room };
+        let len = left.min(most);
+        if multiplexed {
+            let frame = Frame { kind: Kind::Data { ends: len == left }, stream: response.stream, len: len as u32 };
+            self.outbox.extend_from_slice(&frame.encode());
+        }
+        self.outbox.extend(content(response.octets.start, len));
+        response.octets.start += len;
+        if response.octets.is_empty() {
+            return;
+        }
+        if multiplexed {
+            self.responses.push_back(response);
+        } else {
+            self.responses.push_front(response);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What a host needs to open the connections of one end of a flow.
+
+use crate::build::Stack;
+use lopsided_core::{Ipv4Addr, Rng};
+use lopsided_tcp::{ConnConfig, Endpoint};
+
+/// The far end of a connection or datagram flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub addr: Ipv4Addr,
+    pub port: u16,
+}
+
+/// Makes the connections of one end of a flow.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    pub local: Ipv4Addr,
+    pub stack: Stack,
+    /// Initial sequence numbers.
+    pub numbers: Rng,
+}
+
+impl Dialer {
+    pub fn config(&mut self, local_port: u16, remote: Remote) -> ConnConfig {
+        let Stack { profile, make_controller, mtu } = &self.stack;
+        let local = Endpoint { addr: self.local, port: local_port };
+        let remote = Endpoint { addr: remote.addr, port: remote.port };
+        let iss = self.numbers.next_u64() as u32;
+        ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller)
+    }
+}

@@ -1,0 +1,248 @@
+//! The sockets of a host: its connections and datagrams, and what an application may do with them.
+
+use super::dialer::{Dialer, Remote};
+use super::flow_meter::{Counted, FlowMeter};
+use super::ports::Ports;
+use crate::agenda::Agenda;
+use lopsided_app::{Report, SocketId, Sockets};
+use lopsided_core::{FlowId, Payload, Rng, Time};
+use lopsided_tcp::{Connection, State, TcpInfo};
+use std::collections::VecDeque;
+
+/// A connection and where it belongs.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub connection: Connection,
+    pub app: u32,
+    pub flow: FlowId,
+    pub local_port: u16,
+    pub remote: Remote,
+    /// The application has not been told that it is over.
+    pub live: bool,
+    pub counted: Counted,
+}
+
+/// An application's place at its host.
+#[derive(Debug)]
+pub(crate) struct AppSlot {
+    pub flow: FlowId,
+    /// It sends the flow's data, so that round trips and windows are measured here.
+    pub sends: bool,
+    /// The other end; its port is known where this end opens connections or sends the first datagram.
+    pub remote: Option<Remote>,
+    /// `None` for datagrams.
+    pub dialer: Option<Dialer>,
+    /// The local port of datagrams, or of the service that waits for connections.
+    pub port: Option<u16>,
+    /// Connections that are not over, in the order in which they were opened.
+    pub live: Vec<u32>,
+    /// All connections that still exist, by their far end, where this end accepts them.
+    pub accepted: Vec<(Remote, u32)>,
+    /// Datagrams that wait to be polled.
+    pub datagrams: VecDeque<Payload>,
+    pub rng: Rng,
+    /// The instants at which the flow begins and ends, as long as they are still to come.
+    pub start: Option<Time>,
+    pub stop: Option<Time>,
+    pub meter: FlowMeter,
+}
+
+impl AppSlot {
+    /// When the host must call the application, beside the application's own time.
+    pub fn next_edge(&self) -> Option<Time> {
+        match (self.start, self.stop) {
+            (Some(start), Some(stop)) => Some(start.min(stop)),
+            (start, stop) => start.or(stop),
+        }
+    }
+}
+
+/// All that the applications of one host share.
+#[derive(Debug)]
+pub(crate) struct HostSockets {
+    pub apps: Vec<AppSlot>,
+    pub conns: Vec<Option<Box<Conn>>>,
+    pub free: Vec<u32>,
+    pub ports: Ports,
+    /// One time for each application, then one for each connection. A time may be earlier than the true one, never later:
+    /// a timer that moved away is looked at when the old time comes, which costs less than moving it with every segment.
+    pub timers: Agenda,
+    /// Applications and connections, numbered as in `timers`, that may have something to send.
+    pub ready: Vec<u32>,
+}
+
+impl HostSockets {
+    pub fn new() -> HostSockets {
+        HostSockets {
+            apps: Vec::new(),
+            conns: Vec::new(),
+            free: Vec::new(),
+            ports: Ports::default(),
+            timers: Agenda::new(1),
+            ready: Vec::new(),
+        }
+    }
+
+    pub fn conn(&self, slot: u32) -> Option<&Conn> {
+        self.conns.get(slot as usize)?.as_deref()
+    }
+
+    pub fn conn_mut(&mut self, slot: u32) -> Option<&mut Conn> {
+        self.conns.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    pub fn free_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.conns.push(None);
+            self.timers.reserve(self.apps.len() + self.conns.len());
+            self.conns.len() as u32 - 1
+        })
+    }
+
+    /// A connection's number in `timers` and `ready`.
+    pub fn number(&self, slot: u32) -> u32 {
+        self.apps.len() as u32 + slot
+    }
+
+    /// Puts a new connection of the application into its slot.
+    pub fn install(&mut self, slot: u32, app: u32, connection: Connection, local_port: u16, remote: Remote, now: Time) {
+        let of_app = &mut self.apps[app as usize];
+        let mut counted = Counted::default();
+        if of_app.sends {
+            of_app.meter.open(now, &connection, &mut counted);
+        }
+        of_app.live.push(slot);
+        let flow = of_app.flow;
+        let conn = Conn { connection, app, flow, local_port, remote, live: true, counted };
+        self.conns[slot as usize] = Some(Box::new(conn));
+    }
+
+    /// Counts a connection as over, before its application is told; false if that has happened before.
+    pub fn end(&mut self, slot: u32, now: Time) -> bool {
+        let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
+        conn.live = false;
+        let of_app = &mut self.apps[conn.app as usize];
+        of_app.live.retain(|live| *live != slot);
+        if of_app.sends {
+            of_app.meter.close(now, &mut conn.connection, &mut conn.counted, of_app.live.is_empty());
+        }
+        true
+    }
+
+    /// Moves a timer, unless it only moved away.
+    #[inline]
+    pub fn lower(&mut self, number: usize, due: Option<Time>) {
+        let Some(due) = due else { return };
+        if self.timers.get(number).is_none_or(|set| due < set) {
+            self.timers.set(number, Some(due));
+        }
+    }
+}
+
+/// The sockets as one application sees them during one call.
+pub(crate) struct Io<'a> {
+    pub sockets: &'a mut HostSockets,
+    pub app: u32,
+    pub now: Time,
+    /// The connection that will be polled after this call anyway.
+    pub polled: Option<u32>,
+}
+
+impl Io<'_> {
+    /// The application's own connection.
+    #[inline]
+    fn own(&mut self, socket: SocketId) -> Option<&mut Conn> {
+        let app = self.app;
+        self.sockets.conn_mut(socket.0).filter(|conn| conn.app == app && conn.live)
+    }
+
+    /// The connection may have something to send now.
+    #[inline]
+    fn touch(&mut self, socket: SocketId) {
+        if self.polled != Some(socket.0) {
+            self.sockets.ready.push(self.sockets.number(socket.0));
+        }
+    }
+}
+
+impl Sockets for Io<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.sockets.apps[self.app as usize].rng
+    }
+
+    fn connect(&mut self) -> Option<SocketId> {
+        let remote = self.sockets.apps[self.app as usize].remote?;
+        let slot = self.sockets.free_slot();
+        let Some(local_port) = self.sockets.ports.go_out(slot) else {
+            // Every port rests after a connection.
+            self.sockets.free.push(slot);
+            return None;
+        };
+        let dialer = self.sockets.apps[self.app as usize].dialer.as_mut()?;
+        let connection = Connection::connect(dialer.config(local_port, remote));
+        self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
+        self.touch(SocketId(slot));
+        Some(SocketId(slot))
+    }
+
+    #[inline]
+    fn write(&mut self, socket: SocketId, payload: &Payload) -> u64 {
+        let Some(conn) = self.own(socket) else { return 0 };
+        let written = conn.connection.write(payload);
+        self.touch(socket);
+        written
+    }
+
+    #[inline]
+    fn writable(&self, socket: SocketId) -> u64 {
+        let conn = self.sockets.conn(socket.0).filter(|conn| conn.app == self.app && conn.live);
+        conn.map_or(0, |conn| conn.connection.writable())
+    }
+
+    #[inline]
+    fn read(&mut self, socket: SocketId) -> Payload {
+        let now = self.now;
+        let Some(conn) = self.own(socket) else { return Payload::EMPTY };
+        let read = conn.connection.read(now, u64::from(u32::MAX));
+        self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len());
+        self.touch(socket);
+        read
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        if let Some(conn) = self.own(socket) {
+            conn.connection.close();
+            self.touch(socket);
+        }
+    }
+
+    fn abort(&mut self, socket: SocketId) {
+        if let Some(conn) = self.own(socket) {
+            conn.connection.abort();
+            self.sockets.end(socket.0, self.now);
+            self.touch(socket);
+        }
+    }
+
+    #[inline]
+    fn state(&self, socket: SocketId) -> Option<State> {
+        self.sockets.conn(socket.0).filter(|conn| conn.app == self.app).map(|conn| conn.connection.state())
+    }
+
+    fn info(&self, socket: SocketId) -> Option<TcpInfo> {
+        self.sockets.conn(socket.0).filter(|conn| conn.app == self.app).map(|conn| conn.connection.info())
+    }
+
+    fn send_datagram(&mut self, payload: Payload) {
+        self.sockets.apps[self.app as usize].datagrams.push_back(payload);
+        self.sockets.ready.push(self.app);
+    }
+
+    fn report(&mut self, report: Report) {
+        self.sockets.apps[self.app as usize].meter.report(self.now, report);
+    }
+}
