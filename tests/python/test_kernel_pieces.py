@@ -121,8 +121,8 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"link.down.queue": '{ kind = "red", max = "20 packets" }'}, "counts octets"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", gentle = true }'}, "no gentle slope"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", weight = 0.002 }'}, "powers of two"),
-        ({"link.down.queue": '{ kind = "step", threshold = "20 packets" }'}, "a step in octets"),
-        ({"link.down.queue": '{ kind = "step", threshold = "1 ms", marks = "ect1" }'}, "mark ECT"),
+        ({"link.down.queue": '{ kind = "step", mark_threshold = "20 packets" }'}, "a step in octets"),
+        ({"link.down.queue": '{ kind = "step", mark_threshold = "1 ms", ect = "ect1" }'}, "mark ECT"),
     ],
 )
 def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said: str):
@@ -181,7 +181,7 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     assert table[round(147e3 / 2**scell)] == 1
     assert table[255] == 31 and list(table) == sorted(table)
 
-    made = job(scenario(**{"link.down.queue": '{ kind = "step", limit = "90 kB", threshold = "9 kB" }'}))
+    made = job(scenario(**{"link.down.queue": '{ kind = "step", limit = "90 kB", mark_threshold = "9 kB" }'}))
     (step,) = [one for one in made.qdiscs if one.kind == "red"]
     (limit, low, high, shift, *_), _, _, flags = red_options(step.options)
     assert (limit, low, high, shift) == (90_000, 9_001, 9_001, 0)

@@ -100,7 +100,7 @@ name = "download"
 direction = "down"
 """
 RED = '{ kind = "red", limit = "200 kB", min = "10 kB", max = "30 kB", probability = 0.1, ecn = true }'
-STEP = '{ kind = "step", limit = "200 packets", threshold = "5 ms" }'
+STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])

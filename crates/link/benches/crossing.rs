@@ -35,7 +35,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     let router = LinkConfig { shaper: Some(lumps), ..serializer.clone() };
     let open = LinkConfig::new(None, delay, queue.clone());
     let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
-    let QueueConfig::Fifo(fifo) = queue else { unreachable!("it is one of packets") };
+    let fifo = queue.get::<FifoConfig>().expect("it is one of packets").clone();
     let apart = serializer.build_with(apart(fifo), 1, "link").expect("the configuration is sound");
     vec![
         ("open", build(&open), 50),

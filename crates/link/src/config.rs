@@ -5,7 +5,8 @@ use crate::gate::Gate;
 use crate::serializer::{Serializer, credit_for};
 use crate::{Framing, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
-use lopsided_queue::{Queue, QueueConfig, QueueError};
+use lopsided_queue::{Queue, QueueConfig};
+use lopsided_spec::Fault;
 use std::fmt;
 
 /// One direction of a line as plain data.
@@ -105,7 +106,7 @@ impl ShaperConfig {
 }
 
 /// Why a link cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
     Rate(BitRate),
     ShaperWithoutRate,
@@ -119,11 +120,11 @@ pub enum LinkError {
     NoProbability,
     PacketsOutOfOrder,
     OutagesOutOfOrder,
-    Queue(QueueError),
+    Queue(Fault),
 }
 
-impl From<QueueError> for LinkError {
-    fn from(error: QueueError) -> LinkError {
+impl From<Fault> for LinkError {
+    fn from(error: Fault) -> LinkError {
         LinkError::Queue(error)
     }
 }

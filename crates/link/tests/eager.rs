@@ -90,7 +90,7 @@ impl<'a> Naive<'a> {
             self.outcome.drops.push(Fate::Dropped(id, nanos(self.now), DropReason::QueueFull));
             return;
         }
-        if let QueueConfig::Threshold(ThresholdConfig { above: MarkThreshold::Depth(depth), .. }) = self.config.queue {
+        if let Some(&ThresholdConfig { mark_threshold: MarkThreshold::Depth(depth), .. }) = self.config.queue.get() {
             let found = match depth {
                 Threshold::Packets(_) => self.queue.len() as u64,
                 Threshold::Bytes(_) => self.queue.iter().map(|(_, size)| size).sum(),
@@ -127,8 +127,8 @@ impl<'a> Naive<'a> {
                 return;
             }
             let (id, _) = self.queue.remove(index);
-            if let QueueConfig::Threshold(ThresholdConfig { above: MarkThreshold::Sojourn(longest), .. }) =
-                self.config.queue
+            if let Some(&ThresholdConfig { mark_threshold: MarkThreshold::Sojourn(longest), .. }) =
+                self.config.queue.get()
             {
                 self.outcome.marked += u64::from(self.now - self.since[id as usize] > longest.as_nanos());
             }
@@ -166,11 +166,8 @@ impl<'a> Naive<'a> {
 
 /// What may wait.
 fn buffer(queue: &QueueConfig) -> FifoConfig {
-    match queue {
-        QueueConfig::Fifo(fifo) => fifo.clone(),
-        QueueConfig::Threshold(step) => FifoConfig::new(step.limit),
-        QueueConfig::Red(_) => unreachable!("no model of it here"),
-    }
+    let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("there is no model of another one").limit);
+    queue.get::<FifoConfig>().cloned().unwrap_or_else(step)
 }
 
 fn units(wire: Bytes) -> i128 {
@@ -242,7 +239,7 @@ fn fifo() -> impl Strategy<Value = QueueConfig> {
     ];
     let drop = prop_oneof![Just(DropFrom::Tail), Just(DropFrom::Front)];
     (limit, drop, prop_oneof![Just(0), Just(14_u64)])
-        .prop_map(|(limit, drop, header)| QueueConfig::Fifo(FifoConfig { limit, drop, header: octets(header) }))
+        .prop_map(|(limit, drop, header)| QueueConfig::new(FifoConfig { limit, drop, header: octets(header) }))
 }
 
 fn step() -> impl Strategy<Value = QueueConfig> {
@@ -251,8 +248,8 @@ fn step() -> impl Strategy<Value = QueueConfig> {
         (0..5000_u64).prop_map(|bytes| MarkThreshold::Depth(Threshold::Bytes(octets(bytes)))),
         (0..20_000_u64).prop_map(|nanos| MarkThreshold::Sojourn(Duration::from_nanos(nanos))),
     ];
-    (2..8_u32, above).prop_map(|(packets, above)| {
-        QueueConfig::Threshold(ThresholdConfig { limit: Limit::Packets(packets), above, marks: Markable::Ect })
+    (2..8_u32, above).prop_map(|(packets, mark_threshold)| {
+        QueueConfig::new(ThresholdConfig { limit: Limit::Packets(packets), mark_threshold, ect: Markable::Ect })
     })
 }
 
@@ -328,12 +325,15 @@ proptest! {
             max: Threshold::Packets(4),
             probability: 0.5,
             weight,
-            idle_packet: Duration::from_nanos(500),
+            // 500 ns each.
+            avpkt: octets(1000),
+            bandwidth: Some(BitRate::from_bps(16_000_000_000)),
+            burst: None,
             ecn: true,
             harddrop: seed % 2 == 0,
             gentle: seed % 3 == 0,
         };
-        let config = LinkConfig { queue: QueueConfig::Red(red), ..config };
+        let config = LinkConfig { queue: QueueConfig::new(red), ..config };
         let until = long_enough(&config, &touches);
         let looks = (0..until).step_by(1000).map(|at| (nanos(at), Touch::Observe));
         let mut watched: Vec<(Time, Touch)> = touches.iter().copied().chain(looks).collect();

@@ -1,80 +1,138 @@
-//! What a scenario says of a queue, and what is wrong with it.
+//! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{DropFrom, Fifo, Limit, Queue, Red, RedConfig, ThresholdConfig, ThresholdFifo};
-use lopsided_core::{Bytes, Rng};
+use crate::{FifoConfig, Limit, Queue, RedConfig, ThresholdConfig};
+use lopsided_core::Rng;
+use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
 use std::fmt;
 
-/// A queue as plain data.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueConfig {
-    Fifo(FifoConfig),
-    Red(RedConfig),
-    Threshold(ThresholdConfig),
+/// A discipline that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
+pub trait Discipline: Part {
+    /// The empty queue.
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault>;
 }
 
-/// A first-in-first-out queue as plain data.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FifoConfig {
-    pub limit: Limit,
-    pub drop: DropFrom,
-    /// Octets that the buffer counts with each packet beside the IP packet; zero unless told otherwise.
-    pub header: Bytes,
+/// The disciplines, the default first. A new one is a line here.
+const DISCIPLINES: &[Entry] = &[entry::<FifoConfig>(), entry::<RedConfig>(), entry::<ThresholdConfig>()];
+
+/// All disciplines, for whatever reads and writes scenarios.
+pub static QUEUES: Family = Family {
+    name: "queue",
+    text: "A queue discipline and what it may hold.",
+    shorthand: Some("limit"),
+    members: || DISCIPLINES.iter().map(|entry| (entry.member)()).collect(),
+};
+
+struct Entry {
+    member: fn() -> Member,
+    build: BuildQueue,
 }
 
-impl FifoConfig {
-    /// Drop-tail, and IP octets only.
-    pub const fn new(limit: Limit) -> FifoConfig {
-        FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
+const fn entry<D: Discipline>() -> Entry {
+    Entry { member: Member::of::<D>, build: build_as::<D> }
+}
+
+type BuildQueue = fn(&dyn AnyPart, &QueuePlace<'_>) -> Result<Queue, Fault>;
+
+fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+    part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
+}
+
+/// Where a queue stands, which keys its random draws.
+#[derive(Clone, Debug)]
+pub struct QueuePlace<'a> {
+    pub seed: u64,
+    /// Such as `link/up`.
+    pub role: &'a str,
+}
+
+impl QueuePlace<'_> {
+    /// This queue's own stream of random numbers.
+    pub fn rng(&self) -> Rng {
+        Rng::for_role(self.seed, &format!("{}/queue", self.role))
     }
+}
+
+/// A queue as plain data, of whatever discipline.
+#[derive(Clone)]
+pub struct QueueConfig {
+    part: Box<dyn AnyPart>,
+    build: BuildQueue,
 }
 
 impl QueueConfig {
+    /// A queue of that discipline, which need not be one of this crate's.
+    pub fn new<D: Discipline>(config: D) -> QueueConfig {
+        QueueConfig { part: Box::new(config), build: build_as::<D> }
+    }
+
     /// A drop-tail FIFO of that many packets.
-    pub const fn packets(limit: u32) -> QueueConfig {
-        QueueConfig::Fifo(FifoConfig::new(Limit::Packets(limit)))
+    pub fn packets(limit: u32) -> QueueConfig {
+        QueueConfig::new(FifoConfig::new(Limit::Packets(limit)))
     }
 
-    /// The empty queue. Its random draws are keyed by the run's seed and its place, such as `"link/up"`.
-    pub fn build(&self, seed: u64, place: &str) -> Result<Queue, QueueError> {
-        match self {
-            QueueConfig::Fifo(config) => Fifo::new(config).map(Queue::Fifo),
-            QueueConfig::Red(config) => {
-                Red::new(config, Rng::for_role(seed, &format!("{place}/queue"))).map(Queue::Red)
-            }
-            QueueConfig::Threshold(config) => ThresholdFifo::new(config).map(Queue::Threshold),
-        }
+    /// The settings, if the queue is of this discipline.
+    pub fn get<D: Discipline>(&self) -> Option<&D> {
+        self.part.downcast()
+    }
+
+    /// The settings, of whatever discipline.
+    pub fn part(&self) -> &dyn AnyPart {
+        &*self.part
+    }
+
+    /// The discipline's name.
+    pub fn kind(&self) -> &'static str {
+        self.part.info().name
+    }
+
+    /// What the queue may hold in all; `None` where the discipline has no such key.
+    pub fn limit(&self) -> Option<Limit> {
+        Limit::from_value(self.part.get("limit")).ok()
+    }
+
+    /// The empty queue. Its random draws are keyed by the run's seed and its role, such as `"link/up"`.
+    pub fn build(&self, seed: u64, role: &str) -> Result<Queue, Fault> {
+        (self.build)(&*self.part, &QueuePlace { seed, role })
     }
 }
 
-/// Why a queue cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueError {
-    /// The limit is zero: nothing would ever pass.
-    NoRoom,
-    /// Bins of zero octets.
-    BinWithoutRoom,
-    /// Thresholds of which one counts packets and one octets.
-    MixedUnits,
-    /// The lower threshold is above the upper.
-    ThresholdsCrossed,
-    /// An average's weight outside (0, 1].
-    Weight,
-    Probability,
+impl<D: Discipline> From<D> for QueueConfig {
+    fn from(config: D) -> QueueConfig {
+        QueueConfig::new(config)
+    }
 }
 
-impl fmt::Display for QueueError {
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig::new(FifoConfig::default())
+    }
+}
+
+impl fmt::Debug for QueueConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            QueueError::NoRoom => "the limit is zero: no packet would ever pass; give it room for at least one",
-            QueueError::BinWithoutRoom => "a bin of zero bytes holds nothing; give bins a size",
-            QueueError::MixedUnits => {
-                "min and max must both count packets, or both octets: one average is held against them"
-            }
-            QueueError::ThresholdsCrossed => "min is above max",
-            QueueError::Weight => "a weight must be above 0 and at most 1",
-            QueueError::Probability => "a probability must be from 0 to 1",
-        })
+        self.part.fmt(f)
     }
 }
 
-impl std::error::Error for QueueError {}
+impl PartialEq for QueueConfig {
+    fn eq(&self, other: &QueueConfig) -> bool {
+        *self.part == *other.part
+    }
+}
+
+/// A queue is itself a value of a key: a discipline with children has keys of type `QueueConfig` or `Vec<QueueConfig>`.
+impl Scalar for QueueConfig {
+    const TYPE: ValueType = ValueType::Family(&QUEUES);
+
+    fn to_value(&self) -> Value {
+        Value::Part(self.part.clone())
+    }
+
+    fn from_value(value: Value) -> Result<QueueConfig, String> {
+        let Value::Part(part) = value else { return Err("a queue is a table".to_owned()) };
+        let kind = part.info().name;
+        let found = DISCIPLINES.iter().find(|entry| (entry.member)().info.name == kind);
+        let build = found.ok_or_else(|| format!("there is no queue discipline `{kind}`"))?.build;
+        Ok(QueueConfig { part, build })
+    }
+}

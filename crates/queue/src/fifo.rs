@@ -1,8 +1,45 @@
 //! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt, Ott 1996).
 
-use crate::{Backlog, BufferLimit, FifoConfig, Qdisc, QueueError, QueuedPacket};
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
+use lopsided_spec::{Choice, Fault, Key, Part, key};
 use std::collections::VecDeque;
+
+/// A first-in-first-out queue as plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FifoConfig {
+    pub limit: Limit,
+    pub drop: DropFrom,
+    /// Octets that the buffer counts with each packet beside the IP packet; zero unless told otherwise.
+    pub header: Bytes,
+}
+
+impl FifoConfig {
+    /// Drop-tail, and IP octets only.
+    pub const fn new(limit: Limit) -> FifoConfig {
+        FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
+    }
+}
+
+impl Part for FifoConfig {
+    const NAME: &'static str = "fifo";
+    const TEXT: &'static str = "First in, first out.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FifoConfig>] = &[
+        key("limit", |fifo| &mut fifo.limit, "What the queue may hold."),
+        key(
+            "drop",
+            |fifo| &mut fifo.drop,
+            "What goes when the queue is full: the arriving packet (tail) or the oldest (front).",
+        ),
+    ];
+}
+
+impl Discipline for FifoConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Fifo::new(self).map(Queue::Fifo)
+    }
+}
 
 /// Which packet gives way when there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,6 +49,10 @@ pub enum DropFrom {
     Tail,
     /// The oldest, until the arriving one fits: the sender learns of the loss a queueing delay earlier.
     Front,
+}
+
+impl Choice for DropFrom {
+    const WORDS: &'static [(&'static str, DropFrom)] = &[("tail", DropFrom::Tail), ("front", DropFrom::Front)];
 }
 
 /// A first-in-first-out queue.
@@ -31,7 +72,7 @@ struct Slot {
 }
 
 impl Fifo {
-    pub fn new(config: &FifoConfig) -> Result<Fifo, QueueError> {
+    pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
         Ok(Fifo {
             ring: VecDeque::new(),
             room: BufferLimit::new(config.limit, config.header)?,

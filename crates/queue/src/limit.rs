@@ -1,7 +1,8 @@
 //! How much a buffer holds: the three architectures of merritt2010 section 2.3.1.
 
-use crate::{Backlog, QueueError};
+use crate::Backlog;
 use lopsided_core::Bytes;
+use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 
 /// The size of a buffer, in the unit in which its memory is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,34 @@ pub enum Limit {
     Bytes(Bytes),
     /// Bins of a fixed size: a packet takes as many as it needs, and the rest of its last bin is wasted.
     Bins { count: u32, size: Bytes },
+}
+
+/// The usual size of a queue.
+impl Default for Limit {
+    fn default() -> Limit {
+        Limit::Packets(50)
+    }
+}
+
+impl Scalar for Limit {
+    const TYPE: ValueType = ValueType::Limit;
+
+    fn to_value(&self) -> Value {
+        Value::Amount(match *self {
+            Limit::Packets(packets) => Amount::Packets(packets),
+            Limit::Bytes(bytes) => Amount::Bytes(bytes),
+            Limit::Bins { count, size } => Amount::Bins { count, size },
+        })
+    }
+
+    fn from_value(value: Value) -> Result<Limit, String> {
+        match value {
+            Value::Amount(Amount::Packets(packets)) => Ok(Limit::Packets(packets)),
+            Value::Amount(Amount::Bytes(bytes)) => Ok(Limit::Bytes(bytes)),
+            Value::Amount(Amount::Bins { count, size }) => Ok(Limit::Bins { count, size }),
+            _ => Err("a limit is in packets, octets or bins".to_owned()),
+        }
+    }
 }
 
 /// A threshold within a queue.
@@ -47,6 +76,25 @@ impl Threshold {
     }
 }
 
+impl Scalar for Threshold {
+    const TYPE: ValueType = ValueType::Depth;
+
+    fn to_value(&self) -> Value {
+        Value::Amount(match *self {
+            Threshold::Packets(packets) => Amount::Packets(packets),
+            Threshold::Bytes(bytes) => Amount::Bytes(bytes),
+        })
+    }
+
+    fn from_value(value: Value) -> Result<Threshold, String> {
+        match value {
+            Value::Amount(Amount::Packets(packets)) => Ok(Threshold::Packets(packets)),
+            Value::Amount(Amount::Bytes(bytes)) => Ok(Threshold::Bytes(bytes)),
+            _ => Err("a depth is in packets or octets".to_owned()),
+        }
+    }
+}
+
 /// The room of one buffer and how much of it is taken.
 #[derive(Clone, Debug)]
 pub struct BufferLimit {
@@ -66,15 +114,18 @@ enum Unit {
 impl BufferLimit {
     /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo on an
     /// Ethernet device counts 14 octets, for example. It matters to octets and bins.
-    pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, QueueError> {
+    pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, Fault> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
             Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
-            Limit::Bins { size: Bytes::ZERO, .. } => return Err(QueueError::BinWithoutRoom),
+            Limit::Bins { size: Bytes::ZERO, .. } => {
+                return Err(Fault::new("limit", "a bin of zero bytes holds nothing").help("give bins a size"));
+            }
             Limit::Bins { count, size } => (Unit::Bin { octets: size.get() }, u64::from(count)),
         };
         if capacity == 0 {
-            return Err(QueueError::NoRoom);
+            let fault = Fault::new("limit", "the limit is zero: no packet would ever pass");
+            return Err(fault.help("give it room for at least one"));
         }
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }

@@ -26,32 +26,20 @@
 //!
 //! Left out: adaptive RED (the `adaptive` of tc), the choice of a victim other than the arriving packet.
 
-use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueueError, QueuedPacket, Threshold};
-use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+mod config;
 
-/// A RED queue as plain data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedConfig {
-    /// What the queue may hold, not on average but at any time.
-    pub limit: Limit,
-    /// Averages from which some, and all, packets are picked; in one unit.
-    pub min: Threshold,
-    pub max: Threshold,
-    /// The probability at `max`.
-    pub probability: f64,
-    /// The share of a new sample in the average, above 0 and at most 1.
-    pub weight: f64,
-    /// What a packet of the mean size takes on the line: the pace at which the average falls while the queue is idle. Zero: at once.
-    pub idle_packet: Duration,
-    pub ecn: bool,
-    pub harddrop: bool,
-    pub gentle: bool,
-}
+pub use config::RedConfig;
+
+use crate::{Backlog, Fifo, FifoConfig, Qdisc, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use lopsided_spec::{Fault, Part};
 
 /// Random early detection.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
+    /// How long a packet of the mean size takes on the line. Zero: no time.
+    idle_packet: Duration,
     fifo: Fifo,
     rng: Rng,
     average: f64,
@@ -75,21 +63,11 @@ enum Verdict {
 
 impl Red {
     /// `rng` is this queue's own stream.
-    pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, QueueError> {
-        if !config.min.is_same_unit(config.max) {
-            return Err(QueueError::MixedUnits);
-        }
-        if config.min.count() > config.max.count() {
-            return Err(QueueError::ThresholdsCrossed);
-        }
-        if !(config.weight > 0.0 && config.weight <= 1.0) {
-            return Err(QueueError::Weight);
-        }
-        if !(0.0..=1.0).contains(&config.probability) {
-            return Err(QueueError::Probability);
-        }
+    pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, Fault> {
+        config.check()?;
         Ok(Red {
             config: *config,
+            idle_packet: config.idle_packet(),
             fifo: Fifo::new(&FifoConfig::new(config.limit))?,
             rng,
             average: 0.0,
@@ -117,10 +95,10 @@ impl Red {
 
     /// What is left of the average after an idle time.
     fn decay(&self, idle: Duration) -> f64 {
-        if self.config.idle_packet.is_zero() {
+        if self.idle_packet.is_zero() {
             return 0.0;
         }
-        let packets = idle.as_nanos() as f64 / self.config.idle_packet.as_nanos() as f64;
+        let packets = idle.as_nanos() as f64 / self.idle_packet.as_nanos() as f64;
         libm::pow(1.0 - self.config.weight, packets)
     }
 

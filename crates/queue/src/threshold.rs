@@ -9,15 +9,52 @@
 //!
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 
-use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueueError, QueuedPacket, Threshold};
+use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Threshold};
 use lopsided_core::{Bytes, Cx, Duration, Ecn, Packet};
+use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
 /// A step-marking queue as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThresholdConfig {
     pub limit: Limit,
-    pub above: MarkThreshold,
-    pub marks: Markable,
+    pub mark_threshold: MarkThreshold,
+    pub ect: Markable,
+}
+
+impl Default for ThresholdConfig {
+    /// Marks what had to wait at all.
+    fn default() -> ThresholdConfig {
+        let mark_threshold = MarkThreshold::Sojourn(Duration::ZERO);
+        ThresholdConfig { limit: Limit::default(), mark_threshold, ect: Markable::Ect }
+    }
+}
+
+impl Part for ThresholdConfig {
+    const NAME: &'static str = "step";
+    const TEXT: &'static str = "Marks all packets above a threshold, as DCTCP wants.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<ThresholdConfig>] = &[
+        key("limit", |step: &mut Self| &mut step.limit, "What the queue may hold."),
+        key(
+            "mark_threshold",
+            |step: &mut Self| &mut step.mark_threshold,
+            "A packet is marked that finds more than this waiting, such as \"20 packets\" or \"30 kB\", or that has waited longer \
+             than this, such as \"1 ms\".",
+        )
+        .required("\"20 packets\" or \"1 ms\""),
+        key(
+            "ect",
+            |step: &mut Self| &mut step.ect,
+            "Which packets may be marked: all that are capable of ECN, or those of ECT(1) alone, which ask for low latency \
+             (RFC 9331).",
+        ),
+    ];
+}
+
+impl Discipline for ThresholdConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        ThresholdFifo::new(self).map(Queue::Threshold)
+    }
 }
 
 /// Where the step is.
@@ -29,6 +66,24 @@ pub enum MarkThreshold {
     Sojourn(Duration),
 }
 
+impl Scalar for MarkThreshold {
+    const TYPE: ValueType = ValueType::DepthOrTime;
+
+    fn to_value(&self) -> Value {
+        match *self {
+            MarkThreshold::Depth(depth) => depth.to_value(),
+            MarkThreshold::Sojourn(longest) => Value::Amount(Amount::Time(longest)),
+        }
+    }
+
+    fn from_value(value: Value) -> Result<MarkThreshold, String> {
+        match value {
+            Value::Amount(Amount::Time(longest)) => Ok(MarkThreshold::Sojourn(longest)),
+            depth => Threshold::from_value(depth).map(MarkThreshold::Depth),
+        }
+    }
+}
+
 /// Which packets may be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markable {
@@ -38,21 +93,26 @@ pub enum Markable {
     Ect1,
 }
 
+impl Choice for Markable {
+    const WORDS: &'static [(&'static str, Markable)] = &[("ect", Markable::Ect), ("ect1", Markable::Ect1)];
+}
+
 /// A FIFO with a step.
 #[derive(Debug)]
 pub struct ThresholdFifo {
     fifo: Fifo,
-    above: MarkThreshold,
-    marks: Markable,
+    mark_threshold: MarkThreshold,
+    ect: Markable,
 }
 
 impl ThresholdFifo {
-    pub fn new(config: &ThresholdConfig) -> Result<ThresholdFifo, QueueError> {
-        Ok(ThresholdFifo { fifo: Fifo::new(&FifoConfig::new(config.limit))?, above: config.above, marks: config.marks })
+    pub fn new(config: &ThresholdConfig) -> Result<ThresholdFifo, Fault> {
+        let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
+        Ok(ThresholdFifo { fifo, mark_threshold: config.mark_threshold, ect: config.ect })
     }
 
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
-        if self.marks == Markable::Ect || packet.ecn != Ecn::Ect0 {
+        if self.ect == Markable::Ect || packet.ecn != Ecn::Ect0 {
             cx.mark(packet);
         }
     }
@@ -60,7 +120,7 @@ impl ThresholdFifo {
 
 impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        if let MarkThreshold::Depth(depth) = self.above {
+        if let MarkThreshold::Depth(depth) = self.mark_threshold {
             if depth.measure(self.fifo.backlog()) > depth.count() && self.fifo.room().fits(packet.size()) {
                 self.mark(&mut packet, cx);
             }
@@ -70,7 +130,7 @@ impl Qdisc for ThresholdFifo {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut given = self.fifo.dequeue(cx)?;
-        if let MarkThreshold::Sojourn(longest) = self.above {
+        if let MarkThreshold::Sojourn(longest) = self.mark_threshold {
             if cx.now() - given.enqueued_at > longest {
                 self.mark(&mut given.packet, cx);
             }

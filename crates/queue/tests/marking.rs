@@ -3,9 +3,9 @@
 mod common;
 
 use common::{cx, packet};
-use lopsided_core::{Accounting, Bytes, DropReason, Duration, Ecn, NodeId, Packet, Rng, Time};
+use lopsided_core::{Accounting, BitRate, Bytes, DropReason, Duration, Ecn, NodeId, Packet, Rng, Time};
 use lopsided_queue::{
-    Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, QueueError, Red, RedConfig, Threshold, ThresholdConfig,
+    Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, Red, RedConfig, Threshold, ThresholdConfig,
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,10 @@ const RED: RedConfig = RedConfig {
     max: Threshold::Packets(15),
     probability: 0.1,
     weight: 1.0,
-    idle_packet: Duration::from_millis(1),
+    // A millisecond each.
+    avpkt: Bytes::new(1000),
+    bandwidth: Some(BitRate::from_bps(8_000_000)),
+    burst: None,
     ecn: true,
     harddrop: false,
     gentle: false,
@@ -23,8 +26,8 @@ const RED: RedConfig = RedConfig {
 
 const STEP: ThresholdConfig = ThresholdConfig {
     limit: Limit::Packets(10),
-    above: MarkThreshold::Depth(Threshold::Packets(3)),
-    marks: Markable::Ect,
+    mark_threshold: MarkThreshold::Depth(Threshold::Packets(3)),
+    ect: Markable::Ect,
 };
 
 fn at(ms: u64) -> Time {
@@ -36,7 +39,7 @@ fn red(config: RedConfig) -> Red {
 }
 
 fn step(config: ThresholdConfig) -> Queue {
-    QueueConfig::Threshold(config).build(1, "test").unwrap().checked()
+    QueueConfig::new(config).build(1, "test").unwrap().checked()
 }
 
 /// Offers a packet with that codepoint; what it looked like when the queue let it go at once, `None` if it was dropped.
@@ -167,7 +170,7 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
 
 #[test]
 fn a_step_in_time_marks_at_the_head() {
-    let mut queue = step(ThresholdConfig { above: MarkThreshold::Sojourn(Duration::from_millis(5)), ..STEP });
+    let mut queue = step(ThresholdConfig { mark_threshold: MarkThreshold::Sojourn(Duration::from_millis(5)), ..STEP });
     let mut accounting = Accounting::new(1);
     for id in 0..3 {
         queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
@@ -180,8 +183,11 @@ fn a_step_in_time_marks_at_the_head() {
 #[test]
 fn a_step_for_low_latency_spares_classic_traffic() {
     // RFC 9331 section 5: ECT(0) is not for such marks.
-    let mut queue =
-        step(ThresholdConfig { marks: Markable::Ect1, above: MarkThreshold::Depth(Threshold::Packets(0)), ..STEP });
+    let mut queue = step(ThresholdConfig {
+        ect: Markable::Ect1,
+        mark_threshold: MarkThreshold::Depth(Threshold::Packets(0)),
+        ..STEP
+    });
     let mut accounting = Accounting::new(1);
     queue.enqueue(packet(0, 1000), &mut cx(at(0), &mut accounting));
     let mut through = |id, ecn| pass_through(&mut queue, id, ecn, &mut accounting);
@@ -192,12 +198,13 @@ fn a_step_for_low_latency_spares_classic_traffic() {
 
 #[test]
 fn settings_that_mean_nothing_are_refused() {
-    let bad = |config: RedConfig| QueueConfig::Red(config).build(1, "link").map(|_| ()).unwrap_err();
-    assert_eq!(bad(RedConfig { min: Threshold::Bytes(Bytes::new(5)), ..RED }), QueueError::MixedUnits);
-    assert_eq!(bad(RedConfig { min: Threshold::Packets(16), ..RED }), QueueError::ThresholdsCrossed);
-    assert_eq!(bad(RedConfig { weight: 0.0, ..RED }), QueueError::Weight);
-    assert_eq!(bad(RedConfig { probability: 1.5, ..RED }), QueueError::Probability);
-    assert_eq!(bad(RedConfig { limit: Limit::Packets(0), ..RED }), QueueError::NoRoom);
+    let bad = |config: RedConfig| QueueConfig::new(config).build(1, "link").unwrap_err().key;
+    assert_eq!(bad(RedConfig { min: Threshold::Bytes(Bytes::new(5)), ..RED }), "min");
+    assert_eq!(bad(RedConfig { min: Threshold::Packets(16), ..RED }), "min");
+    assert_eq!(bad(RedConfig { weight: 0.0, ..RED }), "weight");
+    assert_eq!(bad(RedConfig { probability: 1.5, ..RED }), "probability");
+    assert_eq!(bad(RedConfig { ecn: false, harddrop: true, ..RED }), "harddrop");
+    assert_eq!(bad(RedConfig { limit: Limit::Packets(0), ..RED }), "limit");
 }
 
 fn ecn() -> impl Strategy<Value = Ecn> {
@@ -216,8 +223,10 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (limit, thresholds, 0.0..=1.0f64, 0.001..=1.0f64, 0..5u64, flags).prop_map(
         |(limit, (min, max), probability, weight, idle, (ecn, harddrop, gentle))| {
-            let idle_packet = Duration::from_millis(idle);
-            RedConfig { limit, min, max, probability, weight, idle_packet, ecn, harddrop, gentle }
+            // A usual packet takes `idle` ms; none: no time.
+            let bandwidth = (idle > 0).then(|| BitRate::from_bps(8_000_000 / idle));
+            let (avpkt, harddrop) = (Bytes::new(1000), ecn && harddrop);
+            RedConfig { limit, min, max, probability, avpkt, bandwidth, burst: None, weight, ecn, harddrop, gentle }
         },
     )
 }
@@ -227,7 +236,7 @@ proptest! {
     /// cannot carry it. Beside it runs the same queue without the audit, which must do the same.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
-        let mut checked = QueueConfig::Red(config).build(1, "link").unwrap().checked();
+        let mut checked = QueueConfig::new(config).build(1, "link").unwrap().checked();
         let mut plain = Red::new(&config, Rng::for_role(1, "link/queue")).unwrap();
         let (mut accounting, mut plain_books) = (Accounting::new(1), Accounting::new(1));
         let mut now = 0;

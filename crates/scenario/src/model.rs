@@ -3,7 +3,9 @@
 //! What only a TCP stack can know stays open: a `None` in a [`StackSpec`] means "as the profile says".
 
 use crate::graph::Graph;
+use crate::measured::{FairnessSpec, RecordSpec};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_queue::QueueConfig;
 use std::collections::BTreeMap;
 
 /// One experiment: a network, the flows that cross it, how long, and what is written down.
@@ -46,7 +48,7 @@ pub struct DirSpec {
     /// One-way propagation delay.
     pub delay: Duration,
     pub framing: FramingSpec,
-    pub queue: QueueSpec,
+    pub queue: QueueConfig,
     pub shaper: Option<ShaperSpec>,
     pub loss: LossSpec,
 }
@@ -70,116 +72,6 @@ pub enum Cells {
     Atm,
     /// Each begun 64 octets cost one more (VDSL2).
     Ptm,
-}
-
-/// A queue discipline.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueSpec {
-    Fifo {
-        limit: QueueLimit,
-        drop: DropEnd,
-    },
-    Red(RedSpec),
-    /// Marks all above a threshold, drops none.
-    Step {
-        limit: QueueLimit,
-        threshold: StepSpec,
-        marks: Marks,
-    },
-}
-
-impl QueueSpec {
-    /// One of [`crate::QUEUES`].
-    pub fn kind(&self) -> &'static str {
-        match self {
-            QueueSpec::Fifo { .. } => "fifo",
-            QueueSpec::Red(_) => "red",
-            QueueSpec::Step { .. } => "step",
-        }
-    }
-
-    pub fn limit(&self) -> QueueLimit {
-        match self {
-            QueueSpec::Fifo { limit, .. } | QueueSpec::Step { limit, .. } => *limit,
-            QueueSpec::Red(red) => red.limit,
-        }
-    }
-}
-
-/// Random early detection, with the names of tc-red(8).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedSpec {
-    pub limit: QueueLimit,
-    /// The averages from which some, and all, packets are marked or dropped; both in packets or both in octets.
-    pub min: QueueDepth,
-    pub max: QueueDepth,
-    /// The probability at `max`.
-    pub probability: f64,
-    /// The share of a new sample in the average. One that was given as a burst has become this.
-    pub weight: f64,
-    /// The size of a usual packet, and the rate of the line; `None`: without limit. They tell how fast the average falls in idle times.
-    pub avpkt: Bytes,
-    pub bandwidth: Option<BitRate>,
-    pub ecn: bool,
-    pub harddrop: bool,
-    pub gentle: bool,
-}
-
-/// A threshold within a queue. One written as a time or in BDP has become bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueDepth {
-    Packets(u32),
-    /// IP octets.
-    Bytes(Bytes),
-}
-
-/// Where a marking queue has its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepSpec {
-    /// What an arriving packet may find.
-    Threshold(QueueDepth),
-    /// How long a packet may wait.
-    Sojourn(Duration),
-}
-
-/// Which packets a step marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marks {
-    /// Those of ECT(0) and ECT(1).
-    Ect,
-    /// Those of ECT(1).
-    Ect1,
-}
-
-impl Marks {
-    pub fn name(self) -> &'static str {
-        match self {
-            Marks::Ect => "ect",
-            Marks::Ect1 => "ect1",
-        }
-    }
-}
-
-/// What a queue may hold. A limit written as a time or in BDP has become bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    Packets(u32),
-    /// IP octets.
-    Bytes(Bytes),
-    /// `count` cells of memory of `size` octets; a packet takes as many whole ones as it needs (merritt2010 section 2.3.1).
-    Bins {
-        count: u32,
-        size: Bytes,
-    },
-}
-
-/// Which packet goes when a queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropEnd {
-    /// The newcomer.
-    Tail,
-    /// The oldest waiting.
-    Front,
 }
 
 /// A token bucket in place of a serializer: credit comes at the direction's rate.
@@ -379,36 +271,4 @@ pub enum Buffer {
     /// Grown by the stack as its profile says.
     Auto,
     Fixed(Bytes),
-}
-
-/// What is written down while a run goes on. Summaries are always kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordSpec {
-    /// Flow and queue samples this often; `None`: no samples.
-    pub interval: Option<Duration>,
-    /// A flow sample at every change of its congestion state too.
-    pub on_change: bool,
-    /// A table of every packet event.
-    pub events: bool,
-    /// What a capture at each sending host would say of its connections.
-    pub traces: bool,
-}
-
-/// How fairness is measured. Nothing here changes what happens in a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FairnessSpec {
-    /// Left out of the means after the last flow has begun; `None`: a third of the time in which all are active.
-    pub warmup: Option<Duration>,
-    /// How far from its fair share a flow may be, as a part of that share, and still count as having converged.
-    pub within: f64,
-    /// For how long it must stay there.
-    pub hold: Duration,
-    /// Whether each group of flows is run alone too, which harm is measured against.
-    pub harm: bool,
-}
-
-impl Default for FairnessSpec {
-    fn default() -> FairnessSpec {
-        FairnessSpec { warmup: None, within: 0.2, hold: Duration::from_secs(5), harm: true }
-    }
 }

@@ -3,9 +3,6 @@
 /// The stack profiles, the default first.
 pub const PROFILES: &[&str] = &["linux-6.1", "freebsd-7", "linux-2.6", "bsdi-3", "ns2-reno", "windows"];
 
-/// The queue disciplines, the default first.
-pub const QUEUES: &[&str] = &["fifo", "red", "step"];
-
 /// The congestion controls, the default first.
 pub const CONGESTION_CONTROLS: &[&str] = &[
     "reno",

@@ -1,10 +1,11 @@
 //! Single values of the tree into types.
 
 use crate::error::{did_you_mean, quote};
-use crate::model::{Buffer, EcnSpec, Window};
+use crate::model::{Buffer, EcnSpec};
 use crate::tree::{Node, Value};
 use crate::units::{self, Decimal, LIMIT, NotDecimal, NotWhole, Quantity, QueueLimitText, UnitError};
 use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::Amount;
 
 type Read<T> = Result<T, UnitError>;
 
@@ -22,15 +23,6 @@ pub(crate) fn rate(node: &Node) -> Read<BitRate> {
 
 pub(crate) fn span(node: &Node) -> Read<Duration> {
     units::parse_span(quantity_text(node, units::SPAN)?)
-}
-
-/// A time, or `None` for `false`, `"off"` and zero.
-pub(crate) fn span_or_off(node: &Node) -> Read<Option<Duration>> {
-    match &node.value {
-        Value::Bool(false) => Ok(None),
-        Value::Text(text) if text.trim() == "off" => Ok(None),
-        _ => Ok(Some(span(node)?).filter(|span| !span.is_zero())),
-    }
 }
 
 pub(crate) fn size(node: &Node) -> Read<Bytes> {
@@ -59,7 +51,7 @@ pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
     units::parse_queue_limit(quantity_text(node, LIMIT)?)
 }
 
-pub(crate) fn window(node: &Node) -> Read<Window> {
+pub(crate) fn window(node: &Node) -> Read<Amount> {
     units::parse_window(quantity_text(node, units::WINDOW)?)
 }
 
@@ -72,6 +64,37 @@ pub(crate) fn probability(node: &Node) -> Read<f64> {
         Value::Text(text) | Value::Number(text) => units::parse_probability(text),
         other => Err(UnitError::new(format!("a probability is wanted, and this is {}", other.kind()))),
     }
+}
+
+/// A number from 0 up.
+pub(crate) fn number(node: &Node) -> Read<f64> {
+    let Value::Number(text) = &node.value else {
+        return Err(UnitError::new(format!("a number is wanted, and this is {}", node.value.kind())));
+    };
+    match Decimal::parse(text) {
+        Ok(value) => Ok(value.to_f64()),
+        Err(NotDecimal::Negative) => Err(UnitError::new(format!("this cannot be negative: {}", quote(text)))),
+        Err(_) => Err(UnitError::new(format!("{} is no number", quote(text)))),
+    }
+}
+
+/// Whether the word for "none" stands here; `false` and no time at all are "off".
+pub(crate) fn is_word(node: &Node, word: &str) -> bool {
+    match &node.value {
+        Value::Text(text) => text.trim() == word,
+        Value::Bool(flag) => !flag && word == "off",
+        _ => false,
+    }
+}
+
+/// One of the words; `true` is "on" and `false` is "off" where these are among them.
+pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'static str> {
+    let switch = match &node.value {
+        Value::Bool(true) => words.iter().find(|word| **word == "on"),
+        Value::Bool(false) => words.iter().find(|word| **word == "off"),
+        _ => None,
+    };
+    switch.map_or_else(|| choice(node, what, words), |word| Ok(word))
 }
 
 /// A whole number.

@@ -7,9 +7,10 @@
 //! buffer, 30 s. Building the world is not timed.
 
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_queue::QueueConfig;
 use lopsided_scenario::{
-    Cells, DirSpec, DropEnd, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, QueueLimit, QueueSpec,
-    RecordSpec, Scenario, StackSpec, Transfer,
+    Cells, DirSpec, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, RecordSpec, Scenario, StackSpec,
+    Transfer,
 };
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use std::process::ExitCode;
@@ -112,10 +113,7 @@ impl Workload {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
             delay: Duration::from_millis(if bottleneck { 18 } else { 1 }),
             framing: FramingSpec { overhead: Bytes::ZERO, minimum: Bytes::ZERO, cells: Cells::None },
-            queue: QueueSpec::Fifo {
-                limit: QueueLimit::Packets(if bottleneck { self.queue } else { 100_000 }),
-                drop: DropEnd::Tail,
-            },
+            queue: QueueConfig::packets(if bottleneck { self.queue } else { 100_000 }),
             shaper: None,
             loss: LossSpec { random: if bottleneck { loss } else { 0.0 }, ..LossSpec::default() },
         };

@@ -1,13 +1,15 @@
 //! A link's two directions: rate, delay, framing, shaper, loss.
 
-use super::queue::{Before, resolve_queue};
+use super::part::{Line, positive_size, read_family};
 use super::read::{Layers, read, require};
 use crate::error::Report;
 use crate::model::{Cells, DirSpec, FramingSpec, Gilbert, LossSpec, ShaperSpec};
-use crate::tree::{Node, Value};
+use crate::tree::{self, Node};
 use crate::units::{UnitError, format_size};
 use crate::value;
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_queue::{QUEUES, QueueConfig};
+use lopsided_spec::{Amount, Scalar, Value};
 
 /// Beyond this a bucket shapes nothing, and its credit would no longer fit 64 bits.
 const DEEPEST_BUCKET: Bytes = Bytes::new(1 << 30);
@@ -94,10 +96,16 @@ fn resolve_direction(
         rate,
         delay,
         framing: resolve_framing(&layers.below("framing"), report),
-        queue: resolve_queue(&layers.below("queue"), Before { rate: assumed, base_rtt, defaults }, report),
+        queue: resolve_queue(&layers.below("queue"), Line { rate: assumed, base_rtt }, defaults, report),
         shaper: resolve_shaper(&layers.below("shaper"), rate, report),
         loss: resolve_loss(&layers.below("loss"), report),
     }
+}
+
+fn resolve_queue(layers: &Layers<'_>, line: Line, defaults: Defaults, report: &mut Report<'_>) -> QueueConfig {
+    let usual = [("limit", Value::Amount(Amount::Packets(defaults.queue_packets)))];
+    let part = read_family(&QUEUES, layers, line, &usual, report);
+    QueueConfig::from_value(Value::Part(part)).expect("it is one of the family's")
 }
 
 fn is_unlimited(layers: &Layers<'_>) -> bool {
@@ -130,13 +138,6 @@ fn overhead(node: &Node) -> Result<Bytes, UnitError> {
         return Err(UnitError::new(format!("{} with each packet is more than any line adds", format_size(size))));
     }
     Ok(size)
-}
-
-pub(super) fn positive_size(node: &Node) -> Result<Bytes, UnitError> {
-    match value::size(node)? {
-        Bytes::ZERO => Err(UnitError::new("this must be at least 1 B")),
-        size => Ok(size),
-    }
 }
 
 fn resolve_shaper(layers: &Layers<'_>, rate: Option<BitRate>, report: &mut Report<'_>) -> Option<ShaperSpec> {
@@ -225,7 +226,7 @@ pub(super) fn read_list<'t, T>(
 ) -> Vec<(T, &'t Node)> {
     let Some((node, path)) = layers.get(key) else { return Vec::new() };
     let items: &[Node] = match &node.value {
-        Value::List(items) => items,
+        tree::Value::List(items) => items,
         _ => std::slice::from_ref(node),
     };
     let mut read = Vec::with_capacity(items.len());

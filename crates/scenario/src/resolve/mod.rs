@@ -3,18 +3,21 @@
 mod flows;
 mod line;
 mod network;
-mod queue;
+mod part;
 mod read;
 mod stack;
 
 use crate::error::{Place, Report, quote};
-use crate::model::{FairnessSpec, InterfaceSpec, QueueLimit, RecordSpec, Scenario, Transfer};
+use crate::measured::RecordSpec;
+use crate::model::{InterfaceSpec, Scenario, Transfer};
 use crate::tree::{Node, Table, Value};
 use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
 use flows::{Flows, resolve_flows};
 use lopsided_core::{Bytes, Duration};
+use lopsided_queue::Limit;
 use network::{Network, resolve_network};
+use part::{Line, read_part};
 use read::{Layers, read, require};
 use std::collections::BTreeMap;
 
@@ -45,8 +48,9 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
     // A duration that is wrong was reported: what is compared with it is not reported too.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
-    let record = resolve_record(&layers.below("record"), report);
-    let fairness = resolve_fairness(&layers.below("fairness"), report);
+    let record = read_part(&layers.below("record"), Line::default(), report);
+    let fairness = layers.below("fairness");
+    let fairness = (!fairness.is_empty()).then(|| read_part(&fairness, Line::default(), report));
     check_rows(&layers, &network, &flows, duration?, &record, report);
     check_limits(&network, &flows, report);
     Some(Scenario {
@@ -68,29 +72,6 @@ fn duration(node: &Node) -> Result<Duration, UnitError> {
         span if span > LONGEST => Err(UnitError::new("a run lasts at most ten years")),
         span => Ok(span),
     }
-}
-
-fn resolve_record(record: &Layers<'_>, report: &mut Report<'_>) -> RecordSpec {
-    let interval = read(record, "interval", value::span_or_off, report);
-    RecordSpec {
-        interval: interval.unwrap_or(Some(Duration::from_millis(100))),
-        on_change: read(record, "on_change", value::flag, report).unwrap_or(false),
-        events: read(record, "events", value::flag, report).unwrap_or(false),
-        traces: read(record, "traces", value::flag, report).unwrap_or(false),
-    }
-}
-
-fn resolve_fairness(fairness: &Layers<'_>, report: &mut Report<'_>) -> Option<FairnessSpec> {
-    if fairness.is_empty() {
-        return None;
-    }
-    let usual = FairnessSpec::default();
-    Some(FairnessSpec {
-        warmup: read(fairness, "warmup", value::span, report),
-        within: read(fairness, "within", value::probability, report).unwrap_or(usual.within),
-        hold: read(fairness, "hold", value::span, report).unwrap_or(usual.hold),
-        harm: read(fairness, "harm", value::flag, report).unwrap_or(usual.harm),
-    })
 }
 
 /// [host.NAME] must name a host; stacks that no flow uses are read for their errors. Gives the hosts' interfaces.
@@ -176,9 +157,9 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
         for hop in path {
             let link = &network.graph.links[hop.link];
             let room = match link.dir(hop.dir).queue.limit() {
-                QueueLimit::Packets(_) => continue,
-                QueueLimit::Bytes(room) => room,
-                QueueLimit::Bins { count, size } => Bytes::new(u64::from(count).saturating_mul(size.get())),
+                None | Some(Limit::Packets(_)) => continue,
+                Some(Limit::Bytes(room)) => room,
+                Some(Limit::Bins { count, size }) => Bytes::new(u64::from(count).saturating_mul(size.get())),
             };
             if room < packet {
                 let (place, path) = &network.link_places[hop.link];

@@ -2,11 +2,13 @@
 
 use super::read::{Layers, read};
 use crate::error::Report;
-use crate::model::{DelayedAck, StackSpec};
+use crate::model::{DelayedAck, StackSpec, Window};
 use crate::names::{CONGESTION_CONTROLS, PROFILES};
 use crate::tree::Node;
 use crate::units::UnitError;
 use crate::value;
+use lopsided_core::Bytes;
+use lopsided_spec::Amount;
 
 /// The largest IP packet.
 const LARGEST_MTU: u64 = 65_535;
@@ -83,14 +85,14 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-fn window(node: &Node) -> Result<crate::model::Window, UnitError> {
-    use crate::model::Window;
-    use lopsided_core::Bytes;
+fn window(node: &Node) -> Result<Window, UnitError> {
     match value::window(node)? {
-        Window::Segments(0) | Window::Bytes(Bytes::ZERO) => {
+        Amount::Segments(0) | Amount::Bytes(Bytes::ZERO) => {
             Err(UnitError::new("a window of nothing lets nothing be sent"))
         }
-        window => Ok(window),
+        Amount::Segments(segments) => Ok(Window::Segments(segments)),
+        Amount::Bytes(bytes) => Ok(Window::Bytes(bytes)),
+        _ => Err(UnitError::new("a window is in segments or octets")),
     }
 }
 

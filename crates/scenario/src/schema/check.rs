@@ -2,14 +2,18 @@
 //!
 //! Shorthands are written out on the way, so that the reader meets tables only.
 
-use super::{Key, Kind, Shape, TableShape};
+use super::table_of;
 use crate::error::{Place, Report, did_you_mean, nearest, quote};
 use crate::tree::{Entry, Node, Table, Value};
+use lopsided_spec::{KeyInfo, PartInfo, ValueType};
+
+/// Keys that had another name before, as people may still write them.
+const RENAMED: &[(&str, &str)] = &[("threshold", "mark_threshold"), ("marks", "ect")];
 
 /// Checks a table and everything below it. `path` is its dotted key, empty for the file.
 ///
 /// A key that is nearly a known one is reported and then read as that one, so that it is not reported as missing too.
-pub(crate) fn check(table: &mut Table, shape: &'static TableShape, path: &str, report: &mut Report<'_>) {
+pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
     table.entries.retain_mut(|entry| {
         if shape.key(&entry.key).is_none() {
@@ -17,7 +21,7 @@ pub(crate) fn check(table: &mut Table, shape: &'static TableShape, path: &str, r
                 return false;
             }
             unknown_key(entry.key_place, &entry.key, shape, path, report);
-            if let Some(meant) = nearest(&entry.key, shape.names()).filter(|name| !present.contains(name)) {
+            if let Some(meant) = meant(&entry.key, shape).filter(|name| !present.contains(name)) {
                 present.push(meant);
                 entry.key = meant.to_owned();
             }
@@ -30,48 +34,48 @@ pub(crate) fn check(table: &mut Table, shape: &'static TableShape, path: &str, r
 }
 
 /// Whether the value may stay.
-fn check_value(entry: &mut Entry, key: &'static Key, path: &str, report: &mut Report<'_>) -> bool {
+fn check_value(entry: &mut Entry, key: &KeyInfo, path: &str, report: &mut Report<'_>) -> bool {
     let node = &mut entry.node;
-    match key.shape {
-        Shape::Table(shape) => check_table(node, shape, path, report),
-        Shape::Map(shape) => {
+    match key.value_type {
+        ValueType::Map(below) => {
             let Value::Table(names) = &mut node.value else {
                 return mismatch(node, path, "a table for each name", report);
             };
             for entry in &mut names.entries {
-                check_table(&mut entry.node, shape, &join(path, &entry.key), report);
+                check_table(&mut entry.node, &below(), &join(path, &entry.key), report);
             }
             true
         }
-        Shape::Tables(shape) => {
-            let Value::List(items) = &mut node.value else {
-                let wanted = format!("a list of tables: write [[{path}]] with two brackets");
-                return mismatch(node, path, &wanted, report);
-            };
-            for (index, item) in items.iter_mut().enumerate() {
-                let path = join(path, &(index + 1).to_string());
-                match &mut item.value {
-                    Value::Table(table) => check(table, shape, &path, report),
-                    _ => _ = mismatch(item, &path, "a table", report),
-                }
-            }
-            items.retain(|item| item.table().is_some());
-            true
-        }
-        Shape::List(kind) => match &node.value {
-            Value::List(_) => true,
-            _ => mismatch(node, path, &format!("a list of {}", plural(kind)), report),
-        },
-        Shape::OneOrList(_) | Shape::Sweep => true,
-        Shape::Value(Kind::Pair) => true,
-        Shape::Value(_) => match &node.value {
-            Value::Table(_) | Value::List(_) => mismatch(node, path, "a single value", report),
-            _ => true,
+        ValueType::List(below) => check_list(node, *below, path, report),
+        ValueType::OneOrMore(_) | ValueType::Free | ValueType::Names => true,
+        other => match (table_of(other), &node.value) {
+            (Some(shape), _) => check_table(node, &shape, path, report),
+            (None, Value::Table(_) | Value::List(_)) => mismatch(node, path, "a single value", report),
+            (None, _) => true,
         },
     }
 }
 
-fn check_table(node: &mut Node, shape: &'static TableShape, path: &str, report: &mut Report<'_>) -> bool {
+fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report<'_>) -> bool {
+    let shape = table_of(below);
+    let Value::List(items) = &mut node.value else {
+        let wanted = match shape {
+            Some(_) => format!("a list of tables: write [[{path}]] with two brackets"),
+            None => format!("a list of {}", plural(below)),
+        };
+        return mismatch(node, path, &wanted, report);
+    };
+    if let Some(shape) = shape {
+        let mut number = 0;
+        items.retain_mut(|item| {
+            number += 1;
+            check_table(item, &shape, &join(path, &number.to_string()), report)
+        });
+    }
+    true
+}
+
+fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Report<'_>) -> bool {
     expand_shorthand(node, shape);
     match &mut node.value {
         Value::Table(table) => {
@@ -83,7 +87,7 @@ fn check_table(node: &mut Node, shape: &'static TableShape, path: &str, report: 
 }
 
 /// A single value in place of a table that has a shorthand becomes that table.
-pub(crate) fn expand_shorthand(node: &mut Node, shape: &TableShape) {
+pub(crate) fn expand_shorthand(node: &mut Node, shape: &PartInfo) {
     let Some(key) = shape.shorthand else { return };
     if matches!(node.value, Value::Table(_) | Value::List(_)) {
         return;
@@ -94,10 +98,10 @@ pub(crate) fn expand_shorthand(node: &mut Node, shape: &TableShape) {
     node.value = Value::Table(table);
 }
 
-pub(crate) fn unknown_key(place: Place, word: &str, shape: &TableShape, path: &str, report: &mut Report<'_>) {
+pub(crate) fn unknown_key(place: Place, word: &str, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
     let inside = if path.is_empty() { "a scenario file".to_owned() } else { format!("[{path}]") };
     let message = format!("unknown key {} in {inside}", quote(word));
-    let help = match nearest(word, shape.names()) {
+    let help = match meant(word, shape) {
         Some(name) => format!("did you mean `{name}`?"),
         None => match elsewhere(word) {
             Some(home) => format!("`{word}` belongs in [{home}]"),
@@ -107,12 +111,20 @@ pub(crate) fn unknown_key(place: Place, word: &str, shape: &TableShape, path: &s
     report.problem(place, &join(path, word), message, Some(help));
 }
 
+/// The key of the table that was probably meant.
+fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
+    let renamed = RENAMED.iter().find(|(old, new)| *old == word && shape.key(new).is_some());
+    renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))
+}
+
 /// The table of the file that has this key, for keys that were put one table too high or too low.
 fn elsewhere(word: &str) -> Option<&'static str> {
-    super::FILE.keys.iter().find_map(|key| match key.shape {
-        Shape::Table(shape) | Shape::Tables(shape) if shape.key(word).is_some() => Some(key.name),
-        _ => None,
-    })
+    let file = super::file();
+    let has = |key: &&KeyInfo| match key.value_type {
+        ValueType::Map(_) => false,
+        other => table_of(other).is_some_and(|shape| shape.key(word).is_some()),
+    };
+    file.keys.iter().find(has).map(|key| key.name)
 }
 
 fn mismatch(node: &Node, path: &str, wanted: &str, report: &mut Report<'_>) -> bool {
@@ -120,11 +132,11 @@ fn mismatch(node: &Node, path: &str, wanted: &str, report: &mut Report<'_>) -> b
     false
 }
 
-fn plural(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Name => "names",
-        Kind::Count => "numbers",
-        Kind::Outage => "pairs of times",
+fn plural(value_type: ValueType) -> &'static str {
+    match value_type {
+        ValueType::Name => "names",
+        ValueType::Integer => "numbers",
+        ValueType::Period => "pairs of times",
         _ => "values",
     }
 }

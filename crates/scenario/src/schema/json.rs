@@ -2,14 +2,16 @@
 //!
 //! It is a little more lenient than the reader: units are checked, what keys mean together is not.
 
-use super::{FILE, Key, Kind, Shape, TableShape};
-use crate::write::Json;
+use super::{WithKinds, file, table_of};
+use crate::write::{Json, default_text};
+use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 use std::collections::BTreeMap;
 
 pub(crate) fn schema_json() -> String {
     let mut tables = BTreeMap::new();
-    define(&FILE, &mut tables);
-    let root = tables.remove(&def_name(&FILE)).unwrap_or(Json::Null);
+    let file = file();
+    define(&file, &mut tables);
+    let root = tables.remove(&def_name(&file)).unwrap_or(Json::Null);
     let mut fields = vec![
         ("$schema".to_owned(), Json::text("https://json-schema.org/draft/2020-12/schema")),
         ("title".to_owned(), Json::text("lopsided scenario")),
@@ -23,16 +25,32 @@ pub(crate) fn schema_json() -> String {
 }
 
 /// Adds the table and those below it.
-fn define(shape: &'static TableShape, tables: &mut BTreeMap<String, Json>) {
+fn define(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) {
+    define_with(shape, tables, &mut |key, tables| describe(&key_text(key), key, tables));
+}
+
+/// Adds a family's table. A key that several kinds have takes what any of them takes.
+fn define_family(family: &'static Family, tables: &mut BTreeMap<String, Json>) {
+    define_with(&family.table(), tables, &mut |key, tables| match family.kinds_with(key.name) {
+        kinds if kinds.is_empty() => describe(&key_text(key), key, tables),
+        kinds => of_kinds(family, kinds, tables),
+    });
+}
+
+fn define_with(
+    shape: &PartInfo,
+    tables: &mut BTreeMap<String, Json>,
+    property: &mut dyn FnMut(&KeyInfo, &mut BTreeMap<String, Json>) -> Json,
+) {
     let name = def_name(shape);
     if tables.contains_key(&name) {
         return;
     }
     // Holds the place while the tables below are visited.
     tables.insert(name.clone(), Json::Null);
-    let properties = shape.keys.iter().map(|key| (key.name.to_owned(), describe(key, tables))).collect();
+    let properties = shape.keys.iter().map(|key| (key.name.to_owned(), property(key, tables))).collect();
     let table = Json::object([
-        ("description", Json::text(shape.doc)),
+        ("description", Json::text(shape.text)),
         ("type", Json::text("object")),
         ("properties", Json::Object(properties)),
         ("additionalProperties", Json::Bool(false)),
@@ -40,52 +58,76 @@ fn define(shape: &'static TableShape, tables: &mut BTreeMap<String, Json>) {
     tables.insert(name, table);
 }
 
-fn describe(key: &'static Key, tables: &mut BTreeMap<String, Json>) -> Json {
-    let mut doc = key.doc.to_owned();
-    if !key.default.is_empty() {
-        doc += &format!(" Default: {}.", key.default);
+fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut BTreeMap<String, Json>) -> Json {
+    let everywhere = kinds.len() == family.kinds().len();
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut schemas: Vec<Json> = Vec::new();
+    for (kind, key) in &kinds {
+        let text = key_text(key);
+        match texts.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => texts.push((text, vec![kind])),
+        }
+        let schema = Json::Object(value_or_word(key, tables));
+        if schemas.iter().all(|other| other.to_string() != schema.to_string()) {
+            schemas.push(schema);
+        }
     }
-    let mut fields = vec![("description".to_owned(), Json::Text(doc))];
-    fields.extend(match key.shape {
-        Shape::Table(shape) => table_or_shorthand(shape, tables),
-        Shape::Map(shape) => {
-            define(shape, tables);
-            object_fields([("type", Json::text("object")), ("additionalProperties", reference(shape))])
-        }
-        Shape::Tables(shape) => {
-            define(shape, tables);
-            object_fields([("type", Json::text("array")), ("items", reference(shape))])
-        }
-        Shape::Value(kind) => value(kind),
-        Shape::List(kind) => array_of(kind),
-        Shape::OneOrList(kind) => {
-            object_fields([("anyOf", Json::List(vec![Json::Object(value(kind)), Json::Object(array_of(kind))]))])
-        }
-        Shape::Sweep => object_fields([
-            ("type", Json::text("object")),
-            ("properties", Json::object([("repeat", Json::Object(value(Kind::Count)))])),
-        ]),
-    });
+    let text = match texts.as_slice() {
+        [(text, _)] if everywhere => text.clone(),
+        _ => texts.iter().map(|(text, kinds)| format!("Of {}: {text}", kinds.join(", "))).collect::<Vec<_>>().join(" "),
+    };
+    let mut fields = vec![("description".to_owned(), Json::Text(text))];
+    match schemas.as_slice() {
+        [Json::Object(only)] => fields.extend(only.iter().cloned()),
+        _ => fields.push(("anyOf".to_owned(), Json::List(schemas))),
+    }
     Json::Object(fields)
+}
+
+/// What a key means, with its default.
+fn key_text(key: &KeyInfo) -> String {
+    let mut text = key.text.to_owned();
+    if let Some(default) = default_text(key) {
+        text += &format!(" Default: {default}.");
+    }
+    if key.example.is_some() {
+        text += " Required.";
+    }
+    text
+}
+
+fn describe(text: &str, key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Json {
+    let mut fields = vec![("description".to_owned(), Json::text(text))];
+    fields.extend(value_or_word(key, tables));
+    Json::Object(fields)
+}
+
+/// What may stand after the key, the word for "none" included.
+fn value_or_word(key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
+    let fields = value(key.value_type, tables);
+    let word = match key.none_word {
+        None => return fields,
+        Some("off") => Json::object([("enum", Json::List(vec![Json::Bool(false), Json::text("off")]))]),
+        Some(word) => constant(word),
+    };
+    object_fields([("anyOf", Json::List(vec![Json::Object(fields), word]))])
 }
 
 type Fields = Vec<(String, Json)>;
 
 /// A table, or the single value that stands for it.
-fn table_or_shorthand(shape: &'static TableShape, tables: &mut BTreeMap<String, Json>) -> Fields {
-    define(shape, tables);
-    let Some(key) = shape.shorthand.and_then(|name| shape.key(name)) else {
-        return object_fields([("$ref", Json::Text(pointer(shape)))]);
-    };
-    let single = match key.shape {
-        Shape::Table(below) => Json::Object(table_or_shorthand(below, tables)),
-        Shape::Value(kind) => Json::Object(value(kind)),
-        _ => Json::object([]),
-    };
-    object_fields([("anyOf", Json::List(vec![single, reference(shape)]))])
+fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
+    match shape.shorthand.and_then(|name| shape.key(name)) {
+        None => object_fields([("$ref", Json::Text(pointer(shape)))]),
+        Some(key) => {
+            let single = Json::Object(value_or_word(key, tables));
+            object_fields([("anyOf", Json::List(vec![single, reference(shape)]))])
+        }
+    }
 }
 
-fn value(kind: Kind) -> Fields {
+fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
     const NUMBER: &str = r"^\s*\+?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*";
     let quantity = |units: &str, examples: &[&str]| {
         object_fields([
@@ -94,70 +136,85 @@ fn value(kind: Kind) -> Fields {
             ("examples", texts(examples.iter().copied())),
         ])
     };
-    let any = |one: Fields, other: Json| object_fields([("anyOf", Json::List(vec![Json::Object(one), other]))]);
     const SIZE: &str = "B|bytes?|octets|[kMG]B|[KMG]iB";
-    const SPAN: &str = "ns|us|\u{b5}s|\u{3bc}s|ms|s|sec|seconds?|min|minutes?|h|hours?";
-    match kind {
-        Kind::Rate => {
-            let unit = "([kKmMgG]?([bB][iI][tT]([sS]?/[sS])?|[bB][pP][sS]|b/[sS])|[kKmMgG])";
-            any(quantity(unit, &["2.4 Mbit/s", "196 kbit/s"]), constant("unlimited"))
-        }
-        Kind::Duration => quantity(SPAN, &["20 ms", "1.5 s", "4 min"]),
-        Kind::SpanOrOff => any(
-            quantity(SPAN, &["100 ms"]),
-            Json::object([("enum", Json::List(vec![Json::Bool(false), Json::text("off")]))]),
-        ),
-        Kind::Size => quantity(SIZE, &["1500 B", "75 kB", "64 KiB"]),
-        Kind::Limit => {
-            let units = format!("packets?|pkts?|p|[bB][dD][pP]|{SIZE}|{SPAN}");
-            quantity(&units, &["50 packets", "75 kB", "200 ms", "1 BDP"])
-        }
-        Kind::Window => quantity(&format!("segments?|seg|mss|MSS|{SIZE}"), &["10 segments", "64 KiB"]),
-        Kind::Buffer => any(quantity(SIZE, &["64 KiB"]), constant("auto")),
-        Kind::Amount => any(quantity(SIZE, &["10 MB"]), constant("bulk")),
-        Kind::Probability => any(
-            object_fields([("type", Json::text("number")), ("minimum", number(0)), ("maximum", number(1))]),
-            Json::Object(object_fields([
+    const TIME: &str = "ns|us|\u{b5}s|\u{3bc}s|ms|s|sec|seconds?|min|minutes?|h|hours?";
+    match value_type {
+        ValueType::Flag => object_fields([("type", Json::text("boolean"))]),
+        ValueType::Integer => object_fields([("type", Json::text("integer")), ("minimum", number(0))]),
+        ValueType::Number => object_fields([("type", Json::text("number")), ("minimum", number(0))]),
+        ValueType::Probability => {
+            let number =
+                object_fields([("type", Json::text("number")), ("minimum", number(0)), ("maximum", number(1))]);
+            let text = object_fields([
                 ("type", Json::text("string")),
                 ("pattern", Json::Text(format!("{NUMBER}%?\\s*$"))),
                 ("examples", texts(["1 %"])),
-            ])),
-        ),
-        Kind::Count => object_fields([("type", Json::text("integer")), ("minimum", number(0))]),
-        Kind::Repeat => {
-            any(object_fields([("type", Json::text("integer")), ("minimum", number(1))]), constant("forever"))
+            ]);
+            object_fields([("anyOf", Json::List(vec![Json::Object(number), Json::Object(text)]))])
         }
-        Kind::Switch => object_fields([(
-            "enum",
-            Json::List(vec![Json::Bool(true), Json::Bool(false), Json::text("on"), Json::text("off")]),
-        )]),
-        Kind::Ecn => object_fields([(
-            "enum",
-            Json::List(
-                [Json::Bool(true), Json::Bool(false)]
-                    .into_iter()
-                    .chain(["on", "off", "accept", "accurate"].map(Json::text))
-                    .collect(),
-            ),
-        )]),
-        Kind::Flag => object_fields([("type", Json::text("boolean"))]),
-        Kind::Text => object_fields([("type", Json::text("string"))]),
-        Kind::Name => object_fields([
+        ValueType::Rate => {
+            let unit = "([kKmMgG]?([bB][iI][tT]([sS]?/[sS])?|[bB][pP][sS]|b/[sS])|[kKmMgG])";
+            quantity(unit, &["2.4 Mbit/s", "196 kbit/s"])
+        }
+        ValueType::Time => quantity(TIME, &["20 ms", "1.5 s", "4 min"]),
+        ValueType::Size => quantity(SIZE, &["1500 B", "75 kB", "64 KiB"]),
+        ValueType::Depth | ValueType::DepthOrTime => {
+            let units = format!("packets?|pkts?|p|[bB][dD][pP]|{SIZE}|{TIME}");
+            quantity(&units, &["50 packets", "75 kB", "200 ms", "1 BDP"])
+        }
+        ValueType::Packets => quantity("packets?|pkts?|p", &["1000 packets"]),
+        ValueType::Window => quantity(&format!("segments?|seg|mss|MSS|{SIZE}"), &["10 segments", "64 KiB"]),
+        ValueType::Word(words) => words_of(&words()),
+        ValueType::Kind(family) => words_of(&family.kinds()),
+        ValueType::Text => object_fields([("type", Json::text("string"))]),
+        ValueType::Name => object_fields([
             ("type", Json::text("string")),
             ("pattern", Json::text("^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?$")),
         ]),
-        Kind::Choice(names) => object_fields([("enum", texts(names.iter().copied()))]),
-        Kind::Pair => pair_of(Kind::Name),
-        Kind::Outage => pair_of(Kind::Duration),
+        ValueType::Names => pair_of(ValueType::Name, tables),
+        ValueType::Period => pair_of(ValueType::Time, tables),
+        ValueType::Limit => {
+            let limit = table_of(value_type).expect("a limit is a table");
+            define(&limit, tables);
+            table_or_shorthand(&limit, tables)
+        }
+        ValueType::Part(shape) => {
+            define(&shape(), tables);
+            table_or_shorthand(&shape(), tables)
+        }
+        ValueType::Family(family) => {
+            define_family(family, tables);
+            table_or_shorthand(&family.table(), tables)
+        }
+        ValueType::Map(shape) => {
+            define(&shape(), tables);
+            object_fields([("type", Json::text("object")), ("additionalProperties", reference(&shape()))])
+        }
+        ValueType::List(item) => array_of(*item, tables),
+        ValueType::OneOrMore(item) => {
+            let either = [Json::Object(value(*item, tables)), Json::Object(array_of(*item, tables))];
+            object_fields([("anyOf", Json::List(either.into()))])
+        }
+        ValueType::Free => {
+            let repeat = Json::Object(value(ValueType::Integer, tables));
+            object_fields([("type", Json::text("object")), ("properties", Json::object([("repeat", repeat)]))])
+        }
     }
 }
 
-fn array_of(kind: Kind) -> Fields {
-    object_fields([("type", Json::text("array")), ("items", Json::Object(value(kind)))])
+/// One of the words; `true` and `false` where they can stand for `on` and `off`.
+fn words_of(words: &[&str]) -> Fields {
+    let switches = [("on", true), ("off", false)].into_iter().filter(|(word, _)| words.contains(word));
+    let flags = switches.map(|(_, flag)| Json::Bool(flag));
+    object_fields([("enum", Json::List(flags.chain(words.iter().map(|word| Json::text(word))).collect()))])
 }
 
-fn pair_of(kind: Kind) -> Fields {
-    let mut fields = array_of(kind);
+fn array_of(item: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
+    object_fields([("type", Json::text("array")), ("items", Json::Object(value(item, tables)))])
+}
+
+fn pair_of(item: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
+    let mut fields = array_of(item, tables);
     fields.extend(object_fields([("minItems", number(2)), ("maxItems", number(2))]));
     fields
 }
@@ -178,14 +235,14 @@ fn number(value: u32) -> Json {
     Json::Number(value.to_string())
 }
 
-fn reference(shape: &TableShape) -> Json {
+fn reference(shape: &PartInfo) -> Json {
     Json::object([("$ref", Json::Text(pointer(shape)))])
 }
 
-fn pointer(shape: &TableShape) -> String {
+fn pointer(shape: &PartInfo) -> String {
     format!("#/$defs/{}", def_name(shape))
 }
 
-fn def_name(shape: &TableShape) -> String {
+fn def_name(shape: &PartInfo) -> String {
     shape.name.replace(' ', "_")
 }

@@ -4,9 +4,10 @@
 //! characters than letters, digits, `-` and `_` stands in quotes: `flow."download.1".cc`.
 
 use super::check::{expand_shorthand, join, unknown_key};
-use super::{FILE, Shape, TableShape};
+use super::{file, table_of};
 use crate::error::{Place, Report, did_you_mean, quote};
 use crate::tree::{Node, Table, Value};
+use lopsided_spec::{PartInfo, ValueType};
 
 /// A part of a dotted key and where it stands.
 type Segment = (String, Place);
@@ -35,7 +36,7 @@ pub(crate) fn apply(
     }
     let problems = report.count();
     let mut changed = root.clone();
-    set_in_table(&mut changed, &FILE, "", &segments, &node, report);
+    set_in_table(&mut changed, &file(), "", &segments, &node, report);
     // A key that leads nowhere leaves no empty tables behind, of which more would be said.
     if report.count() == problems {
         *root = changed;
@@ -44,7 +45,7 @@ pub(crate) fn apply(
 
 fn set_in_table(
     table: &mut Table,
-    shape: &'static TableShape,
+    shape: &PartInfo,
     path: &str,
     segments: &[Segment],
     node: &Node,
@@ -60,12 +61,8 @@ fn set_in_table(
         return;
     }
     let path = join(path, word);
-    match key.shape {
-        Shape::Table(below) => {
-            let child = child_table(table, word, *place, Some(below));
-            set_in_table(child, below, &path, rest, node, report);
-        }
-        Shape::Map(below) => {
+    match (key.value_type, table_of(key.value_type)) {
+        (ValueType::Map(below), _) => {
             let [(name, name_place), rest @ ..] = rest else { return };
             if rest.is_empty() {
                 report.problem(*name_place, &path, format!("`{path}.{name}` is a table: say which of its keys"), None);
@@ -73,11 +70,15 @@ fn set_in_table(
             }
             let names = child_table(table, word, *place, None);
             let child = child_table(names, name, *name_place, None);
-            set_in_table(child, below, &join(&path, name), rest, node, report);
+            set_in_table(child, &below(), &join(&path, name), rest, node, report);
         }
-        Shape::Tables(below) => set_in_list(table, word, below, &path, rest, node, report),
-        Shape::Sweep => report.problem(*place, &path, "the sweep cannot be overridden", None),
-        Shape::Value(_) | Shape::List(_) | Shape::OneOrList(_) => {
+        (ValueType::List(_), Some(below)) => set_in_list(table, word, &below, &path, rest, node, report),
+        (_, Some(below)) => {
+            let child = child_table(table, word, *place, Some(&below));
+            set_in_table(child, &below, &path, rest, node, report);
+        }
+        (ValueType::Free, None) => report.problem(*place, &path, "the sweep cannot be overridden", None),
+        (_, None) => {
             let message = format!("`{path}` is a single value: it has no {}", quote(&rest[0].0));
             report.problem(rest[0].1, &path, message, None);
         }
@@ -87,7 +88,7 @@ fn set_in_table(
 fn set_in_list(
     table: &mut Table,
     word: &str,
-    shape: &'static TableShape,
+    shape: &PartInfo,
     path: &str,
     segments: &[Segment],
     node: &Node,
@@ -140,7 +141,7 @@ pub(crate) fn entry_name(index: usize, item: &Node) -> String {
 }
 
 /// The table under a key, made where there is none; a shorthand is written out.
-fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<&'static TableShape>) -> &'t mut Table {
+fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<&PartInfo>) -> &'t mut Table {
     if table.get(key).is_none() {
         table.set(key, place, Node { value: Value::Table(Table::default()), place });
     }

@@ -2,8 +2,8 @@
 
 use super::{Decimal, Quantity, UnitError, size_factor, span_factor, split, too_large, whole, wrong_size_unit};
 use crate::error::quote;
-use crate::model::QueueLimit;
 use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::Amount;
 
 pub(crate) const LIMIT: Quantity = Quantity {
     name: "a queue limit",
@@ -60,10 +60,10 @@ impl QueueLimitText {
     }
 
     /// The limit on a line of this rate and base RTT, rounded down to whole octets.
-    pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<QueueLimit, UnitError> {
+    pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<Amount, UnitError> {
         let (products, span) = match self {
-            QueueLimitText::Packets(count) => return Ok(QueueLimit::Packets(count)),
-            QueueLimitText::Bytes(size) => return Ok(QueueLimit::Bytes(size)),
+            QueueLimitText::Packets(count) => return Ok(Amount::Packets(count)),
+            QueueLimitText::Bytes(size) => return Ok(Amount::Bytes(size)),
             QueueLimitText::Time(span) => (Decimal::ONE, span),
             QueueLimitText::Bdp(products) => (
                 products,
@@ -81,7 +81,7 @@ impl QueueLimitText {
             products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());
         match octets {
             Some(0) => Err(UnitError::new("this queue limit is less than one byte at the line's rate")),
-            Some(octets) => Ok(QueueLimit::Bytes(Bytes::new(octets))),
+            Some(octets) => Ok(Amount::Bytes(Bytes::new(octets))),
             None => Err(UnitError::new("this queue limit is larger than can be held")),
         }
     }

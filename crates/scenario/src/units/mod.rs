@@ -13,9 +13,10 @@ pub(crate) use limit::LIMIT;
 pub use limit::{QueueLimitText, parse_queue_limit};
 
 use crate::error::quote;
-use crate::model::{Buffer, Window};
+use crate::model::Buffer;
 use decimal::format_scaled;
 use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::Amount;
 use std::fmt;
 
 /// Why a text is not the quantity that was asked for.
@@ -126,18 +127,18 @@ pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
 }
 
 /// A window in segments or octets: `"10 segments"`, `"64 KiB"`.
-pub fn parse_window(text: &str) -> Result<Window, UnitError> {
+pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     let (number, unit) = split(text, WINDOW)?;
     if matches!(unit, "segments" | "segment" | "seg" | "mss" | "MSS") {
         return match u32::try_from(whole(text, number, 1, WINDOW)?) {
-            Ok(segments) => Ok(Window::Segments(segments)),
+            Ok(segments) => Ok(Amount::Segments(segments)),
             Err(_) => Err(too_large(text)),
         };
     }
     let Some(factor) = size_factor(unit) else {
         return Err(wrong_size_unit(text, number, unit, "a window", WINDOW.units));
     };
-    Ok(Window::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
+    Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
 }
 
 /// A socket buffer: `"auto"` or a size.

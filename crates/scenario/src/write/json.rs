@@ -1,9 +1,9 @@
 //! JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 
+use super::value::{kind_to_json, part_to_json};
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{
-    Buffer, DelayedAck, DirSpec, DropEnd, FlowSpec, Gilbert, InterfaceSpec, LossSpec, QueueDepth, QueueLimit,
-    QueueSpec, Scenario, StackSpec, StepSpec, Transfer, Window,
+    Buffer, DelayedAck, DirSpec, FlowSpec, Gilbert, InterfaceSpec, LossSpec, Scenario, StackSpec, Transfer, Window,
 };
 use crate::units::seconds;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
@@ -110,26 +110,8 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
             Json::List(scenario.interfaces.iter().map(|(host, spec)| interface(graph, *host, *spec)).collect()),
         ),
         ("flows", Json::List(scenario.flows.iter().map(|each| flow(graph, each)).collect())),
-        (
-            "record",
-            Json::object([
-                ("interval_s", optional(scenario.record.interval, span)),
-                ("on_change", Json::Bool(scenario.record.on_change)),
-                ("events", Json::Bool(scenario.record.events)),
-                ("traces", Json::Bool(scenario.record.traces)),
-            ]),
-        ),
-        (
-            "fairness",
-            optional(scenario.fairness, |fairness| {
-                Json::object([
-                    ("warmup_s", optional(fairness.warmup, span)),
-                    ("within", float(fairness.within)),
-                    ("hold_s", span(fairness.hold)),
-                    ("harm", Json::Bool(fairness.harm)),
-                ])
-            }),
-        ),
+        ("record", part_to_json(&scenario.record)),
+        ("fairness", optional(scenario.fairness, |fairness| part_to_json(&fairness))),
     ])
 }
 
@@ -160,51 +142,10 @@ fn direction(dir: &DirSpec) -> Json {
         ("rate_bps", optional(dir.rate, rate)),
         ("delay_s", span(dir.delay)),
         ("framing", framing),
-        ("queue", queue(&dir.queue)),
+        ("queue", kind_to_json(dir.queue.part())),
         ("shaper", shaper),
         ("loss", loss(&dir.loss)),
     ])
-}
-
-fn queue(queue: &QueueSpec) -> Json {
-    let limit = match queue.limit() {
-        QueueLimit::Packets(count) => Json::object([("packets", number(u64::from(count)))]),
-        QueueLimit::Bytes(size) => Json::object([("bytes", bytes(size))]),
-        QueueLimit::Bins { count, size } => {
-            Json::object([("bins", number(u64::from(count))), ("bin_bytes", bytes(size))])
-        }
-    };
-    let kind = ("kind", Json::text(queue.kind()));
-    match queue {
-        QueueSpec::Fifo { drop, .. } => Json::object([kind, ("limit", limit), ("drop", Json::text(drop_name(*drop)))]),
-        QueueSpec::Red(red) => Json::object([
-            kind,
-            ("limit", limit),
-            ("min", depth(red.min)),
-            ("max", depth(red.max)),
-            ("probability", float(red.probability)),
-            ("weight", float(red.weight)),
-            ("avpkt_bytes", bytes(red.avpkt)),
-            ("bandwidth_bps", optional(red.bandwidth, rate)),
-            ("ecn", Json::Bool(red.ecn)),
-            ("harddrop", Json::Bool(red.harddrop)),
-            ("gentle", Json::Bool(red.gentle)),
-        ]),
-        QueueSpec::Step { threshold, marks, .. } => {
-            let threshold = match threshold {
-                StepSpec::Threshold(found) => depth(*found),
-                StepSpec::Sojourn(longest) => Json::object([("sojourn_s", span(*longest))]),
-            };
-            Json::object([kind, ("limit", limit), ("threshold", threshold), ("marks", Json::text(marks.name()))])
-        }
-    }
-}
-
-fn depth(depth: QueueDepth) -> Json {
-    match depth {
-        QueueDepth::Packets(count) => Json::object([("packets", number(u64::from(count)))]),
-        QueueDepth::Bytes(size) => Json::object([("bytes", bytes(size))]),
-    }
 }
 
 fn loss(loss: &LossSpec) -> Json {
@@ -303,23 +244,16 @@ fn stack(stack: &StackSpec) -> Json {
     ])
 }
 
-pub(super) fn drop_name(drop: DropEnd) -> &'static str {
-    match drop {
-        DropEnd::Tail => "tail",
-        DropEnd::Front => "front",
-    }
-}
-
 fn optional<T>(value: Option<T>, write: impl Fn(T) -> Json) -> Json {
     value.map_or(Json::Null, write)
 }
 
-fn number(value: u64) -> Json {
+pub(super) fn number(value: u64) -> Json {
     Json::Number(value.to_string())
 }
 
 /// Probabilities only: never infinite, never not a number.
-fn float(value: f64) -> Json {
+pub(super) fn float(value: f64) -> Json {
     Json::Number(value.to_string())
 }
 
@@ -335,6 +269,6 @@ fn span(span: Duration) -> Json {
     Json::Number(seconds(span.as_nanos()))
 }
 
-fn time(time: Time) -> Json {
+pub(super) fn time(time: Time) -> Json {
     Json::Number(seconds(time.as_nanos()))
 }

@@ -2,6 +2,8 @@
 
 mod json;
 mod toml;
+mod value;
 
 pub(crate) use json::{Json, to_json};
 pub(crate) use toml::{quoted, to_toml};
+pub(crate) use value::default_text;

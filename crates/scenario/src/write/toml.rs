@@ -1,10 +1,9 @@
 //! TOML in the general form: a topology with every link, each flow on its own, every default written out.
 
-use super::json::drop_name;
+use super::value::{kind_to_toml, part_to_toml};
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{
-    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, QueueDepth, QueueLimit, QueueSpec, Scenario, ShaperSpec,
-    StackSpec, StepSpec, Transfer, Window,
+    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
 };
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
@@ -37,49 +36,41 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
         out += &flow(graph, each).lines();
     }
     out += "\n[record]\n";
-    let record = &scenario.record;
-    let interval = record.interval.map_or("false".to_owned(), |interval| quoted(&format_span(interval)));
-    out += &Inline::default()
-        .put("interval", interval)
-        .put("on_change", record.on_change)
-        .put("events", record.events)
-        .put("traces", record.traces)
-        .lines();
-    if let Some(fairness) = scenario.fairness {
+    out += &part_to_toml(&scenario.record).lines();
+    if let Some(fairness) = &scenario.fairness {
         out += "\n[fairness]\n";
-        out += &Inline::default()
-            .maybe("warmup", fairness.warmup.map(|warmup| quoted(&format_span(warmup))))
-            .put("within", fairness.within)
-            .span("hold", fairness.hold)
-            .put("harm", fairness.harm)
-            .lines();
+        out += &part_to_toml(fairness).lines();
     }
     out
 }
 
 /// The keys of one table, with their values as TOML.
 #[derive(Default)]
-struct Inline(Vec<(&'static str, String)>);
+pub(super) struct Inline(Vec<(&'static str, String)>);
 
 impl Inline {
-    fn put(mut self, key: &'static str, value: impl ToString) -> Inline {
+    pub(super) fn put(mut self, key: &'static str, value: impl ToString) -> Inline {
         self.0.push((key, value.to_string()));
         self
     }
 
-    fn maybe(self, key: &'static str, value: Option<impl ToString>) -> Inline {
+    pub(super) fn maybe(self, key: &'static str, value: Option<impl ToString>) -> Inline {
         match value {
             Some(value) => self.put(key, value),
             None => self,
         }
     }
 
-    fn text(self, key: &'static str, text: &str) -> Inline {
+    pub(super) fn text(self, key: &'static str, text: &str) -> Inline {
         self.put(key, quoted(text))
     }
 
     fn span(self, key: &'static str, span: Duration) -> Inline {
         self.text(key, &format_span(span))
+    }
+
+    pub(super) fn append(&mut self, other: Inline) {
+        self.0.extend(other.0);
     }
 
     /// One key on each line.
@@ -91,7 +82,7 @@ impl Inline {
     }
 
     /// All on one line, in braces.
-    fn braces(&self) -> String {
+    pub(super) fn braces(&self) -> String {
         let keys: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         format!("{{ {} }}", keys.join(", "))
     }
@@ -116,42 +107,9 @@ fn direction(dir: &DirSpec) -> Inline {
         .put("rate", rate(dir.rate))
         .span("delay", dir.delay)
         .put("framing", framing)
-        .put("queue", queue(&dir.queue).braces())
+        .put("queue", kind_to_toml(dir.queue.part()).braces())
         .maybe("shaper", dir.shaper.map(|spec| shaper(&spec).braces()))
         .maybe("loss", (!dir.loss.is_none()).then(|| loss(&dir.loss).braces()))
-}
-
-fn queue(queue: &QueueSpec) -> Inline {
-    let limit = match queue.limit() {
-        QueueLimit::Packets(count) => packets(count),
-        QueueLimit::Bytes(bytes) => size(bytes),
-        QueueLimit::Bins { count, size: bin } => Inline::default().put("bins", count).put("size", size(bin)).braces(),
-    };
-    let depth = |depth: QueueDepth| match depth {
-        QueueDepth::Packets(count) => packets(count),
-        QueueDepth::Bytes(bytes) => size(bytes),
-    };
-    let written = Inline::default().text("kind", queue.kind()).put("limit", limit);
-    match queue {
-        QueueSpec::Fifo { drop, .. } => written.text("drop", drop_name(*drop)),
-        QueueSpec::Red(red) => written
-            .put("min", depth(red.min))
-            .put("max", depth(red.max))
-            .put("probability", red.probability)
-            .put("weight", red.weight)
-            .put("avpkt", size(red.avpkt))
-            .put("bandwidth", rate(red.bandwidth))
-            .put("ecn", red.ecn)
-            .put("harddrop", red.harddrop)
-            .put("gentle", red.gentle),
-        QueueSpec::Step { threshold, marks, .. } => {
-            let threshold = match threshold {
-                StepSpec::Threshold(found) => depth(*found),
-                StepSpec::Sojourn(longest) => quoted(&format_span(*longest)),
-            };
-            written.put("threshold", threshold).text("marks", marks.name())
-        }
-    }
 }
 
 fn packets(count: u32) -> String {
@@ -258,7 +216,7 @@ fn size(size: Bytes) -> String {
     quoted(&format_size(size))
 }
 
-fn list(items: impl IntoIterator<Item = String>) -> String {
+pub(super) fn list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
 }
 

@@ -162,9 +162,9 @@ fn impossible_values_are_refused() {
         (
             "link.down.queue",
             "{ kind = \"red\", limit = { bins = 50, size = \"1500 B\" } }",
-            "`max` is missing in [link.down.queue]",
+            "`max` is missing: a limit in bins gives none",
         ),
-        ("link.down.queue.kind", "step", "`threshold` is missing in [link.down.queue]"),
+        ("link.down.queue.kind", "step", "`mark_threshold` is missing in [link.down.queue]"),
         (
             "link.down.shaper",
             "{ interval = \"4 ms\", burst = \"100 B\" }",

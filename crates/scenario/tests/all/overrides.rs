@@ -2,7 +2,8 @@
 
 use super::{BASE, good, with};
 use lopsided_core::{BitRate, Bytes, Duration};
-use lopsided_scenario::{DropEnd, FairnessSpec, QueueLimit, QueueSpec, Scenario, Transfer, Window};
+use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
+use lopsided_scenario::{FairnessSpec, Scenario, Transfer, Window};
 
 #[track_caller]
 fn changed(key: &str, value: &str) -> Scenario {
@@ -12,10 +13,10 @@ fn changed(key: &str, value: &str) -> Scenario {
 #[test]
 fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("link.up.rate", "1 Mbit/s").graph.links[0].up.rate, Some(BitRate::from_bps(1_000_000)));
-    assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     // A bare number of a queue limit counts packets, in an override only.
-    assert_eq!(changed("link.up.queue.limit", "15").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
-    assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    assert_eq!(changed("link.up.queue.limit", "15").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
+    assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("scenario.seed", "7").seed, 7);
     assert_eq!(changed("scenario.title", "42").title.as_deref(), Some("42"));
     assert_eq!(changed("stack.sack", "false").flows[0].from_stack.sack, Some(false));
@@ -47,7 +48,7 @@ fn a_shorthand_is_opened_and_keeps_its_value() {
     let scenario = Scenario::parse(&text, "test.toml", &overrides).expect("it is valid");
     assert_eq!(
         scenario.graph.links[0].up.queue,
-        QueueSpec::Fifo { limit: QueueLimit::Packets(15), drop: DropEnd::Front }
+        QueueConfig::new(FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Packets(15)) })
     );
 }
 
@@ -62,7 +63,7 @@ fn a_resolved_file_takes_the_overrides_of_its_shorthand() {
     let resolved = good(BASE).to_toml();
     let overrides = [("link.up.queue.limit".to_owned(), "15".to_owned())];
     let scenario = Scenario::parse(&resolved, "resolved.toml", &overrides).expect("it is valid");
-    assert_eq!(scenario.graph.links[0].up.queue.limit(), QueueLimit::Packets(15));
+    assert_eq!(scenario.graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
 }
 
 #[test]

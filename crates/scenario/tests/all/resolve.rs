@@ -2,10 +2,14 @@
 
 use super::{BASE, good, with};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
-use lopsided_scenario::{
-    Buffer, Cells, DelayedAck, DropEnd, EcnSpec, FramingSpec, Gilbert, Marks, QueueDepth, QueueLimit, QueueSpec,
-    Scenario, ShaperSpec, StepSpec, Transfer,
+use lopsided_queue::{
+    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
+use lopsided_scenario::{Buffer, Cells, DelayedAck, EcnSpec, FramingSpec, Gilbert, Scenario, ShaperSpec, Transfer};
+
+fn fifo(packets: u32, drop: DropFrom) -> QueueConfig {
+    QueueConfig::new(FifoConfig { drop, ..FifoConfig::new(Limit::Packets(packets)) })
+}
 
 #[test]
 fn the_least_file_has_every_default_filled() {
@@ -17,7 +21,7 @@ fn the_least_file_has_every_default_filled() {
     let link = &scenario.graph.links[0];
     assert_eq!(link.down.rate, Some(BitRate::from_bps(2_400_000)));
     assert_eq!((link.down.delay, link.up.delay), (Duration::from_millis(10), Duration::from_millis(10)));
-    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(50), drop: DropEnd::Tail });
+    assert_eq!(link.up.queue, fifo(50, DropFrom::Tail));
     assert!(link.up.loss.is_none() && link.up.shaper.is_none());
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.from, flow.to, flow.direction), ("flow1", 0, 1, Some(Dir::Down)));
@@ -49,8 +53,8 @@ fn a_direction_wins_over_its_link_key_by_key() {
         )
         .replace("up.rate", "up.queue.limit = \"5 packets\"\nup.framing = \"ethernet\"\nup.rate");
     let link = &good(&text).graph.links[0];
-    assert_eq!(link.down.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(20), drop: DropEnd::Front });
-    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(5), drop: DropEnd::Front });
+    assert_eq!(link.down.queue, fifo(20, DropFrom::Front));
+    assert_eq!(link.up.queue, fifo(5, DropFrom::Front));
     let atm = FramingSpec { overhead: Bytes::new(40), minimum: Bytes::ZERO, cells: Cells::Atm };
     let ethernet = FramingSpec { overhead: Bytes::new(14), minimum: Bytes::ZERO, cells: Cells::None };
     assert_eq!((link.down.framing, link.up.framing), (atm, ethernet));
@@ -58,34 +62,35 @@ fn a_direction_wins_over_its_link_key_by_key() {
 
 #[test]
 fn red_has_the_defaults_of_tc() {
-    let red = |value: &str| match with(&[("link.down.queue", value)]).expect(value).graph.links[0].down.queue {
-        QueueSpec::Red(red) => red,
-        ref other => panic!("{other:?}"),
+    let red = |value: &str| {
+        let scenario = with(&[("link.down.queue", value)]).expect(value);
+        *scenario.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue")
     };
     // max is a quarter of the limit, min a third of max, the line's rate the bandwidth; the burst is (2 min + max) / 3 = 400 packets.
     let plain = red("{ kind = \"red\", limit = \"960 kB\" }");
-    assert_eq!((plain.min, plain.max), (QueueDepth::Bytes(Bytes::new(80_000)), QueueDepth::Bytes(Bytes::new(240_000))));
+    assert_eq!((plain.min, plain.max), (Threshold::Bytes(Bytes::new(80_000)), Threshold::Bytes(Bytes::new(240_000))));
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
     assert_eq!(plain.bandwidth, Some(BitRate::from_bps(2_400_000)));
     assert!(!plain.ecn && !plain.harddrop && !plain.gentle);
     // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is the next below.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
-    assert_eq!((paper.weight, paper.max), (1.0 / 256.0, QueueDepth::Packets(15)));
+    assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
     // A time is what the line sends in it: 5 ms at 2.4 Mbit/s.
     let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
-    assert_eq!((timed.min, timed.max), (QueueDepth::Bytes(Bytes::new(1500)), QueueDepth::Bytes(Bytes::new(4500))));
+    assert_eq!((timed.min, timed.max), (Threshold::Bytes(Bytes::new(1500)), Threshold::Bytes(Bytes::new(4500))));
 }
 
 #[test]
 fn a_step_in_time_is_how_long_a_packet_may_wait() {
-    let step = |value: &str| match with(&[("link.down.queue", value)]).expect(value).graph.links[0].down.queue {
-        QueueSpec::Step { threshold, marks, .. } => (threshold, marks),
-        ref other => panic!("{other:?}"),
+    let step = |value: &str| {
+        let scenario = with(&[("link.down.queue", value)]).expect(value);
+        let step = scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("a step");
+        (step.mark_threshold, step.ect)
     };
-    let timed = step("{ kind = \"step\", threshold = \"1 ms\", marks = \"ect1\" }");
-    assert_eq!(timed, (StepSpec::Sojourn(Duration::from_millis(1)), Marks::Ect1));
-    let deep = step("{ kind = \"step\", threshold = \"20 packets\" }");
-    assert_eq!(deep, (StepSpec::Threshold(QueueDepth::Packets(20)), Marks::Ect));
+    let timed = step("{ kind = \"step\", mark_threshold = \"1 ms\", ect = \"ect1\" }");
+    assert_eq!(timed, (MarkThreshold::Sojourn(Duration::from_millis(1)), Markable::Ect1));
+    let deep = step("{ kind = \"step\", mark_threshold = \"20 packets\" }");
+    assert_eq!(deep, (MarkThreshold::Depth(Threshold::Packets(20)), Markable::Ect));
 }
 
 #[test]
@@ -93,8 +98,8 @@ fn a_direction_may_have_another_discipline_than_its_link() {
     let link = "rtt = \"20 ms\"\nqueue = { kind = \"red\", limit = \"80 packets\", ecn = true }";
     let text = BASE.replace("rtt = \"20 ms\"", link).replace("up.rate", "up.queue.kind = \"fifo\"\nup.rate");
     let link = &good(&text).graph.links[0];
-    assert!(matches!(link.down.queue, QueueSpec::Red(red) if red.ecn));
-    assert_eq!(link.up.queue, QueueSpec::Fifo { limit: QueueLimit::Packets(80), drop: DropEnd::Tail });
+    assert!(link.down.queue.get::<RedConfig>().is_some_and(|red| red.ecn));
+    assert_eq!(link.up.queue, fifo(80, DropFrom::Tail));
 }
 
 #[test]
@@ -131,9 +136,9 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
     );
     let link = &good(&text).graph.links[0];
     // 20 ms of the line and twice 10 ms of LAN: 40 ms at 2.4 Mbit/s.
-    assert_eq!(link.down.queue.limit(), QueueLimit::Bytes(Bytes::new(12_000)));
+    assert_eq!(link.down.queue.limit(), Some(Limit::Bytes(Bytes::new(12_000))));
     let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
-    assert_eq!(bins.graph.links[0].up.queue.limit(), QueueLimit::Bins { count: 100, size: Bytes::new(512) });
+    assert_eq!(bins.graph.links[0].up.queue.limit(), Some(Limit::Bins { count: 100, size: Bytes::new(512) }));
 }
 
 #[test]
@@ -145,7 +150,7 @@ fn a_lan_puts_routers_between() {
     assert_eq!(scenario.flows[0].direction, Some(Dir::Down));
     let path = scenario.graph.routes().path(0, 1).expect("they are joined");
     assert_eq!(path.iter().map(|hop| hop.link).collect::<Vec<_>>(), [1, 0, 2]);
-    assert_eq!(scenario.graph.links[1].down.queue.limit(), QueueLimit::Packets(1000));
+    assert_eq!(scenario.graph.links[1].down.queue.limit(), Some(Limit::Packets(1000)));
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn flows_of_a_dumbbell_take_pair_after_pair() {
     assert_eq!((scenario.flows[0].direction, scenario.flows[4].direction), (Some(Dir::Down), Some(Dir::Up)));
     let bottleneck = graph.links.iter().find(|link| link.name == "bottleneck").expect("it was described");
     // 2 * (1 + 17 + 2) ms at 100 Mbit/s.
-    assert_eq!(bottleneck.down.queue.limit(), QueueLimit::Bytes(Bytes::new(500_000)));
+    assert_eq!(bottleneck.down.queue.limit(), Some(Limit::Bytes(Bytes::new(500_000))));
 }
 
 #[test]

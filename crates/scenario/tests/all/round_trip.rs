@@ -3,10 +3,12 @@
 use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_queue::{
+    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
+};
 use lopsided_scenario::{
-    Axes, Buffer, Cells, DelayedAck, DirSpec, DropEnd, EcnSpec, FairnessSpec, FlowSpec, FramingSpec, Gilbert, Graph,
-    InterfaceSpec, LinkSpec, LossSpec, Marks, NodeRef, QueueDepth, QueueLimit, QueueSpec, RecordSpec, RedSpec,
-    Scenario, ShaperSpec, StackSpec, StepSpec, Transfer, Window,
+    Axes, Buffer, Cells, DelayedAck, DirSpec, EcnSpec, FairnessSpec, FlowSpec, FramingSpec, Gilbert, Graph,
+    InterfaceSpec, LinkSpec, LossSpec, NodeRef, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -36,40 +38,39 @@ fn framing() -> impl Strategy<Value = FramingSpec> {
     })
 }
 
-fn queue() -> impl Strategy<Value = QueueSpec> {
+fn queue() -> impl Strategy<Value = QueueConfig> {
     let limit = prop_oneof![
-        (1u32..).prop_map(QueueLimit::Packets),
-        (70_000u64..).prop_map(|octets| QueueLimit::Bytes(Bytes::new(octets))),
-        (1_000u32.., 100u64..10_000).prop_map(|(count, size)| QueueLimit::Bins { count, size: Bytes::new(size) }),
+        (1u32..).prop_map(Limit::Packets),
+        (70_000u64..).prop_map(|octets| Limit::Bytes(Bytes::new(octets))),
+        (1_000u32.., 100u64..10_000).prop_map(|(count, size)| Limit::Bins { count, size: Bytes::new(size) }),
     ];
-    let drop = prop_oneof![Just(DropEnd::Tail), Just(DropEnd::Front)];
-    let fifo = (limit.clone(), drop).prop_map(|(limit, drop)| QueueSpec::Fifo { limit, drop });
-    let threshold = prop_oneof![
-        depth().prop_map(StepSpec::Threshold),
-        span().prop_filter("no threshold at all", |span| !span.is_zero()).prop_map(StepSpec::Sojourn),
+    let drop = prop_oneof![Just(DropFrom::Tail), Just(DropFrom::Front)];
+    let fifo = (limit.clone(), drop).prop_map(|(limit, drop)| FifoConfig { drop, ..FifoConfig::new(limit) }.into());
+    let mark_threshold = prop_oneof![
+        depth().prop_map(MarkThreshold::Depth),
+        span().prop_filter("no threshold at all", |span| !span.is_zero()).prop_map(MarkThreshold::Sojourn),
     ];
-    let step = (limit.clone(), threshold, prop_oneof![Just(Marks::Ect), Just(Marks::Ect1)])
-        .prop_map(|(limit, threshold, marks)| QueueSpec::Step { limit, threshold, marks });
+    let step = (limit.clone(), mark_threshold, prop_oneof![Just(Markable::Ect), Just(Markable::Ect1)])
+        .prop_map(|(limit, mark_threshold, ect)| ThresholdConfig { limit, mark_threshold, ect }.into());
     let weight = probability().prop_filter("no weight at all", |weight| *weight > 0.0);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let red = (limit, (depth(), 0u32..1000), (probability(), weight), (1u64..3000, of(rate())), flags).prop_map(
         |(limit, (min, more), (probability, weight), (avpkt, bandwidth), (ecn, harddrop, gentle))| {
             let max = match min {
-                QueueDepth::Packets(count) => QueueDepth::Packets(count.saturating_add(more)),
-                QueueDepth::Bytes(bytes) => QueueDepth::Bytes(Bytes::new(bytes.get() + u64::from(more))),
+                Threshold::Packets(count) => Threshold::Packets(count.saturating_add(more)),
+                Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new(bytes.get() + u64::from(more))),
             };
-            let avpkt = Bytes::new(avpkt);
-            let harddrop = harddrop && ecn;
-            QueueSpec::Red(RedSpec { limit, min, max, probability, weight, avpkt, bandwidth, ecn, harddrop, gentle })
+            let (avpkt, harddrop, burst) = (Bytes::new(avpkt), harddrop && ecn, None);
+            RedConfig { limit, min, max, probability, weight, avpkt, bandwidth, burst, ecn, harddrop, gentle }.into()
         },
     );
     prop_oneof![fifo.boxed(), step.boxed(), red.boxed()].boxed()
 }
 
-fn depth() -> impl Strategy<Value = QueueDepth> {
+fn depth() -> impl Strategy<Value = Threshold> {
     prop_oneof![
-        (1u32..).prop_map(QueueDepth::Packets),
-        (1u64..1 << 40).prop_map(|octets| QueueDepth::Bytes(Bytes::new(octets))),
+        (1u32..).prop_map(Threshold::Packets),
+        (1u64..1 << 40).prop_map(|octets| Threshold::Bytes(Bytes::new(octets))),
     ]
 }
 

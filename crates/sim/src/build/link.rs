@@ -2,14 +2,9 @@
 
 use super::BuildError;
 use crate::host::Ring;
-use lopsided_core::{Bytes, Dir, Duration};
+use lopsided_core::{Bytes, Dir};
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};
-use lopsided_queue::{
-    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
-};
-use lopsided_scenario::{
-    Cells, DirSpec, DropEnd, FramingSpec, LinkSpec, LossSpec, Marks, QueueDepth, QueueLimit, QueueSpec, StepSpec,
-};
+use lopsided_scenario::{Cells, DirSpec, FramingSpec, LinkSpec, LossSpec};
 
 pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result<Link, BuildError> {
     let config = config(spec.dir(dir), audit);
@@ -30,7 +25,7 @@ fn config(spec: &DirSpec, audit: bool) -> LinkConfig {
         framing: framing(spec.framing),
         delay: spec.delay,
         loss: loss(&spec.loss),
-        queue: queue(&spec.queue),
+        queue: spec.queue.clone(),
         audit,
     }
 }
@@ -62,51 +57,5 @@ fn loss(spec: &LossSpec) -> LossConfig {
         }),
         packets: spec.packets.clone(),
         outages: spec.outages.clone(),
-    }
-}
-
-fn queue(spec: &QueueSpec) -> QueueConfig {
-    let limit = match spec.limit() {
-        QueueLimit::Packets(packets) => Limit::Packets(packets),
-        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
-        QueueLimit::Bins { count, size } => Limit::Bins { count, size },
-    };
-    match spec {
-        QueueSpec::Fifo { drop, .. } => {
-            let drop = match drop {
-                DropEnd::Tail => DropFrom::Tail,
-                DropEnd::Front => DropFrom::Front,
-            };
-            QueueConfig::Fifo(FifoConfig { limit, drop, header: Bytes::ZERO })
-        }
-        QueueSpec::Red(red) => QueueConfig::Red(RedConfig {
-            limit,
-            min: depth(red.min),
-            max: depth(red.max),
-            probability: red.probability,
-            weight: red.weight,
-            idle_packet: red.bandwidth.map_or(Duration::ZERO, |rate| rate.time_to_send(red.avpkt, 0).0),
-            ecn: red.ecn,
-            harddrop: red.harddrop,
-            gentle: red.gentle,
-        }),
-        QueueSpec::Step { threshold, marks, .. } => QueueConfig::Threshold(ThresholdConfig {
-            limit,
-            above: match *threshold {
-                StepSpec::Threshold(found) => MarkThreshold::Depth(depth(found)),
-                StepSpec::Sojourn(longest) => MarkThreshold::Sojourn(longest),
-            },
-            marks: match marks {
-                Marks::Ect => Markable::Ect,
-                Marks::Ect1 => Markable::Ect1,
-            },
-        }),
-    }
-}
-
-fn depth(spec: QueueDepth) -> Threshold {
-    match spec {
-        QueueDepth::Packets(packets) => Threshold::Packets(packets),
-        QueueDepth::Bytes(bytes) => Threshold::Bytes(bytes),
     }
 }

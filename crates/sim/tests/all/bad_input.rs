@@ -2,7 +2,8 @@
 
 use crate::{TWO_WAY, scenario};
 use lopsided_core::{BitRate, Duration};
-use lopsided_scenario::{QueueLimit, QueueSpec, Scenario, ShaperSpec};
+use lopsided_queue::QueueConfig;
+use lopsided_scenario::{Scenario, ShaperSpec};
 use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, RunResult, run_many};
 
 fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
@@ -34,8 +35,7 @@ fn what_cannot_be_built_is_refused() {
     let error = refused(|scenario| scenario.graph.links[0].down.rate = Some(BitRate::from_bps(0)));
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {
-        let QueueSpec::Fifo { limit, .. } = &mut scenario.graph.links[0].up.queue else { panic!("a fifo") };
-        *limit = QueueLimit::Packets(0);
+        scenario.graph.links[0].up.queue = QueueConfig::packets(0);
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {

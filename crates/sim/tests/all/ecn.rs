@@ -48,7 +48,7 @@ fn red_marks_who_understands_and_drops_the_others() {
 #[test]
 fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
     // RFC 8511: a queue shorter than the BDP is empty after a halving. 25 kB of BDP, 8 kB of queue.
-    let short = r#"{ kind = "step", limit = "200 kB", threshold = "8 kB" }"#;
+    let short = r#"{ kind = "step", limit = "200 kB", mark_threshold = "8 kB" }"#;
     let (halved, _) = share_and_wait(&download(short, "ecn = true"));
     let (backed_off, _) = share_and_wait(&download(short, "ecn = true\nabe = true"));
     assert!(halved < 0.92 && backed_off > halved + 0.01, "{halved} {backed_off}");
@@ -57,7 +57,7 @@ fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
 #[test]
 fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
     // RFC 8257 section 5: K above (C x RTT) / 7, here 3.6 kB. 15 kB are 12 ms.
-    let result = download(r#"{ kind = "step", limit = "200 kB", threshold = "15 kB" }"#, r#"cc = "dctcp""#);
+    let result = download(r#"{ kind = "step", limit = "200 kB", mark_threshold = "15 kB" }"#, r#"cc = "dctcp""#);
     let (share, wait) = share_and_wait(&result);
     assert!(share > 0.95 && (6.0..16.0).contains(&wait), "{share} {wait}");
     assert_eq!(result.flows.retransmits[0], 0);
@@ -65,7 +65,7 @@ fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
 
 #[test]
 fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
-    let queue = r#"{ kind = "step", limit = "200 kB", threshold = "2 ms", marks = "ect1" }"#;
+    let queue = r#"{ kind = "step", limit = "200 kB", mark_threshold = "2 ms", ect = "ect1" }"#;
     let result = download(queue, "cc = \"prague\"\necn = \"accurate\"");
     let (share, wait) = share_and_wait(&result);
     assert!(share > 0.88 && wait < 2.0, "{share} {wait}");
@@ -75,7 +75,7 @@ fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
 #[test]
 fn prague_to_a_receiver_of_old_falls_back_to_reno_and_to_no_ect1() {
     // The step spares ECT(0), so the flow fills the queue as Reno does.
-    let queue = r#"{ kind = "step", limit = "50 kB", threshold = "1 ms", marks = "ect1" }"#;
+    let queue = r#"{ kind = "step", limit = "50 kB", mark_threshold = "1 ms", ect = "ect1" }"#;
     let (sender, receiver) = (r#"sender_stack = { cc = "prague" }"#, r#"receiver_stack = { ecn = "on" }"#);
     let result = run(&format!(
         r#"

@@ -252,16 +252,16 @@ def _red(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
 
 def _step(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
     """Linux' disciplines with a step: red without an average, in octets; codel without its own law, in time."""
-    limit, threshold = queue["limit"], queue["threshold"]
-    if queue["marks"] != "ect":
+    limit, threshold = queue["limit"], queue["mark_threshold"]
+    if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
         # More than the threshold may wait before a packet is marked; red's thresholds belong to what is marked.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
-    if "sojourn_s" in threshold and "packets" in limit:
-        return "codel", qdisc.codel_step(limit["packets"], nanoseconds(threshold["sojourn_s"])), 0
+    if "time_s" in threshold and "packets" in limit:
+        return "codel", qdisc.codel_step(limit["packets"], nanoseconds(threshold["time_s"])), 0
     raise Unsupported(
         f"{where}: Linux has a step in octets with a limit in octets, or one in time with a limit in packets"
     )

@@ -1,0 +1,191 @@
+//! RED's settings, with the names and defaults of tc-red(8).
+
+use super::Red;
+use crate::{Discipline, Limit, Queue, QueuePlace, Threshold};
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// A RED queue as plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// What the queue may hold, not on average but at any time.
+    pub limit: Limit,
+    /// Averages from which some, and all, packets are picked; in one unit.
+    pub min: Threshold,
+    pub max: Threshold,
+    /// The probability at `max`.
+    pub probability: f64,
+    /// The size of a usual packet, and the rate at which packets leave (`None`: unlimited): they set the pace at which the average
+    /// falls while the queue is idle.
+    pub avpkt: Bytes,
+    pub bandwidth: Option<BitRate>,
+    /// Where it is given, [`Part::complete`] makes the weight of it.
+    pub burst: Option<u32>,
+    /// The share of a new sample in the average, above 0 and at most 1.
+    pub weight: f64,
+    pub ecn: bool,
+    pub harddrop: bool,
+    pub gentle: bool,
+}
+
+impl Default for RedConfig {
+    fn default() -> RedConfig {
+        RedConfig {
+            limit: Limit::default(),
+            min: Threshold::Packets(1),
+            max: Threshold::Packets(1),
+            probability: 0.02,
+            avpkt: Bytes::new(1000),
+            bandwidth: None,
+            burst: None,
+            weight: 1.0,
+            ecn: false,
+            harddrop: false,
+            gentle: false,
+        }
+    }
+}
+
+impl Part for RedConfig {
+    const NAME: &'static str = "red";
+    const TEXT: &'static str = "Random early detection, as tc-red.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
+    const KEYS: &'static [Key<RedConfig>] = &[
+        key("limit", |red: &mut Self| &mut red.limit, "What the queue may hold."),
+        key("min", |red: &mut Self| &mut red.min, "The average queue from which some packets are marked or dropped.")
+            .default_text("a third of max"),
+        key("max", |red: &mut Self| &mut red.max, "The average queue from which all packets are.")
+            .default_text("a quarter of the limit"),
+        key("probability", |red: &mut Self| &mut red.probability, "The probability where the average reaches max."),
+        key(
+            "weight",
+            |red: &mut Self| &mut red.weight,
+            "In place of a burst: the share of each new sample in the average; 1 for none.",
+        )
+        .default_text("what the burst needs"),
+        key(
+            "burst",
+            |red: &mut Self| &mut red.burst,
+            "So many packets may come at once into the empty queue before any is picked; sets the weight.",
+        )
+        .default_text("(2 min + max) / 3"),
+        key("avpkt", |red: &mut Self| &mut red.avpkt, "The size of a usual packet."),
+        key(
+            "bandwidth",
+            |red: &mut Self| &mut red.bandwidth,
+            "How fast packets leave, by which the average falls while the queue is empty.",
+        )
+        .none_word("unlimited")
+        .default_text("the line's"),
+        key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN in place of dropping them."),
+        key(
+            "harddrop",
+            |red: &mut Self| &mut red.harddrop,
+            "With ecn: from max on drop, as RFC 3168 section 7 wants, not mark.",
+        ),
+        key(
+            "gentle",
+            |red: &mut Self| &mut red.gentle,
+            "From max to twice max the probability rises to 1 (Floyd 2000); Linux has no such slope.",
+        ),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if !given.has("max") {
+            let of_bins =
+                || Fault::new("max", "`max` is missing: a limit in bins gives none").help("add max = \"30 kB\"");
+            self.max = quarter(self.limit).ok_or_else(of_bins)?;
+        }
+        if !given.has("min") {
+            self.min = third(self.max);
+        }
+        if !given.has("bandwidth") {
+            self.bandwidth = given.line_rate;
+        }
+        self.check_thresholds()?;
+        if !given.has("weight") {
+            self.weight = self.weight_from_burst()?;
+        }
+        self.burst = None;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        self.check_thresholds()?;
+        if !(self.weight > 0.0 && self.weight <= 1.0) {
+            return Err(Fault::new("weight", "a weight of zero would keep the average at zero")
+                .help("a weight is above 0 and at most 1"));
+        }
+        if !(0.0..=1.0).contains(&self.probability) {
+            return Err(Fault::new("probability", "a probability must be from 0 to 1"));
+        }
+        if self.avpkt == Bytes::ZERO {
+            return Err(Fault::new("avpkt", "this must be at least 1 B"));
+        }
+        if self.harddrop && !self.ecn {
+            let fault = Fault::new("harddrop", "`harddrop` needs `ecn = true`");
+            return Err(fault.help("without ecn every packet is dropped anyway"));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for RedConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Red::new(self, place.rng()).map(Queue::Red)
+    }
+}
+
+impl RedConfig {
+    /// How long a usual packet takes on the line.
+    pub(super) fn idle_packet(&self) -> Duration {
+        self.bandwidth.map_or(Duration::ZERO, |rate| rate.time_to_send(self.avpkt, 0).0)
+    }
+
+    fn check_thresholds(&self) -> Result<(), Fault> {
+        if !self.min.is_same_unit(self.max) {
+            let help = "one average is held against both: give both in packets, or both in bytes or as times";
+            return Err(Fault::new("min", "`min` and `max` count in different units").help(help));
+        }
+        if self.min.count() > self.max.count() {
+            return Err(Fault::new("min", "`min` is above `max`"));
+        }
+        Ok(())
+    }
+
+    /// The weight that lets the burst pass, all in packets.
+    fn weight_from_burst(&self) -> Result<f64, Fault> {
+        let unit = if matches!(self.min, Threshold::Packets(_)) { 1.0 } else { self.avpkt.get() as f64 };
+        let (min, max) = (self.min.count() as f64 / unit, self.max.count() as f64 / unit);
+        let burst = self.burst.map_or((2.0 * min + max) / 3.0, f64::from);
+        weight_for_burst(burst, min).ok_or_else(|| {
+            let fault = Fault::new("burst", format!("a burst of {burst} packets does not even reach `min`"));
+            fault.help(format!("give more than {}, or a weight", min.ceil()))
+        })
+    }
+}
+
+/// The largest weight 2^-n with which a burst into an empty queue leaves the average below `min` (Floyd and Jacobson 1993, equation 2);
+/// `None` if the burst is shorter than that.
+fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
+    const SMALLEST: u32 = 31;
+    let excess = burst + 1.0 - min;
+    let fits = |weight: &f64| excess <= (1.0 - libm::pow(1.0 - weight, burst + 1.0)) / weight;
+    (excess >= 1.0).then(|| (1..=SMALLEST).map(|shift| 1.0 / f64::from(1u32 << shift)).find(fits))?
+}
+
+fn quarter(limit: Limit) -> Option<Threshold> {
+    match limit {
+        Limit::Packets(packets) => Some(Threshold::Packets((packets / 4).max(1))),
+        Limit::Bytes(bytes) => Some(Threshold::Bytes(Bytes::new((bytes.get() / 4).max(1)))),
+        Limit::Bins { .. } => None,
+    }
+}
+
+fn third(max: Threshold) -> Threshold {
+    match max {
+        Threshold::Packets(packets) => Threshold::Packets((packets / 3).max(1)),
+        Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new((bytes.get() / 3).max(1))),
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading a part from its declaration: every key from the most specific table that gives it.
+
+use super::read::{Layers, require};
+use crate::error::Report;
+use crate::schema::{WithKinds, join};
+use crate::tree::{Node, Value as TreeValue};
+use crate::units::{QueueLimitText, UnitError};
+use crate::value;
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartInfo, Value, ValueType};
+
+/// The line that a part belongs to, which times and BDP are converted with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    pub rate: Option<BitRate>,
+    /// The RTT of BDP, where there is one.
+    pub base_rtt: Option<Duration>,
+}
+
+/// A part of a known type. What is wrong is reported, and then the part means nothing.
+pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> P {
+    let mut part = P::default();
+    fill(&mut part, &PartInfo::of::<P>(), &|_| layers.clone(), line, report);
+    part
+}
+
+/// A part of the kind that is chosen. `defaults` are those of the place where it stands.
+pub(super) fn read_family(
+    family: &'static Family,
+    layers: &Layers<'_>,
+    line: Line,
+    defaults: &[(&str, Value)],
+    report: &mut Report<'_>,
+) -> Box<dyn AnyPart> {
+    let kinds = family.kinds();
+    let chosen = super::read::read(layers, "kind", |node| value::choice(node, family.name, &kinds), report);
+    let kind = chosen.unwrap_or(kinds[0]);
+    let member = (family.members)().into_iter().find(|member| member.info.name == kind);
+    let Member { info, mut part } = member.expect("the kinds are the members' names");
+    if chosen.is_none() && layers.has("kind") {
+        // Which keys belong here is not known.
+        return part;
+    }
+    refuse_other_kinds_keys(family, &info, layers, report);
+    for (key, usual) in defaults {
+        let _ = part.set(key, usual.clone());
+    }
+    // What was written beside another kind does not hold for this one, but for the key that all kinds share.
+    let own = layers.down_to("kind");
+    let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
+    fill(&mut *part, &info, &source, line, report);
+    part
+}
+
+/// Keys of another kind are mistakes, but for those that were there before an override changed the kind.
+fn refuse_other_kinds_keys(family: &'static Family, chosen: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
+    let own = layers.down_to("kind");
+    let since = own.get("kind").map_or(0, |(node, _)| node.place.source);
+    for name in family.table().names().filter(|name| *name != "kind" && chosen.key(name).is_none()) {
+        let Some((node, path)) = own.get(name).filter(|(node, _)| node.place.source >= since) else { continue };
+        let kinds: Vec<String> = family.kinds_with(name).iter().map(|(kind, _)| format!("\"{kind}\"")).collect();
+        let kinds = kinds.join(" or ");
+        let message = format!("`{name}` belongs to kind = {kinds}, and this {} is \"{}\"", family.name, chosen.name);
+        report.problem(node.place, &path, message, Some(format!("add kind = {kinds}, or leave it out")));
+    }
+}
+
+/// Sets every key that is given, completes the part and checks it. `source` says where a key may be given.
+fn fill<'t>(
+    part: &mut dyn AnyPart,
+    info: &PartInfo,
+    source: &dyn Fn(&str) -> Layers<'t>,
+    line: Line,
+    report: &mut Report<'_>,
+) {
+    let problems = report.count();
+    let mut given = Vec::new();
+    for key in &info.keys {
+        let group = info.exclusive.iter().find(|group| group.contains(&key.name));
+        let layers = source(key.name);
+        let deciding = group.map_or_else(|| layers.clone(), |group| layers.deciding(group));
+        if !deciding.has(key.name) {
+            if let Some(example) = key.example {
+                require(&layers, key.name, example, report);
+            }
+            continue;
+        }
+        given.push(key.name);
+        let Some(value) = read_key(key, &deciding, line, report) else { continue };
+        if let Err(message) = part.set(key.name, value) {
+            report.problem(deciding.place_of(key.name), &join(layers.path(), key.name), message, None);
+        }
+    }
+    let own = source("");
+    refuse_exclusive(info, &own, report);
+    if report.count() > problems {
+        return;
+    }
+    let completed = part.complete(&Given { keys: &given, line_rate: line.rate });
+    if let Err(fault) = completed.and_then(|()| part.check()) {
+        let place = source(fault.key).place_of(fault.key);
+        report.problem(place, &join(own.path(), fault.key), fault.message, fault.help);
+    }
+}
+
+fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
+    for group in info.exclusive {
+        let deciding = layers.deciding(group);
+        let given: Vec<&str> = group.iter().copied().filter(|key| deciding.has(key)).collect();
+        if let [first, second, ..] = given.as_slice() {
+            let message = format!("`{first}` and `{second}` exclude each other");
+            report.problem(deciding.place_of(second), layers.path(), message, None);
+        }
+    }
+}
+
+/// The value of a key; `None` if it is wrong and was reported.
+fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
+    match key.value_type {
+        ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
+        ValueType::Part(_) => read_value(key, layers, line, report),
+        ValueType::Family(family) => Some(Value::Part(read_family(family, &layers.below(key.name), line, &[], report))),
+        ValueType::List(item) => read_items(key.name, *item, layers, line, report),
+        _ => read_value(key, layers, line, report),
+    }
+}
+
+fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
+    let (node, path) = layers.get(key.name)?;
+    let found = match key.none_word {
+        Some(word) if value::is_word(node, word) => Ok(Value::None),
+        _ => scalar(key.name, key.value_type, node, line),
+    };
+    found.map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
+}
+
+/// The items of a list, each read in its own table where it is one.
+fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
+    let (node, path) = layers.get(name)?;
+    let TreeValue::List(nodes) = &node.value else { return None };
+    let mut read = |number: usize, node: &Node| match (item, node.table()) {
+        (ValueType::Family(family), Some(table)) => {
+            let below = Layers::one(table, &join(&path, &number.to_string()), node.place);
+            Some(Value::Part(read_family(family, &below, line, &[], report)))
+        }
+        _ => match scalar(name, item, node, line) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                report.problem(node.place, &path, error.message, error.help);
+                None
+            }
+        },
+    };
+    let values = nodes.iter().enumerate().filter_map(|(index, node)| read(index + 1, node)).collect();
+    Some(Value::List(values))
+}
+
+/// A single value of the type.
+fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<Value, UnitError> {
+    Ok(match value_type {
+        ValueType::Flag => Value::Flag(value::flag(node)?),
+        ValueType::Integer => Value::Integer(value::count(node)?),
+        ValueType::Number => Value::Number(value::number(node)?),
+        ValueType::Probability => Value::Number(value::probability(node)?),
+        ValueType::Rate => Value::Rate(value::rate(node)?),
+        ValueType::Time => Value::Time(value::span(node)?),
+        ValueType::Size => Value::Size(value::size(node)?),
+        ValueType::Depth | ValueType::Limit => Value::Amount(value::limit(node)?.on_line(line.rate, line.base_rtt)?),
+        ValueType::DepthOrTime => Value::Amount(match value::limit(node)? {
+            QueueLimitText::Time(span) => Amount::Time(span),
+            other => other.on_line(line.rate, line.base_rtt)?,
+        }),
+        ValueType::Packets => match value::limit(node)? {
+            QueueLimitText::Packets(packets) => Value::Amount(Amount::Packets(packets)),
+            _ => {
+                let help = format!("write {name} = \"1000 packets\"");
+                return Err(UnitError::new(format!("`{name}` counts packets")).help(help));
+            }
+        },
+        ValueType::Window => Value::Amount(value::window(node)?),
+        ValueType::Word(words) => Value::Word(value::word(node, name, &words())?),
+        ValueType::Text => Value::Text(value::text(node)?),
+        ValueType::Name => Value::Text(value::name(node)?),
+        ValueType::Period => {
+            let (from, to) = value::outage(node)?;
+            Value::Period(from, to)
+        }
+        other => return Err(UnitError::new(format!("`{name}` holds {other:?}, which is no single value"))),
+    })
+}
+
+/// An amount, or bins of memory.
+fn read_limit(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Amount> {
+    let deciding = layers.deciding(&["amount", "bins"]);
+    if deciding.has("bins") {
+        if deciding.has("amount") {
+            report.problem(deciding.place_of("amount"), layers.path(), "`amount` and `bins` exclude each other", None);
+        }
+        require(layers, "size", "\"512 B\"", report);
+        let count = super::read::read(&deciding, "bins", value::positive_count, report)?;
+        let size = super::read::read(layers, "size", positive_size, report)?;
+        return Some(Amount::Bins { count, size });
+    }
+    if layers.has("size") {
+        let help = "the size is that of a bin: add bins = 100".to_owned();
+        report.problem(layers.place_of("size"), layers.path(), "`size` needs `bins`", Some(help));
+    }
+    let on_line = |node: &Node| value::limit(node)?.on_line(line.rate, line.base_rtt);
+    super::read::read(&deciding, "amount", on_line, report)
+}
+
+pub(super) fn positive_size(node: &Node) -> Result<Bytes, UnitError> {
+    match value::size(node)? {
+        Bytes::ZERO => Err(UnitError::new("this must be at least 1 B")),
+        size => Ok(size),
+    }
+}

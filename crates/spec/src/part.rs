@@ -1,0 +1,273 @@
+//! A part: settings in a struct, and the lines that declare their keys.
+
+use crate::{Setting, Value, ValueType};
+use lopsided_core::BitRate;
+use std::any::Any;
+use std::fmt::{self, Debug};
+
+/// A struct of settings with scenario keys.
+pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
+    /// In a family: the word after `kind`. Elsewhere the table's name in the reference.
+    const NAME: &'static str;
+    /// What the part models, for the reference and for editors.
+    const TEXT: &'static str;
+    /// The key that a single value in place of the table stands for.
+    const SHORTHAND: Option<&'static str> = None;
+    const KEYS: &'static [Key<Self>];
+    /// Groups of keys of which at most one is given. The most specific table that gives one of a group decides.
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
+
+    /// Fills what was not given and depends on other keys or on the line.
+    fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// What is wrong with the settings together. Building the part calls this too.
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// One key of a part, made by [`key`].
+pub struct Key<P> {
+    pub name: &'static str,
+    field: fn(&mut P) -> &mut dyn Setting,
+    pub text: &'static str,
+    default_text: Option<&'static str>,
+    example: Option<&'static str>,
+    none_word: Option<&'static str>,
+    value_type: Option<ValueType>,
+}
+
+/// Declares a key: its name, the field that it sets, and what it means.
+pub const fn key<P>(name: &'static str, field: fn(&mut P) -> &mut dyn Setting, text: &'static str) -> Key<P> {
+    Key { name, field, text, default_text: None, example: None, none_word: None, value_type: None }
+}
+
+impl<P> Key<P> {
+    /// The default in words, where it follows from other keys.
+    #[must_use]
+    pub const fn default_text(mut self, text: &'static str) -> Key<P> {
+        self.default_text = Some(text);
+        self
+    }
+
+    /// The key must be given. `example` is a value as TOML.
+    #[must_use]
+    pub const fn required(mut self, example: &'static str) -> Key<P> {
+        self.example = Some(example);
+        self
+    }
+
+    /// The word that a scenario writes for `None`, such as `"unlimited"`.
+    #[must_use]
+    pub const fn none_word(mut self, word: &'static str) -> Key<P> {
+        self.none_word = Some(word);
+        self
+    }
+
+    /// Another type than the field's own: [`ValueType::Packets`] for a `u32`, [`ValueType::Number`] for an `f64`.
+    #[must_use]
+    pub const fn typed(mut self, value_type: ValueType) -> Key<P> {
+        self.value_type = Some(value_type);
+        self
+    }
+}
+
+impl<P> Debug for Key<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A key's declaration without the type of its part.
+#[derive(Clone, Debug)]
+pub struct KeyInfo {
+    pub name: &'static str,
+    pub value_type: ValueType,
+    pub text: &'static str,
+    /// The value where the key is not given.
+    pub default: Value,
+    /// The default in words, where it follows from other keys.
+    pub default_text: Option<&'static str>,
+    /// Set where the key must be given: a value as TOML.
+    pub example: Option<&'static str>,
+    /// The word for [`Value::None`].
+    pub none_word: Option<&'static str>,
+}
+
+impl KeyInfo {
+    /// A key that no field of a part holds: one that holds a table, or is read in a way of its own.
+    pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
+        KeyInfo { name, value_type, text, default: Value::None, default_text: None, example: None, none_word: None }
+    }
+
+    /// The default in words.
+    #[must_use]
+    pub fn default_text(self, text: &'static str) -> KeyInfo {
+        KeyInfo { default_text: Some(text), ..self }
+    }
+
+    /// The word for [`Value::None`].
+    #[must_use]
+    pub fn none_word(self, word: &'static str) -> KeyInfo {
+        KeyInfo { none_word: Some(word), ..self }
+    }
+}
+
+/// A part's declaration without its type: a table of keys.
+#[derive(Clone, Debug)]
+pub struct PartInfo {
+    pub name: &'static str,
+    pub text: &'static str,
+    pub shorthand: Option<&'static str>,
+    pub keys: Vec<KeyInfo>,
+    pub exclusive: &'static [&'static [&'static str]],
+}
+
+impl PartInfo {
+    /// The declaration of `P`.
+    pub fn of<P: Part>() -> PartInfo {
+        let keys = keys_of::<P>();
+        PartInfo { name: P::NAME, text: P::TEXT, shorthand: P::SHORTHAND, keys, exclusive: P::EXCLUSIVE }
+    }
+
+    pub fn key(&self, name: &str) -> Option<&KeyInfo> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + '_ {
+        self.keys.iter().map(|key| key.name)
+    }
+}
+
+fn keys_of<P: Part>() -> Vec<KeyInfo> {
+    let mut usual = P::default();
+    let describe = |key: &Key<P>| {
+        let field = (key.field)(&mut usual);
+        KeyInfo {
+            name: key.name,
+            value_type: key.value_type.unwrap_or_else(|| field.value_type()),
+            text: key.text,
+            default: field.get(),
+            default_text: key.default_text,
+            example: key.example,
+            none_word: key.none_word,
+        }
+    };
+    P::KEYS.iter().map(describe).collect()
+}
+
+/// A part of whatever type.
+pub trait AnyPart: Any + Debug + Send + Sync {
+    fn info(&self) -> PartInfo;
+    /// The value of a key; [`Value::None`] for a key that is not there.
+    fn get(&self, key: &str) -> Value;
+    /// Sets a key. An error is a message for whoever wrote the file.
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String>;
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault>;
+    fn check(&self) -> Result<(), Fault>;
+    fn boxed_clone(&self) -> Box<dyn AnyPart>;
+    fn equals(&self, other: &dyn AnyPart) -> bool;
+}
+
+impl<P: Part> AnyPart for P {
+    fn info(&self) -> PartInfo {
+        PartInfo::of::<P>()
+    }
+
+    fn get(&self, name: &str) -> Value {
+        let found = P::KEYS.iter().find(|key| key.name == name);
+        found.map_or(Value::None, |key| (key.field)(&mut self.clone()).get())
+    }
+
+    fn set(&mut self, name: &str, value: Value) -> Result<(), String> {
+        let found = P::KEYS.iter().find(|key| key.name == name);
+        let key = found.ok_or_else(|| format!("there is no key `{name}`"))?;
+        (key.field)(self).set(value)
+    }
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        Part::complete(self, given)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        Part::check(self)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn AnyPart> {
+        Box::new(self.clone())
+    }
+
+    fn equals(&self, other: &dyn AnyPart) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<P>() == Some(self)
+    }
+}
+
+impl dyn AnyPart {
+    /// The settings, if the part is of this type.
+    pub fn downcast<P: Part>(&self) -> Option<&P> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
+    }
+}
+
+impl Clone for Box<dyn AnyPart> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}
+
+impl PartialEq for dyn AnyPart {
+    fn eq(&self, other: &dyn AnyPart) -> bool {
+        self.equals(other)
+    }
+}
+
+/// What a scenario gave, for [`Part::complete`].
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'g> {
+    /// Names of the keys that were given.
+    pub keys: &'g [&'g str],
+    /// The rate of the line that the part belongs to; `None`: unlimited, or there is no line.
+    pub line_rate: Option<BitRate>,
+}
+
+impl Given<'_> {
+    pub fn has(&self, key: &str) -> bool {
+        self.keys.contains(&key)
+    }
+}
+
+/// What is wrong with a part's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The key at fault.
+    pub key: &'static str,
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    pub fn new(key: &'static str, message: impl Into<String>) -> Fault {
+        Fault { key, message: message.into(), help: None }
+    }
+
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Fault {
+        Fault { help: Some(help.into()), ..self }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.help {
+            Some(help) => write!(f, "{}; {help}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,228 @@
+//! What may stand after a key: its type, and its value once read.
+
+use crate::part::PartInfo;
+use crate::{AnyPart, Family};
+use lopsided_core::{BitRate, Bytes, Duration};
+
+/// The type and unit of a key's value.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueType {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from 0 up.
+    Integer,
+    /// A number from 0 up, with or without a fraction.
+    Number,
+    /// A number from 0 to 1, or a percentage.
+    Probability,
+    /// Bits per second: `"2.4 Mbit/s"`.
+    Rate,
+    /// `"20 ms"`.
+    Time,
+    /// Octets: `"1500 B"`.
+    Size,
+    /// What a buffer holds: packets, octets, bins; a time or BDP becomes octets at the line's rate.
+    Limit,
+    /// A depth of a queue: packets or octets; a time or BDP becomes octets at the line's rate.
+    Depth,
+    /// As `Depth`, but a time stays a time: how long a packet waits.
+    DepthOrTime,
+    /// `"1000 packets"`.
+    Packets,
+    /// Full segments or octets: `"10 segments"`, `"64 KiB"`.
+    Window,
+    /// One of these words. Where `on` and `off` are among them, `true` and `false` stand for them.
+    Word(fn() -> Vec<&'static str>),
+    /// The kind of a family's part.
+    Kind(&'static Family),
+    Text,
+    /// Letters, digits, `-` and `_`.
+    Name,
+    /// Two names.
+    Names,
+    /// Two instants, the second later.
+    Period,
+    /// One part with its keys.
+    Part(fn() -> PartInfo),
+    /// One part of several kinds.
+    Family(&'static Family),
+    /// Parts of one type under names of the user's choice.
+    Map(fn() -> PartInfo),
+    List(&'static ValueType),
+    /// One value, or a list of them.
+    OneOrMore(&'static ValueType),
+    /// Any table: its reader knows.
+    Free,
+}
+
+/// A value as read, in the unit of account.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Not given, or the word that says "none".
+    None,
+    Flag(bool),
+    Integer(u64),
+    Number(f64),
+    Rate(BitRate),
+    Time(Duration),
+    Size(Bytes),
+    Amount(Amount),
+    Word(&'static str),
+    Text(String),
+    Period(Duration, Duration),
+    Part(Box<dyn AnyPart>),
+    List(Vec<Value>),
+}
+
+/// An amount that may be counted in several units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    Packets(u32),
+    Segments(u32),
+    /// IP octets.
+    Bytes(Bytes),
+    /// `count` cells of memory of `size` octets.
+    Bins {
+        count: u32,
+        size: Bytes,
+    },
+    Time(Duration),
+}
+
+/// A Rust type that a key's value may have.
+///
+/// `from_value` gets a value of `TYPE`. An error is a message for whoever wrote the file.
+pub trait Scalar: Sized {
+    const TYPE: ValueType;
+    fn to_value(&self) -> Value;
+    fn from_value(value: Value) -> Result<Self, String>;
+}
+
+/// A field that a key reads and writes, whatever its type.
+pub trait Setting {
+    fn value_type(&self) -> ValueType;
+    fn get(&self) -> Value;
+    fn set(&mut self, value: Value) -> Result<(), String>;
+}
+
+impl<T: Scalar> Setting for T {
+    fn value_type(&self) -> ValueType {
+        T::TYPE
+    }
+
+    fn get(&self) -> Value {
+        self.to_value()
+    }
+
+    fn set(&mut self, value: Value) -> Result<(), String> {
+        *self = T::from_value(value)?;
+        Ok(())
+    }
+}
+
+/// An enumeration without data, whose variants have words in a scenario.
+pub trait Choice: Copy + PartialEq + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The word of this variant.
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
+        found.expect("every variant has a word").0
+    }
+}
+
+impl<T: Choice> Scalar for T {
+    const TYPE: ValueType = ValueType::Word(|| T::WORDS.iter().map(|(word, _)| *word).collect());
+
+    fn to_value(&self) -> Value {
+        Value::Word(self.word())
+    }
+
+    fn from_value(value: Value) -> Result<T, String> {
+        let Value::Word(word) = value else { return wrong(value) };
+        let found = T::WORDS.iter().find(|(known, _)| *known == word);
+        found.map(|(_, choice)| *choice).ok_or_else(|| format!("`{word}` is not known here"))
+    }
+}
+
+/// The reader gives values of the declared type only.
+fn wrong<T>(value: Value) -> Result<T, String> {
+    Err(format!("this is no value of the key's type: {value:?}"))
+}
+
+macro_rules! scalar {
+    ($($type:ty, $kind:ident, $variant:ident;)*) => {$(
+        impl Scalar for $type {
+            const TYPE: ValueType = ValueType::$kind;
+
+            fn to_value(&self) -> Value {
+                Value::$variant(self.clone())
+            }
+
+            fn from_value(value: Value) -> Result<$type, String> {
+                match value {
+                    Value::$variant(value) => Ok(value),
+                    other => wrong(other),
+                }
+            }
+        }
+    )*};
+}
+
+scalar! {
+    bool, Flag, Flag;
+    u64, Integer, Integer;
+    f64, Probability, Number;
+    BitRate, Rate, Rate;
+    Duration, Time, Time;
+    Bytes, Size, Size;
+    String, Text, Text;
+}
+
+impl Scalar for u32 {
+    const TYPE: ValueType = ValueType::Integer;
+
+    fn to_value(&self) -> Value {
+        Value::Integer(u64::from(*self))
+    }
+
+    fn from_value(value: Value) -> Result<u32, String> {
+        match value {
+            Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is larger than can be held")),
+            Value::Amount(Amount::Packets(packets)) => Ok(packets),
+            other => wrong(other),
+        }
+    }
+}
+
+/// A key that need not be given.
+impl<T: Scalar> Scalar for Option<T> {
+    const TYPE: ValueType = T::TYPE;
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::None, T::to_value)
+    }
+
+    fn from_value(value: Value) -> Result<Option<T>, String> {
+        match value {
+            Value::None => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+}
+
+impl<T: Scalar> Scalar for Vec<T> {
+    const TYPE: ValueType = ValueType::List(&T::TYPE);
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(T::to_value).collect())
+    }
+
+    fn from_value(value: Value) -> Result<Vec<T>, String> {
+        match value {
+            Value::None => Ok(Vec::new()),
+            Value::List(values) => values.into_iter().map(T::from_value).collect(),
+            other => wrong(other),
+        }
+    }
+}
