@@ -1,6 +1,10 @@
-//! The accounting of a run: packets and bytes that each node took in, let out and lost, and the running digest.
+//! The accounting of a run: packets and bytes that each node took in, let out, changed and lost, the running digest, and the boxes of
+//! the packets.
 
-use crate::{Bytes, DropReason, Event, EventMask, NodeId, Observer, Packet, Time};
+use crate::packet::{Fields, Ledger, NewPacket};
+use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time};
+use std::fmt;
+use std::ops::{Add, AddAssign};
 
 /// A 64-bit running hash of everything that a node saw, in order. Not cryptographic: it tells runs apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,27 +27,94 @@ impl Digest {
     }
 }
 
-/// One node's accounting. `created` and `consumed` are for hosts, `lost` for every node.
+/// A number of packets and of their octets (of IP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Count {
+    pub packets: u64,
+    pub bytes: Bytes,
+}
+
+impl Count {
+    pub const ZERO: Count = Count { packets: 0, bytes: Bytes::ZERO };
+
+    /// One more packet.
+    #[inline]
+    pub fn record(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size;
+    }
+
+    #[inline]
+    pub fn remove(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size;
+    }
+
+    /// The packets of these sizes.
+    pub fn of(sizes: impl Iterator<Item = Bytes>) -> Count {
+        let mut count = Count::default();
+        sizes.for_each(|size| count.record(size));
+        count
+    }
+}
+
+impl Add for Count {
+    type Output = Count;
+    fn add(self, other: Count) -> Count {
+        Count { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Count) {
+        *self = *self + other;
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Count>>(iter: I) -> Count {
+        iter.fold(Count::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packets ({} B)", self.packets, self.bytes.get())
+    }
+}
+
+/// One node's accounting.
 #[derive(Clone, Debug, Default)]
 pub struct NodeCounters {
-    pub created_packets: u64,
-    pub created_bytes: Bytes,
-    pub consumed_packets: u64,
-    pub consumed_bytes: Bytes,
-    pub lost_packets: [u64; DropReason::ALL.len()],
-    pub lost_bytes: Bytes,
-    /// Packets that the node's queue marked as having experienced congestion.
-    pub marked_packets: u64,
+    /// Packets that the node made.
+    pub originated: Count,
+    /// Packets whose journey ended well.
+    pub delivered: Count,
     pub digest: Digest,
+    /// Packets that a stage took into others, and octets that stages added to packets and took from them.
+    pub absorbed: Count,
+    pub bytes_added: Bytes,
+    pub bytes_removed: Bytes,
+    dropped: [Count; DropReason::COUNT],
+    marked: [Count; MarkReason::COUNT],
 }
 
 impl NodeCounters {
-    pub fn lost_total(&self) -> u64 {
-        self.lost_packets.iter().sum()
+    pub fn dropped(&self, why: DropReason) -> Count {
+        self.dropped[why as usize]
     }
 
-    pub fn lost(&self, why: DropReason) -> u64 {
-        self.lost_packets[why as usize]
+    pub fn dropped_total(&self) -> Count {
+        self.dropped.iter().copied().sum()
+    }
+
+    /// Packets that the node's queue marked as having experienced congestion, those that came marked included.
+    pub fn marked(&self, why: MarkReason) -> Count {
+        self.marked[why as usize]
+    }
+
+    pub fn marked_total(&self) -> Count {
+        self.marked.iter().copied().sum()
     }
 }
 
@@ -51,31 +122,28 @@ impl NodeCounters {
 #[derive(Default)]
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
-    observers: Vec<Box<dyn Observer>>,
     mask: EventMask,
+    /// Boxes of packets that ended, for those to come.
+    #[expect(clippy::vec_box, reason = "the box is what a packet is")]
+    free: Vec<Box<Fields>>,
+    ledger: Ledger,
+    observers: Vec<Box<dyn Observer>>,
 }
 
-impl std::fmt::Debug for Accounting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accounting").field("nodes", &self.nodes).field("observers", &self.observers.len()).finish()
     }
 }
 
 impl Accounting {
     pub fn new(nodes: usize) -> Accounting {
-        Accounting { nodes: vec![NodeCounters::default(); nodes], observers: Vec::new(), mask: EventMask::default() }
+        Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
-        let wants = observer.mask();
-        self.mask.hosts |= wants.hosts;
-        self.mask.queues |= wants.queues;
-        self.mask.drops |= wants.drops;
+        self.mask |= observer.mask();
         self.observers.push(observer);
-    }
-
-    pub fn into_observers(self) -> Vec<Box<dyn Observer>> {
-        self.observers
     }
 
     pub fn node(&self, node: NodeId) -> &NodeCounters {
@@ -86,6 +154,7 @@ impl Accounting {
         &self.nodes
     }
 
+    /// All that somebody wants to see.
     pub fn mask(&self) -> EventMask {
         self.mask
     }
@@ -93,38 +162,143 @@ impl Accounting {
     /// All nodes' digests in one.
     pub fn digest(&self) -> u64 {
         let mut all = Digest::default();
-        for accounting in &self.nodes {
-            all.mix(accounting.digest.value());
+        for counters in &self.nodes {
+            all.mix(counters.digest.value());
         }
         all.value()
     }
 
+    /// Where all packets came to be, those included that the nodes still hold.
+    pub fn conservation(&self, held: Count) -> Conservation {
+        let mut sum = Conservation { held, ..Conservation::default() };
+        for counters in &self.nodes {
+            sum.originated += counters.originated;
+            sum.delivered += counters.delivered;
+            sum.dropped += counters.dropped_total();
+            sum.absorbed += counters.absorbed;
+            sum.bytes_added += counters.bytes_added;
+            sum.bytes_removed += counters.bytes_removed;
+        }
+        sum
+    }
+
+    #[inline]
     pub(crate) fn node_mut(&mut self, node: NodeId) -> &mut NodeCounters {
         &mut self.nodes[node.index()]
     }
 
     #[cold]
     pub(crate) fn publish(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        let kind = event.kind();
         for observer in &mut self.observers {
-            let wants = observer.mask();
-            let wanted = match event {
-                Event::Sent(_) | Event::Received(_) => wants.hosts,
-                Event::Enqueued { .. } | Event::Dequeued { .. } | Event::Marked { .. } => wants.queues,
-                Event::Dropped { .. } => wants.drops,
-            };
-            if wanted {
+            if observer.mask().has(kind) {
                 observer.record(at, node, event);
             }
         }
     }
 
-    pub(crate) fn record_drop(&mut self, at: Time, node: NodeId, packet: Packet, why: DropReason) {
-        let accounting = self.node_mut(node);
-        accounting.lost_packets[why as usize] += 1;
-        accounting.lost_bytes += packet.size();
-        accounting.digest.mix(at.as_nanos() ^ packet.id.rotate_left(20) ^ why as u64);
-        if self.mask.drops {
+    #[inline]
+    pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
+        let counters = self.node_mut(node);
+        counters.originated.record(new.size());
+        let id = u64::from(node.0) << 40 | counters.originated.packets;
+        let fields = Fields::new(id, at, new, self.ledger.book(id));
+        match self.free.pop() {
+            Some(mut place) => {
+                *place = fields;
+                Packet(place)
+            }
+            None => Packet(Box::new(fields)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn delivered(&mut self, at: Time, node: NodeId, packet: &mut Packet) {
+        packet.0.booking.end();
+        let counters = self.node_mut(node);
+        counters.delivered.record(packet.size());
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20));
+    }
+
+    pub(crate) fn dropped(&mut self, at: Time, node: NodeId, packet: Packet, why: DropReason) {
+        let counters = self.node_mut(node);
+        counters.dropped[why as usize].record(packet.size());
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ why as u64);
+        if self.mask.has(EventMask::DROPS) {
             self.publish(at, node, &Event::Dropped { packet: &packet, why });
         }
+        self.recycle(packet);
+    }
+
+    pub(crate) fn marked(&mut self, at: Time, node: NodeId, packet: &Packet, why: MarkReason) {
+        let counters = self.node_mut(node);
+        counters.marked[why as usize].record(packet.size());
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX);
+        if self.mask.has(EventMask::QUEUES) {
+            self.publish(at, node, &Event::Marked { packet, why });
+        }
+    }
+
+    pub(crate) fn rewritten(&mut self, at: Time, node: NodeId, packet: &Packet, before: Bytes) {
+        let counters = self.node_mut(node);
+        counters.bytes_added += packet.size().saturating_sub(before);
+        counters.bytes_removed += before.saturating_sub(packet.size());
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ packet.size().get() << 48);
+        if self.mask.has(EventMask::STAGES) {
+            self.publish(at, node, &Event::Rewritten { packet, before });
+        }
+    }
+
+    pub(crate) fn absorbed(&mut self, at: Time, node: NodeId, packet: Packet) {
+        let counters = self.node_mut(node);
+        counters.absorbed.record(packet.size());
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX >> 1);
+        if self.mask.has(EventMask::STAGES) {
+            self.publish(at, node, &Event::Absorbed { packet: &packet });
+        }
+        self.recycle(packet);
+    }
+
+    #[inline]
+    pub(crate) fn recycle(&mut self, packet: Packet) {
+        let mut place = packet.0;
+        place.clear();
+        self.free.push(place);
+    }
+}
+
+/// Where all packets of a run and their octets came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Conservation {
+    pub originated: Count,
+    pub delivered: Count,
+    pub dropped: Count,
+    /// Ended in a stage that sends on in another packet what they carried.
+    pub absorbed: Count,
+    /// What rewriting added to packets, and took from them.
+    pub bytes_added: Bytes,
+    pub bytes_removed: Bytes,
+    /// In queues, in stages, in flight.
+    pub held: Count,
+}
+
+impl Conservation {
+    /// Every packet that was originated was delivered, dropped, absorbed or is held, and so was every octet, of those also that
+    /// rewriting added or removed.
+    pub fn holds(&self) -> bool {
+        let ended = self.delivered + self.dropped + self.absorbed + self.held;
+        self.originated.packets == ended.packets
+            && self.originated.bytes + self.bytes_added == ended.bytes + self.bytes_removed
+    }
+}
+
+impl fmt::Display for Conservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Conservation { originated, delivered, dropped, absorbed, bytes_added, bytes_removed, held } = self;
+        write!(
+            f,
+            "{originated} originated; {delivered} delivered, {dropped} dropped, {absorbed} absorbed, {held} held; "
+        )?;
+        write!(f, "rewriting added {} B and removed {} B", bytes_added.get(), bytes_removed.get())
     }
 }

@@ -13,10 +13,10 @@ mod time;
 mod units;
 pub mod wire;
 
-pub use accounting::{Accounting, Digest, NodeCounters};
-pub use event::{DropReason, Event, EventMask, Observer};
+pub use accounting::{Accounting, Conservation, Count, Digest, NodeCounters};
+pub use event::{DropReason, Event, EventMask, MarkReason, Observer};
 pub use node::{Cx, Node, NodeId, Port};
-pub use packet::{Ecn, FlowId, Ipv4Addr, Packet, Payload, Transport};
+pub use packet::{Ecn, FlowId, IpHeader, NewPacket, Packet, Payload, Transport};
 pub use rng::Rng;
 pub use seq::Seq;
 pub use time::{Duration, Time};

@@ -1,8 +1,10 @@
-//! The contract between a world and what stands in it: hosts, routers, links, middleboxes.
+//! The contract between a network and what stands in it: hosts, routers, links, stages.
 
-use crate::{Accounting, DropReason, Ecn, Event, Packet, Time};
+use crate::packet::{Delivered, NewPacket, PacketEditor};
+use crate::{Accounting, Count, DropReason, Ecn, Event, EventMask, MarkReason, Packet, Time};
+use std::fmt::Debug;
 
-/// A node's place in its world.
+/// A node's place in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -16,18 +18,27 @@ impl NodeId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// A state machine in a world. The world calls `handle_*` as things happen, and after each such call takes everything from
+/// A state machine in a network. The network calls `handle_*` as things happen, and after each such call takes everything from
 /// `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
-pub trait Node {
+pub trait Node: Debug + Send {
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
     /// A call before the time of `poll_timeout` does nothing.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
     /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever cancelled.
     fn poll_timeout(&self) -> Option<Time>;
+    /// The packets that it holds: what conservation asks at the end.
+    fn held(&self) -> Count {
+        Count::ZERO
+    }
+    /// Its own quantities now, by name, for the results' tables.
+    fn sample(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// All that a state machine may reach: the time and the accounting.
+///
+/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]; between the two it is changed
+/// by [`Cx::mark`] and [`Cx::rewrite`] alone.
 ///
 /// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so that no
 /// part's draws depend on another's.
@@ -39,6 +50,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
+    #[inline]
     pub fn new(now: Time, node: NodeId, accounting: &'a mut Accounting) -> Cx<'a> {
         Cx { now, node, accounting }
     }
@@ -48,6 +60,7 @@ impl<'a> Cx<'a> {
         self.now
     }
 
+    #[inline]
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -58,60 +71,70 @@ impl<'a> Cx<'a> {
         Cx { now, node: self.node, accounting: self.accounting }
     }
 
+    /// Makes a packet, with a number that is unique within the run. Who hands it to the network at once says so with
+    /// [`Event::Sent`].
+    #[inline]
+    pub fn originate(&mut self, new: NewPacket) -> Packet {
+        self.accounting.originate(self.now, self.node, new)
+    }
+
+    /// Ends the packet's journey well: it is at its destination, and its contents can be read.
+    #[inline]
+    pub fn deliver(&mut self, mut packet: Packet) -> Delivered {
+        self.accounting.delivered(self.now, self.node, &mut packet);
+        if self.accounting.mask().has(EventMask::HOSTS) {
+            self.accounting.publish(self.now, self.node, &Event::Received(&packet));
+        }
+        Delivered(packet)
+    }
+
+    /// Takes back the box of a delivered packet, for the next one. Without it the box is freed, no harm done.
+    #[inline]
+    pub fn recycle(&mut self, delivered: Delivered) {
+        self.accounting.recycle(delivered.0);
+    }
+
     /// Loses the packet: the only way to do so, and always with a reason.
     pub fn drop(&mut self, packet: Packet, why: DropReason) {
-        self.accounting.record_drop(self.now, self.node, packet, why);
+        self.accounting.dropped(self.now, self.node, packet, why);
+    }
+
+    /// Ends a packet whose contents go on in another, which has grown for it or grows by [`Cx::rewrite`].
+    pub fn absorb(&mut self, packet: Packet) {
+        self.accounting.absorbed(self.now, self.node, packet);
     }
 
     /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is changed. One that was
     /// marked before stays so, and counts again: this queue would have marked it. The only way to mark.
-    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+    pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         if !packet.is_ecn_capable() {
             return false;
         }
-        packet.ecn = Ecn::Ce;
-        self.record_mark(packet);
+        packet.set_ecn(Ecn::Ce);
+        self.record_mark(packet, why);
         true
     }
 
     /// Puts a mark into the accounting, for one who passes on the mark of another.
-    pub fn record_mark(&mut self, packet: &Packet) {
-        let accounting = self.accounting.node_mut(self.node);
-        accounting.marked_packets += 1;
-        accounting.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20) ^ u64::MAX);
-        if self.accounting.mask().queues {
-            self.accounting.publish(self.now, self.node, &Event::Marked { packet });
-        }
+    pub fn record_mark(&mut self, packet: &Packet, why: MarkReason) {
+        self.accounting.marked(self.now, self.node, packet, why);
     }
 
-    /// A host made this packet and hands it to the network.
-    #[inline]
-    pub fn originate(&mut self, packet: &Packet) {
-        let accounting = self.accounting.node_mut(self.node);
-        accounting.created_packets += 1;
-        accounting.created_bytes += packet.size();
-        if self.accounting.mask().hosts {
-            self.accounting.publish(self.now, self.node, &Event::Sent(packet));
-        }
+    /// Changes the packet. The accounting notes that it was changed, and by how many octets it grew or shrank.
+    pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
+        let before = packet.size();
+        let result = change(&mut PacketEditor(&mut packet.0));
+        self.accounting.rewritten(self.now, self.node, packet, before);
+        result
     }
 
-    /// A host takes this packet from the network: its journey ends well.
+    /// Tells the observers of an event of this kind, built only if someone wants it.
     #[inline]
-    pub fn deliver(&mut self, packet: &Packet) {
-        let accounting = self.accounting.node_mut(self.node);
-        accounting.consumed_packets += 1;
-        accounting.consumed_bytes += packet.size();
-        accounting.digest.mix(self.now.as_nanos() ^ packet.id.rotate_left(20));
-        if self.accounting.mask().hosts {
-            self.accounting.publish(self.now, self.node, &Event::Received(packet));
-        }
-    }
-
-    /// Tells the watchers of an event in a queue, built only if someone wants it.
-    #[inline]
-    pub fn trace_queue<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
-        if self.accounting.mask().queues {
-            self.accounting.publish(self.now, self.node, &event());
+    pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
+        if self.accounting.mask().has(kind) {
+            let event = event();
+            debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
+            self.accounting.publish(self.now, self.node, &event);
         }
     }
 }

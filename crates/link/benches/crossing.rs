@@ -5,11 +5,12 @@
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
-    Accounting, BitRate, Bytes, Cx, Duration, Ecn, FlowId, Ipv4Addr, Node, NodeId, Packet, Payload, Port, Seq, Time,
-    Transport,
+    Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Seq,
+    Time, Transport,
 };
 use lopsided_link::{Framing, Link, LinkConfig, ShaperConfig};
 use lopsided_queue::{FifoConfig, Queue, QueueConfig};
+use std::net::Ipv4Addr;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -81,16 +82,6 @@ fn segment(id: u64) -> Packet {
     let options = TcpOptions { timestamps: Some(Timestamps { value: 1, echo: 2 }), ..TcpOptions::default() };
     let (seq, ack) = (Seq::new(1), Seq::new(1));
     let header = TcpHeader { src_port: 1, dst_port: 2, seq, ack, flags: Flags::ACK, window: 1000, options };
-    Packet {
-        id,
-        sent_at: Time::ZERO,
-        flow: FlowId(0),
-        src: Ipv4Addr(1),
-        dst: Ipv4Addr(2),
-        ecn: Ecn::NotEct,
-        dscp: 0,
-        ttl: 64,
-        transport: Transport::Tcp(header),
-        payload: Payload::virtual_len(1448),
-    }
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+    Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(1448)))
 }

@@ -5,7 +5,7 @@ use crate::apart::{Apart, Flying};
 use crate::conveyor::{Conveyor, Note};
 use crate::gate::Gate;
 use crate::loss::Loss;
-use lopsided_core::{Bytes, Cx, DropReason, Duration, Event, Node, Packet, Port, Time};
+use lopsided_core::{Bytes, Count, Cx, DropReason, Duration, Event, EventMask, Node, Packet, Port, Time};
 use lopsided_queue::{Backlog, DropFrom, Qdisc, Queue, QueueSample, QueueStats, QueuedPacket};
 
 /// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`.
@@ -38,33 +38,6 @@ struct Line {
     gate: Gate,
     framing: Framing,
     delay: Duration,
-}
-
-/// A number of packets and their octets (of IP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Count {
-    pub packets: u64,
-    pub bytes: Bytes,
-}
-
-impl Count {
-    fn of(sizes: impl Iterator<Item = Bytes>) -> Count {
-        let mut count = Count::default();
-        sizes.for_each(|size| count.add(size));
-        count
-    }
-
-    #[inline]
-    fn add(&mut self, size: Bytes) {
-        self.packets += 1;
-        self.bytes += size;
-    }
-}
-
-impl From<Backlog> for Count {
-    fn from(backlog: Backlog) -> Count {
-        Count { packets: u64::from(backlog.packets), bytes: backlog.bytes }
-    }
 }
 
 /// Where all packets are that a link ever took in.
@@ -147,7 +120,7 @@ impl Link {
             Carrier::Conveyor(conveyor) => (Count::of(conveyor.waiting()), Count::of(conveyor.on_the_line())),
             Carrier::Apart(apart) => {
                 let flying = apart.line.iter().map(|flying| flying.packet.size());
-                (apart.queue.backlog().into(), Count::of(flying))
+                (count(apart.queue.backlog()), Count::of(flying))
             }
         };
         LinkLedger {
@@ -186,7 +159,7 @@ impl Link {
         self.queue.entered(now, size);
         let Backlog { packets, bytes } = self.queue.backlog();
         conveyor.push(packet, |packet| {
-            cx.trace_queue(|| Event::Enqueued { packet, backlog_packets: packets, backlog_bytes: bytes });
+            cx.trace(EventMask::QUEUES, || Event::Enqueued { packet, backlog_packets: packets, backlog_bytes: bytes });
             Note { entered: now, departs, arrives, size: size.get() as u32, wire: wire.get() as u32 }
         });
         if departs <= now {
@@ -203,7 +176,7 @@ impl Link {
             self.wire_bytes += note.wire();
             self.sending_until = note.arrives - self.line.delay;
             let (backlog, conveyor) = (self.queue.backlog(), &*conveyor);
-            cx.at(note.departs).trace_queue(|| {
+            cx.at(note.departs).trace(EventMask::QUEUES, || {
                 let packet = conveyor.last_departed().expect("it has not arrived before it departed");
                 dequeued(packet, backlog, note.departs, note.entered)
             });
@@ -248,7 +221,7 @@ impl Link {
     fn take_arrived(&mut self, now: Time) -> Option<(Port, Packet)> {
         let Carrier::Apart(apart) = &mut self.carrier else { unreachable!("asked of a queue apart only") };
         let packet = apart.take_arrived(now)?;
-        self.delivered.add(packet.size());
+        self.delivered.record(packet.size());
         Some((Port(0), packet))
     }
 
@@ -265,11 +238,11 @@ impl Link {
             self.queue.left(now, enqueued_at, size);
             self.wire_bytes += wire;
             self.sending_until = sent;
-            cx.trace_queue(|| dequeued(&packet, backlog, now, enqueued_at));
+            cx.trace(EventMask::QUEUES, || dequeued(&packet, backlog, now, enqueued_at));
             match self.loss.as_mut().and_then(|loss| loss.befalls(now)) {
                 None => apart.line.push_back(Flying { arrives: sent + self.line.delay, packet }),
                 Some(why) => {
-                    self.lost.add(size);
+                    self.lost.record(size);
                     cx.drop(packet, why);
                 }
             }
@@ -295,7 +268,7 @@ impl Node for Link {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         self.catch_up(cx);
         let size = packet.size();
-        self.received.add(size);
+        self.received.record(size);
         match &self.carrier {
             Carrier::Conveyor(_) => self.convey(packet, size, cx),
             Carrier::Apart(_) => self.enqueue(packet, size, cx),
@@ -311,7 +284,7 @@ impl Node for Link {
         match &mut self.carrier {
             Carrier::Conveyor(conveyor) => {
                 let (packet, size) = conveyor.take_arrived(cx.now())?;
-                self.delivered.add(size);
+                self.delivered.record(size);
                 Some((Port(0), packet))
             }
             Carrier::Apart(_) => self.take_arrived(cx.now()),
@@ -330,6 +303,15 @@ impl Node for Link {
             },
         }
     }
+
+    fn held(&self) -> Count {
+        let ledger = self.ledger();
+        ledger.waiting + ledger.on_the_line
+    }
+}
+
+fn count(backlog: Backlog) -> Count {
+    Count { packets: u64::from(backlog.packets), bytes: backlog.bytes }
 }
 
 fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {

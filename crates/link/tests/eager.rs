@@ -191,7 +191,7 @@ struct ShortestFirst {
 
 impl ShortestFirst {
     fn head(&self) -> Option<usize> {
-        let key = |(_, waiting): &(usize, &QueuedPacket)| (waiting.packet.size(), waiting.packet.id);
+        let key = |(_, waiting): &(usize, &QueuedPacket)| (waiting.packet.size(), waiting.packet.id());
         self.inside.iter().enumerate().min_by_key(key).map(|(index, _)| index)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Failure;
 use lopsided_core::packet::Ecn;
-use lopsided_core::{Packet, Time, Transport};
+use lopsided_core::{Packet, Time};
 use lopsided_trace::{
     Alignment, Conversation, Conversations, Divergence, End, Field, Fields, Lasted, Pair, Rules, Segment, Stretch,
     drift, read,
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::fs::File;
 use std::io::BufReader;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// Where a flow's receiver listens.
@@ -75,7 +75,7 @@ pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> Py
     let counted = py.detach(|| {
         let (mut before, mut all) = (0, 0);
         each_packet(&path, |at, packet| {
-            if matches!(packet.transport, Transport::Tcp(_)) {
+            if packet.tcp().is_some() {
                 all += 1;
                 before += u64::from(at.as_nanos() < before_ns);
             }
@@ -98,8 +98,8 @@ fn each_packet(path: &Path, each: impl FnMut(Time, &Packet)) -> Result<(), Failu
 }
 
 fn of_flow<'a>(capture: &'a Conversations, (address, port): &Place) -> Result<Vec<&'a Conversation>, Failure> {
-    let address: Ipv4Addr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is no address")))?;
-    let place = (lopsided_core::Ipv4Addr(address.to_bits()), *port);
+    let address: IpAddr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is no address")))?;
+    let place = (address, *port);
     let to_it = |conversation: &&Conversation| (conversation.key.dst, conversation.key.dst_port) == place;
     Ok(capture.all().iter().filter(to_it).collect())
 }

@@ -4,7 +4,6 @@ use crate::controller::CustomController;
 use crate::error::Failure;
 use lopsided_scenario::Axes;
 use pyo3::prelude::*;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// A resolved scenario and the text it came from, so that settings can be changed before everything is checked again; and the user's
@@ -100,7 +99,7 @@ impl Scenario {
     /// Where each flow's receiver listens in the simulator.
     fn receivers(&self) -> Vec<(String, u16)> {
         let places = lopsided_sim::receivers(&self.resolved);
-        places.into_iter().map(|(address, port)| (Ipv4Addr::from_bits(address.0).to_string(), port)).collect()
+        places.into_iter().map(|(address, port)| (address.to_string(), port)).collect()
     }
 
     /// The scenario as TOML, every default written out.

@@ -18,7 +18,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult) -> PyResult<Bo
     run.set_item("seed", result.seed)?;
     run.set_item("digest", format!("{:016x}", result.digest))?;
     run.set_item("events", result.events)?;
-    run.set_item("packets", result.audit.created.packets)?;
+    run.set_item("packets", result.conservation.originated.packets)?;
     run.set_item("tables", tables)?;
     Ok(run)
 }

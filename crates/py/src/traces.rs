@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::fs::File;
 use std::io::BufReader;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// The watcher of a run's hosts.
@@ -72,9 +71,9 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<(Bound<'py,
     let rows = PyList::empty(py);
     for flow in &flows {
         let row = PyDict::new(py);
-        row.set_item("from", Ipv4Addr::from(flow.key.src.0).to_string())?;
+        row.set_item("from", flow.key.src.to_string())?;
         row.set_item("from_port", flow.key.src_port)?;
-        row.set_item("to", Ipv4Addr::from(flow.key.dst.0).to_string())?;
+        row.set_item("to", flow.key.dst.to_string())?;
         row.set_item("to_port", flow.key.dst_port)?;
         measures(&row, flow)?;
         rows.append(row)?;

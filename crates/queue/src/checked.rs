@@ -5,7 +5,9 @@
 //! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
 
 use crate::{Backlog, Qdisc, QueuedPacket};
-use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
+use lopsided_core::{
+    Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +34,7 @@ struct Entry {
 #[derive(Debug)]
 enum Seen {
     Enqueued(Packet, Backlog),
-    Marked(Packet),
+    Marked(Packet, MarkReason),
     Dropped(Packet, DropReason),
 }
 
@@ -41,7 +43,7 @@ struct EventRecorder(Arc<Mutex<Vec<Seen>>>);
 
 impl Observer for EventRecorder {
     fn mask(&self) -> EventMask {
-        EventMask { hosts: false, queues: true, drops: true }
+        EventMask::QUEUES | EventMask::DROPS
     }
 
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
@@ -49,7 +51,7 @@ impl Observer for EventRecorder {
             Event::Enqueued { packet, backlog_packets, backlog_bytes } => {
                 Seen::Enqueued(copy(packet), Backlog { packets: *backlog_packets, bytes: *backlog_bytes })
             }
-            Event::Marked { packet } => Seen::Marked(copy(packet)),
+            Event::Marked { packet, why } => Seen::Marked(copy(packet), *why),
             Event::Dropped { packet, why } => Seen::Dropped(copy(packet), *why),
             other => panic!("a discipline has no business telling of {other:?}"),
         };
@@ -77,19 +79,20 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     }
 
     fn put(&mut self, packet: &Packet, enqueued_at: Time) {
-        let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn };
+        let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn() };
         self.bytes += entry.size;
-        assert!(self.inside.insert(packet.id, entry).is_none(), "packet {} came in twice", packet.id);
+        assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
-        let entry = self.inside.remove(&packet.id);
-        let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id));
-        assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id);
+        let entry = self.inside.remove(&packet.id());
+        let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
+        assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id());
         assert_eq!(
-            entry.ecn, packet.ecn,
+            entry.ecn,
+            packet.ecn(),
             "packet {} changed its ECN field without a mark in the accounting",
-            packet.id
+            packet.id()
         );
         self.bytes -= entry.size;
         entry
@@ -102,22 +105,23 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         for seen in told {
             match seen {
                 Seen::Enqueued(packet, backlog) => {
-                    assert_eq!(Some(packet.id), offered, "the discipline took in a packet that was not offered");
-                    assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id);
+                    assert_eq!(Some(packet.id()), offered, "the discipline took in a packet that was not offered");
+                    assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id());
                     taken_in = true;
                     let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
-                    cx.trace_queue(|| Event::Enqueued { packet: &packet, backlog_packets, backlog_bytes });
+                    let packet = &packet;
+                    cx.trace(EventMask::QUEUES, || Event::Enqueued { packet, backlog_packets, backlog_bytes });
                 }
-                Seen::Marked(packet) => {
-                    let entry = self.inside.get_mut(&packet.id);
-                    let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id));
-                    assert_ne!(entry.ecn, Ecn::NotEct, "packet {} cannot be marked", packet.id);
+                Seen::Marked(packet, why) => {
+                    let entry = self.inside.get_mut(&packet.id());
+                    let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id()));
+                    assert_ne!(entry.ecn, Ecn::NotEct, "packet {} cannot be marked", packet.id());
                     entry.ecn = Ecn::Ce;
-                    cx.record_mark(&packet);
+                    cx.record_mark(&packet, why);
                 }
                 Seen::Dropped(packet, why) => {
                     self.take(&packet, "the discipline discarded");
-                    refused |= Some(packet.id) == offered;
+                    refused |= Some(packet.id()) == offered;
                     cx.drop(packet, why);
                 }
             }
@@ -138,7 +142,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
 impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.on_the_clock(cx.now());
-        let id = packet.id;
+        let id = packet.id();
         self.put(&packet, cx.now());
         self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(Some(id), cx);
@@ -152,9 +156,10 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         if let Some(waiting) = &given {
             let entry = self.take(&waiting.packet, "the discipline gave out");
             assert_eq!(
-                entry.enqueued_at, waiting.enqueued_at,
+                entry.enqueued_at,
+                waiting.enqueued_at,
                 "packet {} waited since another time",
-                waiting.packet.id
+                waiting.packet.id()
             );
         }
         self.check();
@@ -177,17 +182,5 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 /// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real accounting in the place of one that
 /// was lost to the private ones.
 fn copy(packet: &Packet) -> Packet {
-    let Packet { id, sent_at, flow, src, dst, ecn, dscp, ttl, transport, payload } = packet;
-    Packet {
-        id: *id,
-        sent_at: *sent_at,
-        flow: *flow,
-        src: *src,
-        dst: *dst,
-        ecn: *ecn,
-        dscp: *dscp,
-        ttl: *ttl,
-        transport: transport.clone(),
-        payload: payload.clone(),
-    }
+    Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

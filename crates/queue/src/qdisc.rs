@@ -1,6 +1,6 @@
 //! The contract between a queue discipline and the link in front of which it stands.
 
-use lopsided_core::{Bytes, Cx, Event, Packet, Time};
+use lopsided_core::{Bytes, Cx, Event, EventMask, Packet, Time};
 use std::fmt::Debug;
 
 /// A queue discipline: which packet leaves next, and which are dropped or marked.
@@ -55,7 +55,8 @@ impl Backlog {
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
-        cx.trace_queue(|| Event::Enqueued { packet, backlog_packets: self.packets, backlog_bytes: self.bytes });
+        let (backlog_packets, backlog_bytes) = (self.packets, self.bytes);
+        cx.trace(EventMask::QUEUES, || Event::Enqueued { packet, backlog_packets, backlog_bytes });
     }
 
     /// Counts a packet that leaves, for whatever reason.

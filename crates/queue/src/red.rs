@@ -31,7 +31,7 @@ mod config;
 pub use config::RedConfig;
 
 use crate::{Backlog, Fifo, FifoConfig, Qdisc, QueuedPacket};
-use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
 /// Random early detection.
@@ -155,7 +155,8 @@ impl Qdisc for Red {
         if self.fifo.room().fits(packet.size()) {
             self.idle_since = None;
             if verdict != Verdict::Pass {
-                cx.mark(&mut packet);
+                let why = if verdict == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early };
+                cx.mark(&mut packet, why);
             }
         }
         self.fifo.enqueue(packet, cx);

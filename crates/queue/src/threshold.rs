@@ -10,7 +10,7 @@
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 
 use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Threshold};
-use lopsided_core::{Bytes, Cx, Duration, Ecn, Packet};
+use lopsided_core::{Bytes, Cx, Duration, Ecn, MarkReason, Packet};
 use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
 /// A step-marking queue as plain data.
@@ -112,8 +112,8 @@ impl ThresholdFifo {
     }
 
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
-        if self.ect == Markable::Ect || packet.ecn != Ecn::Ect0 {
-            cx.mark(packet);
+        if self.ect == Markable::Ect || packet.ecn() != Ecn::Ect0 {
+            cx.mark(packet, MarkReason::Threshold);
         }
     }
 }

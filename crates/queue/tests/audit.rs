@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Drops, cx, packet};
-use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, NodeId, Packet, Payload, Time};
+use common::{Drops, cx, packet, packet_with};
+use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
 /// What a [`Cheat`] does wrong.
@@ -28,7 +28,7 @@ struct Cheat {
 
 impl Qdisc for Cheat {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        let third = packet.id == 3;
+        let third = packet.id() == 3;
         if third && self.vice == Vice::LosesInSilence {
             return;
         }
@@ -43,12 +43,14 @@ impl Qdisc for Cheat {
         self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut waiting = self.inside.pop_front()?;
         self.backlog.remove(waiting.packet.size());
         match self.vice {
             Vice::ForgetsAtDequeue => return None,
-            Vice::ShrinksPackets => waiting.packet.payload = Payload::virtual_len(0),
+            Vice::ShrinksPackets => {
+                cx.rewrite(&mut waiting.packet, |packet| assert!(packet.set_payload(Payload::EMPTY)));
+            }
             Vice::ForgetsSince => waiting.enqueued_at = Time::ZERO,
             _ => {}
         }
@@ -107,7 +109,7 @@ impl Qdisc for MarkOrDrop {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let mut waiting = self.0.dequeue(cx)?;
-            if cx.mark(&mut waiting.packet) {
+            if cx.mark(&mut waiting.packet, MarkReason::Early) {
                 return Some(waiting);
             }
             cx.drop(waiting.packet, DropReason::Early);
@@ -129,12 +131,12 @@ fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real
     let (drops, mut accounting) = Drops::watched();
     for id in 1..=4 {
         let ecn = if id == 2 { Ecn::Ect0 } else { Ecn::NotEct };
-        queue.enqueue(Packet { ecn, ..packet(id, 100) }, &mut cx(Time::ZERO, &mut accounting));
+        queue.enqueue(packet_with(ecn, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
     let given = queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).unwrap();
-    assert_eq!((given.packet.id, given.packet.ecn), (2, Ecn::Ce));
+    assert_eq!((given.packet.id(), given.packet.ecn()), (2, Ecn::Ce));
     assert!(queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).is_none());
     assert_eq!(drops.seen(), [(4, DropReason::QueueFull), (1, DropReason::Early), (3, DropReason::Early)]);
     assert_eq!(drops.entered(), [1, 2, 3]);
-    assert_eq!(accounting.node(NodeId(0)).marked_packets, 1);
+    assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 1);
 }

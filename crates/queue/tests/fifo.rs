@@ -68,7 +68,7 @@ proptest! {
             match operation {
                 Operation::Wait(nanos) => now += Duration::from_nanos(nanos),
                 Operation::Dequeue => {
-                    let given = fifo.dequeue(&mut cx(now, &mut accounting)).map(|waiting| waiting.packet.id);
+                    let given = fifo.dequeue(&mut cx(now, &mut accounting)).map(|waiting| waiting.packet.id());
                     let expected = (!list.is_empty()).then(|| list.remove(0).0);
                     prop_assert_eq!(given, expected);
                 }
@@ -91,7 +91,7 @@ proptest! {
             prop_assert_eq!(used, needs(&config, list.iter().map(|(_, size)| *size)));
         }
         prop_assert_eq!(drops.seen(), expected_drops.clone());
-        prop_assert_eq!(accounting.node(NodeId(0)).lost_total(), expected_drops.len() as u64);
+        prop_assert_eq!(accounting.node(NodeId(0)).dropped_total().packets, expected_drops.len() as u64);
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{cx, packet};
-use lopsided_core::{Accounting, BitRate, Bytes, DropReason, Duration, Ecn, NodeId, Packet, Rng, Time};
+use common::{cx, packet, packet_with};
+use lopsided_core::{Accounting, BitRate, Bytes, DropReason, Duration, Ecn, NodeId, Rng, Time};
 use lopsided_queue::{
     Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, Red, RedConfig, Threshold, ThresholdConfig,
 };
@@ -45,11 +45,11 @@ fn step(config: ThresholdConfig) -> Queue {
 /// Offers a packet with that codepoint; what it looked like when the queue let it go at once, `None` if it was dropped.
 fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Accounting) -> Option<Ecn> {
     let before = queue.backlog().packets;
-    queue.enqueue(Packet { ecn, ..packet(id, 1000) }, &mut cx(Time::ZERO, accounting));
+    queue.enqueue(packet_with(ecn, id, 1000), &mut cx(Time::ZERO, accounting));
     if queue.backlog().packets == before {
         return None;
     }
-    (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn)
+    (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn())
 }
 
 /// A queue of `depth` packets, at which a weight of 1 puts the average, meets one more arrival, over and over: the shares that were marked
@@ -61,7 +61,7 @@ fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     let mut next = 0;
     let mut offer = |queue: &mut Red, ecn: Ecn, accounting: &mut Accounting| {
         next += 1;
-        queue.enqueue(Packet { ecn, ..packet(next, 1000) }, &mut cx(Time::ZERO, accounting));
+        queue.enqueue(packet_with(ecn, next, 1000), &mut cx(Time::ZERO, accounting));
     };
     while u64::from(queue.backlog().packets) < depth {
         offer(&mut queue, Ecn::Ect0, &mut accounting);
@@ -78,8 +78,11 @@ fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
         }
     }
     let node = accounting.node(NodeId(0));
-    let dropped = node.lost(DropReason::Early) - before.lost(DropReason::Early);
-    ((node.marked_packets - before.marked_packets) as f64 / ROUNDS as f64, dropped as f64 / ROUNDS as f64)
+    let dropped = node.dropped(DropReason::Early).packets - before.dropped(DropReason::Early).packets;
+    (
+        (node.marked_total().packets - before.marked_total().packets) as f64 / ROUNDS as f64,
+        dropped as f64 / ROUNDS as f64,
+    )
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn an_average_in_octets_counts_octets() {
         queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
     // Found by the last: 128 + 128 + 1028 + 827 + 29 = 2140; by the one before 2111.
-    assert_eq!(accounting.node(NodeId(0)).marked_packets, 2);
+    assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 2);
 }
 
 #[test]
@@ -156,16 +159,16 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let mut accounting = Accounting::new(1);
     let codes = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce];
     for id in 0..12 {
-        queue.enqueue(Packet { ecn: codes[id as usize % 4], ..packet(id, 1000) }, &mut cx(at(0), &mut accounting));
+        queue.enqueue(packet_with(codes[id as usize % 4], id, 1000), &mut cx(at(0), &mut accounting));
     }
     let out: Vec<Ecn> =
-        std::iter::from_fn(|| queue.dequeue(&mut cx(at(1), &mut accounting))).map(|given| given.packet.ecn).collect();
+        std::iter::from_fn(|| queue.dequeue(&mut cx(at(1), &mut accounting))).map(|given| given.packet.ecn()).collect();
     let untouched = codes.iter().copied();
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
-    assert_eq!(accounting.node(NodeId(0)).lost(DropReason::QueueFull), 2);
+    assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
     // Of the last six taken in, packet 6 cannot be marked; those refused are not counted.
-    assert_eq!(accounting.node(NodeId(0)).marked_packets, 5);
+    assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 
 #[test]
@@ -175,7 +178,7 @@ fn a_step_in_time_marks_at_the_head() {
     for id in 0..3 {
         queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
     }
-    let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn;
+    let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn();
     // They waited 5, 5 and 6 ms.
     assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
 }
@@ -242,12 +245,12 @@ proptest! {
         let mut now = 0;
         for (id, (ecn, size, gap, leave)) in steps.into_iter().enumerate() {
             now += gap;
-            checked.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut accounting));
-            plain.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut plain_books));
+            checked.enqueue(packet_with(ecn, id as u64, size), &mut cx(at(now), &mut accounting));
+            plain.enqueue(packet_with(ecn, id as u64, size), &mut cx(at(now), &mut plain_books));
             prop_assert!(plain.average() >= 0.0 && plain.average().is_finite());
             for _ in 0..leave {
-                let given = checked.dequeue(&mut cx(at(now), &mut accounting)).map(|given| (given.packet.id, given.packet.ecn));
-                let same = plain.dequeue(&mut cx(at(now), &mut plain_books)).map(|given| (given.packet.id, given.packet.ecn));
+                let given = checked.dequeue(&mut cx(at(now), &mut accounting)).map(|given| (given.packet.id(), given.packet.ecn()));
+                let same = plain.dequeue(&mut cx(at(now), &mut plain_books)).map(|given| (given.packet.id(), given.packet.ecn()));
                 prop_assert_eq!(given, same);
             }
         }

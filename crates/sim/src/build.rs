@@ -10,10 +10,11 @@ use crate::router::{Router, Routes, address};
 use crate::run::RunOptions;
 use crate::world::{Station, Wire, World};
 use lopsided_app::{AppConfig, AppError, FlowContext, Side};
-use lopsided_core::{Accounting, Dir, Duration, FlowId, Ipv4Addr, NodeId, Port, Rng, Time};
+use lopsided_core::{Accounting, Dir, Duration, FlowId, NodeId, Port, Rng, Time};
 use lopsided_scenario::{FlowSpec, Graph, Hop, InterfaceSpec, NodeRef, Scenario, Transfer};
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 
 /// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,12 +108,12 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
 }
 
 /// Where each flow's receiving application listens.
-pub fn receivers(scenario: &Scenario) -> Vec<(Ipv4Addr, u16)> {
+pub fn receivers(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {
         let before = services[flow.to];
         services[flow.to] += 1;
-        (address(flow.to), FIRST_SERVICE + before)
+        (address(flow.to).into(), FIRST_SERVICE + before)
     };
     scenario.flows.iter().map(place).collect()
 }
@@ -333,7 +334,7 @@ fn place_flow(
         };
         let dialer = || -> Result<Dialer, BuildError> {
             let numbers = role(&format!("numbers/{name}"));
-            Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, &options.controllers)?, numbers })
+            Ok(Dialer { local: address(host).into(), stack: Stack::new(spec, stack, &options.controllers)?, numbers })
         };
         Ok(AppSlot {
             flow,
@@ -358,7 +359,7 @@ fn place_flow(
         Side::To => (pair.to, pair.from),
     };
     let waiting = hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?);
-    let remote = Remote { addr: address(host_of(waits)), port };
+    let remote = Remote { addr: address(host_of(waits)).into(), port };
     let local = match pair.datagrams {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
         false => None,

@@ -23,7 +23,7 @@ impl EventLog {
 
 impl Observer for EventLog {
     fn mask(&self) -> EventMask {
-        EventMask { hosts: true, queues: true, drops: true }
+        EventMask::ALL
     }
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
@@ -37,15 +37,17 @@ impl Observer for EventLog {
                 let sojourn_ms = Duration::as_millis_f64(sojourn);
                 EventRow { backlog_packets, sojourn_ms, ..row(at, node, "dequeued", packet) }
             }
-            Event::Marked { packet } => row(at, node, "marked", packet),
+            Event::Marked { packet, why } => EventRow { reason: why.name(), ..row(at, node, "marked", packet) },
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, node, "dropped", packet) },
+            Event::Rewritten { packet, .. } => row(at, node, "rewritten", packet),
+            Event::Absorbed { packet } => row(at, node, "absorbed", packet),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
 }
 
 fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow {
-    let (protocol, seq, ack, flags) = match &packet.transport {
+    let (protocol, seq, ack, flags) = match packet.transport() {
         Transport::Tcp(header) => ("tcp", header.seq.get(), header.ack.get(), u32::from(header.flags.0)),
         Transport::Udp(_) => ("udp", 0, 0, 0),
         Transport::Other { .. } => ("other", 0, 0, 0),
@@ -54,15 +56,15 @@ fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow
         time_s: at.as_secs_f64(),
         node: node.0,
         event,
-        flow: packet.flow.0,
-        packet: packet.id,
+        flow: packet.flow().0,
+        packet: packet.id(),
         protocol,
         seq,
         ack,
         flags,
-        payload_bytes: packet.payload.len(),
+        payload_bytes: packet.payload().len(),
         size_bytes: Bytes::get(packet.size()) as u32,
-        ecn: packet.ecn as u32,
+        ecn: packet.ecn() as u32,
         backlog_packets: 0,
         sojourn_ms: f64::NAN,
         reason: "",

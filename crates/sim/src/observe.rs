@@ -6,9 +6,7 @@ use crate::build::{AppSite, FlowSite, Simulation};
 use crate::event_log::{self, EventLog};
 use crate::flow_row;
 use crate::meter::Moments;
-use crate::results::{
-    Audit, Count, LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable,
-};
+use crate::results::{LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable};
 use crate::world::World;
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Dir, DropReason, Duration, NodeId, Time};
@@ -138,7 +136,7 @@ impl Recorder {
                 backlog_bytes: sample.backlog.bytes.get(),
                 offered_packets: sample.offered_packets,
                 dropped_packets: sample.dropped_packets,
-                marked_packets: simulation.world.accounting().node(node).marked_packets,
+                marked_packets: simulation.world.accounting().node(node).marked_total().packets,
                 sent_packets: sample.sent_packets,
                 sent_bytes: sample.sent_bytes.get(),
                 sojourn_mean_ms: millis(sample.sojourn_mean),
@@ -173,12 +171,14 @@ impl Recorder {
             take_delays(&mut simulation.world, site);
         }
         let flows = flow_row::table(scenario, &simulation, &self.tallies);
+        let held = simulation.world.held();
+        let conservation = simulation.world.accounting().conservation(held);
         RunResult {
             seed,
             duration_s: scenario.duration.as_secs_f64(),
             digest: digest(&simulation.world, &flows.delivered_bytes),
             events: simulation.world.events(),
-            audit: audit(&mut simulation),
+            conservation,
             flows,
             samples: self.samples,
             queues: self.queues,
@@ -228,13 +228,13 @@ fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> Li
             sent_packets: stats.sent_packets(),
             sent_bytes: stats.sent_bytes().get(),
             dropped_packets: stats.dropped_packets(),
-            dropped_queue_full: accounting.lost(DropReason::QueueFull),
-            dropped_head: accounting.lost(DropReason::HeadDrop),
-            dropped_early: accounting.lost(DropReason::Early),
-            dropped_policed: accounting.lost(DropReason::Policed),
-            marked_packets: accounting.marked_packets,
-            lost_random: accounting.lost(DropReason::RandomLoss),
-            lost_pattern: accounting.lost(DropReason::PatternLoss),
+            dropped_queue_full: accounting.dropped(DropReason::QueueFull).packets,
+            dropped_head: accounting.dropped(DropReason::HeadDrop).packets,
+            dropped_early: accounting.dropped(DropReason::Early).packets,
+            dropped_policed: accounting.dropped(DropReason::Policed).packets,
+            marked_packets: accounting.marked_total().packets,
+            lost_random: accounting.dropped(DropReason::RandomLoss).packets,
+            lost_pattern: accounting.dropped(DropReason::PatternLoss).packets,
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
             sojourn_p95_ms: millis(stats.sojourns().quantile(0.95)),
@@ -249,20 +249,4 @@ fn digest(world: &World, delivered: &[u64]) -> u64 {
     digest.mix(world.accounting().digest());
     delivered.iter().for_each(|bytes| digest.mix(*bytes));
     digest.value()
-}
-
-fn audit(simulation: &mut Simulation) -> Audit {
-    let mut audit = Audit { waiting: simulation.world.in_middleboxes(), ..Audit::default() };
-    for link in 0..simulation.links {
-        let ledger = simulation.world.with_link(simulation.link_node(link), |link, _| link.ledger());
-        for part in [ledger.waiting, ledger.on_the_line] {
-            audit.waiting += Count { packets: part.packets, bytes: part.bytes.get() };
-        }
-    }
-    for accounting in simulation.world.accounting().nodes() {
-        audit.created += Count { packets: accounting.created_packets, bytes: accounting.created_bytes.get() };
-        audit.consumed += Count { packets: accounting.consumed_packets, bytes: accounting.consumed_bytes.get() };
-        audit.lost += Count { packets: accounting.lost_total(), bytes: accounting.lost_bytes.get() };
-    }
-    audit
 }

@@ -1,7 +1,7 @@
 //! What a run gives back: tables of columns, the digest and the audit.
 
 use crate::table::table;
-use std::fmt;
+use lopsided_core::Conservation;
 
 table! {
     /// One row for each flow, in the scenario's order.
@@ -168,7 +168,7 @@ table! {
         time_s: f64,
         /// A row of the table of nodes.
         node: u32,
-        /// `sent`, `received`, `enqueued`, `dequeued`, `marked` or `dropped`.
+        /// `sent`, `received`, `enqueued`, `dequeued`, `marked`, `dropped`, `rewritten` or `absorbed`.
         event: &'static str,
         flow: u32,
         packet: u64,
@@ -186,7 +186,7 @@ table! {
         /// Of the queue, after the event.
         backlog_packets: u32,
         sojourn_ms: f64,
-        /// Why it was dropped.
+        /// Why it was dropped or marked.
         reason: &'static str,
     }
 }
@@ -213,7 +213,8 @@ pub struct RunResult {
     pub digest: u64,
     /// Events that the loop handled: a measure of the work done.
     pub events: u64,
-    pub audit: Audit,
+    /// Where all packets came to be.
+    pub conservation: Conservation,
     pub flows: FlowTable,
     pub samples: SampleTable,
     pub queues: QueueTable,
@@ -221,59 +222,4 @@ pub struct RunResult {
     pub transfers: TransferTable,
     pub packet_events: EventTable,
     pub nodes: NodeTable,
-}
-
-/// Where all packets and their octets came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Audit {
-    pub created: Count,
-    pub consumed: Count,
-    pub lost: Count,
-    /// In queues, in serializers, in flight.
-    pub waiting: Count,
-}
-
-/// A number of packets and of their octets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Count {
-    pub packets: u64,
-    pub bytes: u64,
-}
-
-impl std::ops::Add for Count {
-    type Output = Count;
-    fn add(self, other: Count) -> Count {
-        Count { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
-    }
-}
-
-impl std::ops::AddAssign for Count {
-    fn add_assign(&mut self, other: Count) {
-        *self = *self + other;
-    }
-}
-
-impl Audit {
-    /// Every packet created was consumed, lost or still waits.
-    pub fn holds(&self) -> bool {
-        self.created == self.consumed + self.lost + self.waiting
-    }
-}
-
-impl fmt::Display for Audit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Audit { created, consumed, lost, waiting } = self;
-        write!(
-            f,
-            "{} packets ({} B) created; {} ({} B) consumed, {} ({} B) lost, {} ({} B) waiting",
-            created.packets,
-            created.bytes,
-            consumed.packets,
-            consumed.bytes,
-            lost.packets,
-            lost.bytes,
-            waiting.packets,
-            waiting.bytes
-        )
-    }
 }

@@ -2,14 +2,15 @@
 //!
 //! Leaves out routing protocols and ICMP: a packet without a route, or whose time to live is over, is lost with its reason.
 
-use lopsided_core::{DropReason, Ipv4Addr, Packet, Port};
+use lopsided_core::{DropReason, Packet, Port};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Hosts have the addresses 10.0.0.1, 10.0.0.2 and so on, in the scenario's order.
 const BEFORE_FIRST: u32 = 0x0a00_0000;
 
 /// The address of a host by its place in the scenario.
 pub(crate) fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr(BEFORE_FIRST + 1 + host as u32)
+    Ipv4Addr::from_bits(BEFORE_FIRST + 1 + host as u32)
 }
 
 /// Which port leads to which host.
@@ -30,8 +31,9 @@ impl Routes {
     }
 
     #[inline]
-    pub fn to(&self, dst: Ipv4Addr) -> Option<Port> {
-        let host = dst.0.wrapping_sub(BEFORE_FIRST + 1);
+    pub fn to(&self, dst: IpAddr) -> Option<Port> {
+        let IpAddr::V4(dst) = dst else { return None };
+        let host = dst.to_bits().wrapping_sub(BEFORE_FIRST + 1);
         self.ports.get(host as usize).filter(|port| **port != Routes::NONE).map(|port| Port(*port))
     }
 }
@@ -49,10 +51,9 @@ impl Router {
     /// The port that the packet leaves by, one hop poorer.
     #[inline]
     pub fn forward(&self, packet: &mut Packet) -> Result<Port, DropReason> {
-        if packet.ttl <= 1 {
+        if !packet.lower_ttl() {
             return Err(DropReason::TtlExpired);
         }
-        packet.ttl -= 1;
-        self.routes.to(packet.dst).ok_or(DropReason::NoRoute)
+        self.routes.to(packet.dst()).ok_or(DropReason::NoRoute)
     }
 }

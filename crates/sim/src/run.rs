@@ -3,10 +3,10 @@
 use crate::build::{BuildError, Simulation, build};
 use crate::event_log::EventLog;
 use crate::observe::Recorder;
-use crate::results::{Audit, RunResult};
-use crate::world::{Middlebox, Progress};
+use crate::results::RunResult;
+use crate::world::Progress;
 use lopsided_app::Applications;
-use lopsided_core::{Dir, Duration, Observer, Time};
+use lopsided_core::{Conservation, Dir, Duration, Node, Observer, Time};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
 use std::fmt;
@@ -39,7 +39,7 @@ pub struct Placed {
     /// A place in the scenario's links.
     pub link: usize,
     pub dir: Dir,
-    pub node: Box<dyn Middlebox>,
+    pub node: Box<dyn Node>,
 }
 
 impl fmt::Debug for RunOptions {
@@ -99,7 +99,7 @@ pub enum RunError {
     },
     /// The accounting does not balance: an error in lopsided itself.
     Unbalanced {
-        audit: Audit,
+        conservation: Conservation,
     },
 }
 
@@ -112,7 +112,9 @@ impl fmt::Display for RunError {
                 f,
                 "the clock stands still at {at:?}: packets go round a path that takes no time; give a link on it a rate or a delay"
             ),
-            RunError::Unbalanced { audit } => write!(f, "packets appeared or vanished: {audit}"),
+            RunError::Unbalanced { conservation } => {
+                write!(f, "packets or octets appeared or vanished: {conservation}")
+            }
         }
     }
 }
@@ -163,7 +165,8 @@ impl<'a> Prepared<'a> {
             }
         }
         let result = self.observer.finish(self.scenario, self.seed, self.simulation);
-        if result.audit.holds() { Ok(result) } else { Err(RunError::Unbalanced { audit: result.audit }) }
+        let conservation = result.conservation;
+        if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 }
 

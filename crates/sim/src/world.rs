@@ -7,9 +7,8 @@
 
 use crate::agenda::Agenda;
 use crate::host::Host;
-use crate::results::Count;
 use crate::router::Router;
-use lopsided_core::{Accounting, Cx, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Count, Cx, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
 
 /// What can stand in a world. An enum for the usual kinds, so that the loop's calls are direct.
@@ -18,7 +17,7 @@ pub(crate) enum Station {
     Link(Box<Link>),
     Host(Box<Host>),
     Router(Router),
-    Middlebox(Box<dyn Middlebox>),
+    Middlebox(Box<dyn Node>),
 }
 
 impl Station {
@@ -30,14 +29,6 @@ impl Station {
             Station::Middlebox(middlebox) => middlebox.poll_timeout(),
             Station::Router(_) => None,
         }
-    }
-}
-
-/// A node of the user's own, between the end of a link and what the link leads to.
-pub trait Middlebox: Node + std::fmt::Debug + Send {
-    /// The packets that it holds, for the audit at the end.
-    fn waiting(&self) -> Count {
-        Count::default()
     }
 }
 
@@ -59,13 +50,14 @@ pub enum Progress {
 
 #[derive(Debug)]
 pub struct World {
+    /// First, so that it is closed when the nodes are dropped with the packets they hold.
+    accounting: Accounting,
     now: Time,
     stations: Vec<Station>,
     /// The wires of all nodes in one list: those of node n from `first_wire[n]`, by port.
     wires: Vec<Wire>,
     first_wire: Vec<u32>,
     agenda: Agenda,
-    accounting: Accounting,
     /// Nodes that must still be polled, the one on top first.
     touched: Vec<NodeId>,
     events: u64,
@@ -137,12 +129,21 @@ impl World {
         }
     }
 
-    /// The packets in all middleboxes.
-    pub(crate) fn in_middleboxes(&self) -> Count {
-        self.stations.iter().fold(Count::default(), |sum, station| match station {
-            Station::Middlebox(middlebox) => sum + middlebox.waiting(),
-            _ => sum,
-        })
+    /// The packets that nodes hold, departures owed by links accounted for.
+    pub(crate) fn held(&mut self) -> Count {
+        let mut sum = Count::ZERO;
+        for (slot, station) in self.stations.iter_mut().enumerate() {
+            sum += match station {
+                Station::Link(link) => {
+                    link.observe(&mut Cx::new(self.now, NodeId(slot as u32), &mut self.accounting));
+                    link.held()
+                }
+                Station::Host(host) => host.held(),
+                Station::Middlebox(middlebox) => middlebox.held(),
+                Station::Router(_) => Count::ZERO,
+            };
+        }
+        sum
     }
 
     /// From now on remembers which hosts were polled.

@@ -2,13 +2,14 @@
 
 use crate::cc::Setup;
 use crate::{Controller, Profile, cc};
+use lopsided_core::Bytes;
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
-use lopsided_core::{Bytes, Ipv4Addr};
+use std::net::IpAddr;
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    pub addr: Ipv4Addr,
+    pub addr: IpAddr,
     pub port: u16,
 }
 

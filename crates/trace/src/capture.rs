@@ -8,6 +8,7 @@ use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packe
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::BitOr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A point of capture; it becomes an interface of the file.
@@ -23,6 +24,16 @@ pub struct Tap {
 enum Point {
     Host,
     Link { drops: bool },
+}
+
+impl Point {
+    fn events(self) -> EventMask {
+        match self {
+            Point::Host => EventMask::HOSTS,
+            Point::Link { drops: false } => EventMask::QUEUES,
+            Point::Link { drops: true } => EventMask::QUEUES | EventMask::DROPS,
+        }
+    }
 }
 
 impl Tap {
@@ -81,12 +92,7 @@ impl Capture {
     /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for links at
     /// most the longest propagation delay, since a link replays its departures when it is next touched.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
-        let is_link = |tap: &Tap| matches!(tap.point, Point::Link { .. });
-        let interest = EventMask {
-            hosts: taps.iter().any(|tap| tap.point == Point::Host),
-            queues: taps.iter().any(is_link),
-            drops: taps.iter().any(|tap| tap.point == Point::Link { drops: true }),
-        };
+        let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {
             out: Box::new(out),
             taps,
@@ -139,7 +145,7 @@ impl Shared {
             (Point::Link { .. }, Event::Dequeued { packet, .. }) => self.keep(at, tap, packet, None, None),
             (Point::Link { drops: true }, Event::Dropped { packet, why }) => {
                 let comment = format!("dropped: {}", why.name());
-                match self.find(at, tap, packet.id) {
+                match self.find(at, tap, packet.id()) {
                     Some(record) => record.comment = Some(comment),
                     None => self.keep(at, tap, packet, None, Some(comment)),
                 }
@@ -156,9 +162,10 @@ impl Shared {
 
     fn keep(&mut self, at: Time, tap: usize, packet: &Packet, direction: Option<Direction>, comment: Option<String>) {
         debug_assert!(at + self.lateness >= self.newest, "reported at {at:?}, too late after {:?}", self.newest);
-        let octets = if packet.payload.bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
+        let octets =
+            if packet.payload().bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
         let original_len = packet.size().get() as u32;
-        let record = Record { at, tap, packet_id: packet.id, direction, octets, original_len, comment };
+        let record = Record { at, tap, packet_id: packet.id(), direction, octets, original_len, comment };
         let later = self.pending.iter().rev().take_while(|other| other.at > at).count();
         self.pending.insert(self.pending.len() - later, record);
         self.newest = self.newest.max(at);

@@ -6,7 +6,7 @@
 
 use crate::flow::FlowKey;
 use lopsided_core::packet::{Ecn, Flags, SackBlock, TcpHeader};
-use lopsided_core::{Ipv4Addr, Packet, Seq, Time, Transport};
+use lopsided_core::{Packet, Seq, Time};
 use std::collections::BTreeMap;
 
 /// Whom a packet comes from: the end that sent the first SYN, or the other.
@@ -132,9 +132,9 @@ impl Conversation {
             from,
             seq,
             ack,
-            len: packet.payload.len(),
+            len: packet.payload().len(),
             flags: header.flags,
-            ecn: packet.ecn,
+            ecn: packet.ecn(),
             window: header.window,
             sack,
             timestamps,
@@ -166,8 +166,8 @@ pub struct Conversations {
 impl Conversations {
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         self.last = self.last.max(at);
-        let Transport::Tcp(header) = &packet.transport else { return };
-        let (src, dst): (Ipv4Addr, Ipv4Addr) = (packet.src, packet.dst);
+        let Some(header) = packet.tcp() else { return };
+        let (src, dst) = (packet.src(), packet.dst());
         let key = FlowKey { src, src_port: header.src_port, dst, dst_port: header.dst_port };
         if let Some(number) = self.open.get(&key).filter(|number| !self.all[**number].is_followed_by(header)) {
             self.all[*number].take(at, packet, header, End::Opener);

@@ -7,15 +7,16 @@
 //! out: selective acknowledgements, and segments that were lost before the point of capture.
 
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Duration, FlowId, Ipv4Addr, Packet, Seq, Time, Transport};
+use lopsided_core::{Duration, FlowId, Packet, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 /// One direction of a connection: from the sender of its data to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
-    pub src: Ipv4Addr,
+    pub src: IpAddr,
     pub src_port: u16,
-    pub dst: Ipv4Addr,
+    pub dst: IpAddr,
     pub dst_port: u16,
 }
 
@@ -106,17 +107,18 @@ pub struct FlowTable {
 impl FlowTable {
     /// Takes in the next packet; other packets than TCP's say nothing here.
     pub fn observe(&mut self, at: Time, packet: &Packet) {
-        let Transport::Tcp(header) = &packet.transport else { return };
-        let key = FlowKey { src: packet.src, src_port: header.src_port, dst: packet.dst, dst_port: header.dst_port };
+        let Some(header) = packet.tcp() else { return };
+        let key =
+            FlowKey { src: packet.src(), src_port: header.src_port, dst: packet.dst(), dst_port: header.dst_port };
         if header.flags.has(Flags::ACK) {
             if let Some(flow) = self.flows.get_mut(&key.reverse()) {
                 flow.acked(at, header.ack);
             }
         }
-        let flow = self.flows.entry(key).or_insert_with(|| Flow::new(at, packet.flow, header));
+        let flow = self.flows.entry(key).or_insert_with(|| Flow::new(at, packet.flow(), header));
         flow.seen(at);
-        if !packet.payload.is_empty() {
-            flow.sent(at, header, packet.payload.len());
+        if !packet.payload().is_empty() {
+            flow.sent(at, header, packet.payload().len());
         }
     }
 

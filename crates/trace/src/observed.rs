@@ -35,7 +35,7 @@ impl Observing {
 
 impl Observer for Observing {
     fn mask(&self) -> EventMask {
-        EventMask { hosts: true, ..EventMask::default() }
+        EventMask::HOSTS
     }
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {

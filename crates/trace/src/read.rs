@@ -129,10 +129,10 @@ fn ip_packet(link: Linktype, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Follows the type fields of an Ethernet frame through its VLAN tags to IPv4.
+/// Follows the type fields of an Ethernet frame through its VLAN tags to IP.
 fn after_ethernet(from_type: &[u8]) -> Option<&[u8]> {
     match from_type {
-        [0x08, 0x00, packet @ ..] => Some(packet),
+        [0x08, 0x00, packet @ ..] | [0x86, 0xdd, packet @ ..] => Some(packet),
         [0x81, 0x00, _, _, tagged @ ..] | [0x88, 0xa8, _, _, tagged @ ..] => after_ethernet(tagged),
         _ => None,
     }

@@ -1,35 +1,36 @@
-//! Packets as octets: IPv4, TCP with its options, and UDP, as they stand on the wire.
+//! Packets as octets: IPv4 and IPv6, TCP with its options, and UDP, as they stand on the wire.
 //!
 //! A synthetic payload is written as zeros, which add nothing to a checksum, so headers alone can be written with the checksum
-//! of the whole packet. Left out: IP options (skipped when read, never written), fragments (refused), TCP options other than
-//! those of [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer (skipped), IPv6.
+//! of the whole packet. A packet that another host made is written as it came. Left out of the fields that are read: IP options, IPv6
+//! extension headers, fragments, TCP options other than those of [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
 
 mod checksum;
-mod ipv4;
+mod ip;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
 
 pub use checksum::Checksum;
+pub(crate) use tcp::rewrite_options;
 
-use crate::packet::IPV4_HEADER;
-use crate::{Packet, Payload, Transport};
+use crate::packet::{NewPacket, RawHeaders, UDP_HEADER};
+use crate::{FlowId, Packet, Payload, Time, Transport};
 use std::fmt;
 
-/// Protocol numbers in the IPv4 header.
+/// Protocol numbers in the IP header.
 pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 
 /// The whole packet.
 ///
 /// # Panics
-/// If the packet is larger than the 65,535 octets of an IPv4 packet.
+/// If the packet is larger than an IP packet can be: 65,535 octets, of IPv6 without its header.
 pub fn encode(packet: &Packet) -> Vec<u8> {
     let mut octets = encode_headers(packet);
-    match packet.payload.bytes() {
+    match packet.payload().bytes() {
         Some(bytes) => octets.extend_from_slice(bytes),
-        None => octets.resize(octets.len() + packet.payload.len() as usize, 0),
+        None => octets.resize(octets.len() + packet.payload().len() as usize, 0),
     }
     octets
 }
@@ -39,9 +40,13 @@ pub fn encode(packet: &Packet) -> Vec<u8> {
 /// # Panics
 /// As [`encode`] does.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
-    let mut octets = Vec::with_capacity((IPV4_HEADER + packet.transport.header_len() + packet.payload.len()) as usize);
-    ipv4::encode(packet, &mut octets);
-    match &packet.transport {
+    let mut octets = Vec::with_capacity(packet.size().get() as usize);
+    if let Some(raw) = &packet.0.raw {
+        octets.extend_from_slice(raw.octets());
+        return octets;
+    }
+    ip::encode(packet, &mut octets);
+    match packet.transport() {
         Transport::Tcp(header) => tcp::encode(header, packet, &mut octets),
         Transport::Udp(header) => udp::encode(*header, packet, &mut octets),
         Transport::Other { .. } => {}
@@ -49,49 +54,89 @@ pub fn encode_headers(packet: &Packet) -> Vec<u8> {
     octets
 }
 
-/// Reads a whole packet and verifies its checksums; octets after it, such as a frame's padding, are ignored.
+/// Takes a packet from outside, to be passed on: whatever is in it and in whatever state its checksums are, it is written again octet
+/// by octet, but for what [`crate::Cx::rewrite`] and `mark` change. Octets behind it, such as a frame's padding, are cut off.
 ///
-/// What the wire does not tell is left for the caller to set: `sent_at`, `flow`, and `id` beyond the 16 bits of the IP header.
+/// Of TCP and UDP the header can be read and changed. A fragment, a header that cannot be read and any other protocol are
+/// [`Transport::Other`].
+///
+/// # Errors
+/// If these are not the octets of an IP packet, or not all of them.
+pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed> {
+    let header = ip::parse(octets)?;
+    let octets = octets.get(..header.total_len).ok_or(Malformed::Truncated)?;
+    let body = &octets[header.header_len..];
+    let (transport, transport_len) = match header.protocol {
+        PROTOCOL_TCP if !header.is_fragment => match tcp::parse(body) {
+            Ok((read, len)) => (Transport::Tcp(read), len),
+            Err(_) => (Transport::Other { protocol: PROTOCOL_TCP }, 0),
+        },
+        PROTOCOL_UDP if !header.is_fragment => match udp::parse(body) {
+            Ok((read, _)) => (Transport::Udp(read), UDP_HEADER as usize),
+            Err(_) => (Transport::Other { protocol: PROTOCOL_UDP }, 0),
+        },
+        protocol => (Transport::Other { protocol }, 0),
+    };
+    let (headers, payload) = octets.split_at(header.header_len + transport_len);
+    Ok(NewPacket {
+        flow,
+        ip: header.ip,
+        transport,
+        payload: Payload::real(payload.to_vec()),
+        raw: Some(Box::new(RawHeaders::new(headers.to_vec(), header.header_len))),
+    })
+}
+
+/// Reads a whole packet into fields and verifies its checksums; octets after it, such as a frame's padding, are ignored.
+///
+/// What the wire does not tell is left for the caller: the packet's number is the 16 bits of the IPv4 header, its flow the first.
 pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
-    let (ip, rest) = ipv4::parse(octets)?;
-    ip.verify(octets)?;
-    let body = rest.get(..ip.body_len()).ok_or(Malformed::Truncated)?;
-    verify_transport(&ip, body)?;
-    read_body(&ip, body)
+    let header = ip::parse(octets)?;
+    if header.is_fragment {
+        return Err(Malformed::Fragment);
+    }
+    header.verify(octets)?;
+    let body = octets.get(header.header_len..header.total_len).ok_or(Malformed::Truncated)?;
+    verify_transport(&header, body)?;
+    read_body(&header, body)
 }
 
 /// Reads the beginning of a packet, as a capture keeps it: what was cut off counts as synthetic payload, and checksums are not
 /// verified, since offloading hosts leave them unset.
 pub fn parse_captured(octets: &[u8]) -> Result<Packet, Malformed> {
-    let (ip, rest) = ipv4::parse(octets)?;
-    let body = &rest[..rest.len().min(ip.body_len())];
-    read_body(&ip, body)
+    let header = ip::parse(octets)?;
+    if header.is_fragment {
+        return Err(Malformed::Fragment);
+    }
+    let body = &octets[header.header_len..octets.len().min(header.total_len)];
+    read_body(&header, body)
 }
 
-fn read_body(ip: &ipv4::Header, body: &[u8]) -> Result<Packet, Malformed> {
-    let (transport, header_len, whole) = match ip.protocol {
+fn read_body(header: &ip::Header, body: &[u8]) -> Result<Packet, Malformed> {
+    let (transport, header_len, whole) = match header.protocol {
         PROTOCOL_TCP => {
-            let (header, header_len) = tcp::parse(body)?;
-            (Transport::Tcp(header), header_len, ip.body_len())
+            let (tcp, header_len) = tcp::parse(body)?;
+            (Transport::Tcp(tcp), header_len, header.body_len())
         }
         PROTOCOL_UDP => {
-            let (header, whole) = udp::parse(body)?;
-            (Transport::Udp(header), udp::HEADER, whole)
+            let (udp, whole) = udp::parse(body)?;
+            (Transport::Udp(udp), udp::HEADER, whole)
         }
-        protocol => (Transport::Other { protocol }, 0, ip.body_len()),
+        protocol => (Transport::Other { protocol }, 0, header.body_len()),
     };
-    if whole > ip.body_len() || header_len > whole {
+    if whole > header.body_len() || header_len > whole {
         return Err(Malformed::Length);
     }
     let payload = match body.get(header_len..whole) {
         Some(bytes) => Payload::real(bytes.to_vec()),
         None => Payload::virtual_len((whole - header_len) as u32),
     };
-    Ok(ip.packet(transport, payload))
+    let new = NewPacket::new(FlowId(0), header.ip, transport, payload);
+    Ok(Packet::unbooked(u64::from(header.id), Time::ZERO, new))
 }
 
-fn verify_transport(ip: &ipv4::Header, body: &[u8]) -> Result<(), Malformed> {
-    let covered = match ip.protocol {
+fn verify_transport(header: &ip::Header, body: &[u8]) -> Result<(), Malformed> {
+    let covered = match header.protocol {
         PROTOCOL_TCP => body,
         PROTOCOL_UDP if udp::is_unchecked(body) => return Ok(()),
         PROTOCOL_UDP => {
@@ -100,7 +145,7 @@ fn verify_transport(ip: &ipv4::Header, body: &[u8]) -> Result<(), Malformed> {
         }
         _ => return Ok(()),
     };
-    let mut sum = ip.pseudo_header(covered.len());
+    let mut sum = ip::pseudo_header(&header.ip.addresses, header.protocol, covered.len());
     sum.add(covered);
     if sum.is_intact() { Ok(()) } else { Err(Malformed::Checksum) }
 }
@@ -110,8 +155,8 @@ fn verify_transport(ip: &ipv4::Header, body: &[u8]) -> Result<(), Malformed> {
 pub enum Malformed {
     /// The octets end before a header or the packet does.
     Truncated,
-    /// Not version 4 of IP.
-    NotIpv4,
+    /// Neither version 4 of IP nor 6.
+    NotIp,
     /// A fragment: only whole packets are read.
     Fragment,
     /// A header's length fields contradict each other.
@@ -124,7 +169,7 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Malformed::Truncated => "the packet ends too early",
-            Malformed::NotIpv4 => "not an IPv4 packet",
+            Malformed::NotIp => "not an IP packet",
             Malformed::Fragment => "a fragment of a packet",
             Malformed::Length => "the length fields of the headers contradict each other",
             Malformed::Checksum => "wrong checksum",

@@ -3,8 +3,11 @@
 //! Options are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding or
 //! padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole words.
 
-use super::{Checksum, Malformed, PROTOCOL_TCP, ipv4};
-use crate::packet::{AccEcnOption, AccEcnOrder, Flags, SackBlock, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use super::{Checksum, Malformed, PROTOCOL_TCP, ip};
+use crate::packet::{
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions,
+    Timestamps,
+};
 use crate::{Packet, Seq};
 
 const HEADER: usize = TCP_HEADER as usize;
@@ -37,10 +40,10 @@ pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
 }
 
 fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
-    let len = header.len() + packet.payload.len() as usize;
-    let mut sum = ipv4::pseudo_header(packet.src, packet.dst, PROTOCOL_TCP, len);
+    let len = header.len() + packet.payload().len() as usize;
+    let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_TCP, len);
     sum.add(header);
-    sum.add(packet.payload.bytes().unwrap_or_default());
+    sum.add(packet.payload().bytes().unwrap_or_default());
     sum
 }
 
@@ -84,6 +87,84 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
             out.extend_from_slice(&block.end.get().to_be_bytes());
         }
     }
+}
+
+/// The options of a segment that another host made, its octets `old` read as `before`, changed to `after`: what did not change and
+/// what is of a kind unknown here stays as it is, the rest is written in its place, or behind. `None` if the result does not fit, or
+/// if the options cannot be told apart.
+pub(crate) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
+    let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
+        .map(|kind| (kind, only(kind, before) != only(kind, after)))
+        .to_vec();
+    changed.retain(|(_, changed)| *changed);
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    let mut rest = old;
+    while let [kind, tail @ ..] = rest {
+        match *kind {
+            END => break,
+            NOP => rest = tail,
+            kind => {
+                let len = usize::from(*tail.first()?);
+                let piece = rest.get(..len).filter(|_| len >= 2)?;
+                rest = &rest[len..];
+                let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
+                match changed.iter_mut().find(|(changed, _)| *changed == group) {
+                    None => pieces.push(piece.to_vec()),
+                    // The first of a kind gives way to the new value, another of it to nothing.
+                    Some((_, due)) => {
+                        if std::mem::take(due) {
+                            pieces.push(alone(group, after));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    pieces.extend(changed.into_iter().filter(|(_, due)| *due).map(|(kind, _)| alone(kind, after)));
+    let aligned = lay_out(&pieces, true);
+    let options = if aligned.len() <= MAX_TCP_OPTIONS as usize { aligned } else { lay_out(&pieces, false) };
+    (options.len() <= MAX_TCP_OPTIONS as usize).then_some(options)
+}
+
+/// The options one after another, to whole words; each by itself where it is to be `aligned`, as hosts do.
+fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::new();
+    for piece in pieces {
+        if aligned {
+            let end = (out.len() + piece.len()).next_multiple_of(4);
+            out.resize(end - piece.len(), NOP);
+        }
+        out.extend_from_slice(piece);
+    }
+    out.resize(out.len().next_multiple_of(4), NOP);
+    out
+}
+
+/// One kind of option, and no other.
+fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
+    let mut one = TcpOptions::default();
+    match kind {
+        MSS => one.mss = options.mss,
+        WINDOW_SCALE => one.window_scale = options.window_scale,
+        SACK_PERMITTED => one.sack_permitted = options.sack_permitted,
+        TIMESTAMPS => one.timestamps = options.timestamps,
+        ACCURATE_ECN_0 => one.accurate_ecn.clone_from(&options.accurate_ecn),
+        SACK => {
+            let mut sack = SackBlocks::default();
+            options.sack_on_wire().iter().for_each(|block| sack.push(*block));
+            one.sack = sack;
+        }
+        _ => {}
+    }
+    one
+}
+
+/// The octets of one option without padding; none if it is not there.
+fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
+    let mut octets = Vec::new();
+    encode_options(&only(kind, options), &mut octets);
+    let padding = octets.iter().take_while(|octet| **octet == NOP).count();
+    octets.split_off(padding)
 }
 
 /// The header and its length.
@@ -136,7 +217,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
         }
         (ACCURATE_ECN_0 | ACCURATE_ECN_1, 0 | 3 | 6 | 9..) => {
-            // BufferLimit for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
+            // Room for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
             let order = if kind == ACCURATE_ECN_0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
             let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
             let counters: Vec<u32> = counters.take(3).collect();

@@ -1,6 +1,6 @@
 //! The UDP header (RFC 768).
 
-use super::{Malformed, PROTOCOL_UDP, ipv4};
+use super::{Malformed, PROTOCOL_UDP, ip};
 use crate::Packet;
 use crate::packet::{UDP_HEADER, UdpHeader};
 
@@ -8,14 +8,14 @@ pub(super) const HEADER: usize = UDP_HEADER as usize;
 
 pub(super) fn encode(header: UdpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let start = out.len();
-    let len = HEADER + packet.payload.len() as usize;
+    let len = HEADER + packet.payload().len() as usize;
     out.extend_from_slice(&header.src_port.to_be_bytes());
     out.extend_from_slice(&header.dst_port.to_be_bytes());
     out.extend_from_slice(&(len as u16).to_be_bytes());
     out.extend_from_slice(&[0, 0]);
-    let mut sum = ipv4::pseudo_header(packet.src, packet.dst, PROTOCOL_UDP, len);
+    let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_UDP, len);
     sum.add(&out[start..]);
-    sum.add(packet.payload.bytes().unwrap_or_default());
+    sum.add(packet.payload().bytes().unwrap_or_default());
     // A zero field says that there is no checksum, so a sum of zero is sent as its other form.
     let checksum = if sum.value() == 0 { 0xffff } else { sum.value() };
     out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());

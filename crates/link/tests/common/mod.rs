@@ -3,10 +3,11 @@
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Accounting, Bytes, Cx, DropReason, Duration, Ecn, Event, EventMask, FlowId, Ipv4Addr, Node, NodeId, Observer,
-    Packet, Payload, Port, Time, Transport,
+    Accounting, Bytes, Cx, DropReason, Duration, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, NodeId,
+    Observer, Packet, Payload, Port, Time, Transport,
 };
 use lopsided_link::Link;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 /// What became of a packet, and when.
@@ -33,18 +34,9 @@ pub fn nanos(nanos: u64) -> Time {
 
 /// A UDP packet of `size` octets in all, from 28.
 pub fn packet(id: u64, size: u32, now: Time) -> Packet {
-    Packet {
-        id,
-        sent_at: now,
-        flow: FlowId(0),
-        src: Ipv4Addr(1),
-        dst: Ipv4Addr(2),
-        ecn: Ecn::Ect0,
-        dscp: 0,
-        ttl: 64,
-        transport: Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }),
-        payload: Payload::virtual_len(size - 28),
-    }
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
+    let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+    Packet::unbooked(id, now, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
 }
 
 /// A link under test, its accounting, and the fates so far.
@@ -63,12 +55,12 @@ struct DropRecorder(Arc<Mutex<Vec<Fate>>>);
 
 impl Observer for DropRecorder {
     fn mask(&self) -> EventMask {
-        EventMask { drops: true, ..EventMask::default() }
+        EventMask::DROPS
     }
 
     fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
         let Event::Dropped { packet, why } = event else { panic!("only drops were asked for") };
-        self.0.lock().unwrap().push(Fate::Dropped(packet.id, at, *why));
+        self.0.lock().unwrap().push(Fate::Dropped(packet.id(), at, *why));
     }
 }
 
@@ -108,7 +100,7 @@ impl Bench {
         }
         let ledger = self.link.ledger();
         assert!(ledger.balances(), "{ledger:?}");
-        let in_books = self.accounting.node(NodeId(0)).lost_total();
+        let in_books = self.accounting.node(NodeId(0)).dropped_total().packets;
         assert_eq!(in_books, ledger.dropped.packets + ledger.lost.packets, "the accounting and the ledger disagree");
         self.collect(now);
     }
@@ -116,8 +108,8 @@ impl Bench {
     fn collect(&mut self, now: Time) {
         while let Some((port, packet)) = self.with_cx(now, |link, cx| link.poll_transmit(cx)) {
             assert_eq!(port, Port(0));
-            self.marked += u64::from(packet.ecn == Ecn::Ce);
-            self.delivered.push(Fate::Delivered(packet.id, now));
+            self.marked += u64::from(packet.ecn() == Ecn::Ce);
+            self.delivered.push(Fate::Delivered(packet.id(), now));
         }
     }
 
@@ -130,7 +122,7 @@ impl Bench {
     }
 
     pub fn marks_in_books(&self) -> u64 {
-        self.accounting.node(NodeId(0)).marked_packets
+        self.accounting.node(NodeId(0)).marked_total().packets
     }
 
     /// Packets handed on, in order.

@@ -3,25 +3,21 @@
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
-    Accounting, Cx, DropReason, Ecn, Event, EventMask, FlowId, Ipv4Addr, NodeId, Observer, Packet, Payload, Time,
-    Transport,
+    Accounting, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, NodeId, Observer, Packet, Payload,
+    Time, Transport,
 };
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 /// A UDP packet of `size` octets in all, from 28.
 pub fn packet(id: u64, size: u32) -> Packet {
-    Packet {
-        id,
-        sent_at: Time::ZERO,
-        flow: FlowId(0),
-        src: Ipv4Addr(1),
-        dst: Ipv4Addr(2),
-        ecn: Ecn::Ect0,
-        dscp: 0,
-        ttl: 64,
-        transport: Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }),
-        payload: Payload::virtual_len(size - 28),
-    }
+    packet_with(Ecn::Ect0, id, size)
+}
+
+pub fn packet_with(ecn: Ecn, id: u64, size: u32) -> Packet {
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(ecn);
+    let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+    Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
 }
 
 pub fn cx(now: Time, accounting: &mut Accounting) -> Cx<'_> {
@@ -55,13 +51,13 @@ impl Drops {
 
 impl Observer for Drops {
     fn mask(&self) -> EventMask {
-        EventMask { hosts: false, queues: true, drops: true }
+        EventMask::QUEUES | EventMask::DROPS
     }
 
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
         match event {
-            Event::Dropped { packet, why } => self.drops.lock().unwrap().push((packet.id, *why)),
-            Event::Enqueued { packet, .. } => self.entered.lock().unwrap().push(packet.id),
+            Event::Dropped { packet, why } => self.drops.lock().unwrap().push((packet.id(), *why)),
+            Event::Enqueued { packet, .. } => self.entered.lock().unwrap().push(packet.id()),
             _ => {}
         }
     }

@@ -1,20 +1,21 @@
 //! What a host needs to open the connections of one end of a flow.
 
 use crate::build::Stack;
-use lopsided_core::{Ipv4Addr, Rng};
+use lopsided_core::Rng;
 use lopsided_tcp::{ConnConfig, Endpoint};
+use std::net::IpAddr;
 
 /// The far end of a connection or datagram flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Remote {
-    pub addr: Ipv4Addr,
+    pub addr: IpAddr,
     pub port: u16,
 }
 
 /// Makes the connections of one end of a flow.
 #[derive(Debug)]
 pub(crate) struct Dialer {
-    pub local: Ipv4Addr,
+    pub local: IpAddr,
     pub stack: Stack,
     /// Initial sequence numbers.
     pub numbers: Rng,

@@ -86,7 +86,7 @@ impl FlowMeter {
     pub fn datagram_arrived(&mut self, now: Time, packet: &Packet) {
         self.datagrams_in += 1;
         self.delivered_bytes += packet.size().get();
-        self.rtt.add(now.saturating_since(packet.sent_at));
+        self.rtt.add(now.saturating_since(packet.sent_at()));
     }
 
     pub fn report(&mut self, now: Time, report: Report) {

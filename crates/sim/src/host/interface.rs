@@ -5,7 +5,7 @@
 //! keeps count of what the link has not sent yet, which it can foretell: no one else sends on this link. Leaves out: any other
 //! order than first in, first out.
 
-use lopsided_core::{BitRate, Duration, Packet, Port, Time};
+use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
 use lopsided_link::Framing;
 use std::collections::VecDeque;
 
@@ -43,6 +43,11 @@ impl Interface {
             ring.enter(now, &packet);
         }
         Some((port, packet))
+    }
+
+    /// What waits for its time, or for a place in the ring.
+    pub fn held(&self) -> Count {
+        Count::of(self.waiting.iter().map(|(_, _, packet)| packet.size()))
     }
 
     /// When the next packet leaves.

@@ -20,24 +20,24 @@ pub(crate) use sockets::AppSlot;
 use crate::meter::Moments;
 use crate::router::Routes;
 use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
-use lopsided_core::packet::{Flags, TcpHeader, UdpHeader};
-use lopsided_core::{Cx, DropReason, Ecn, FlowId, Ipv4Addr, Node, Packet, Payload, Port, Time, Transport};
+use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
+use lopsided_core::{
+    Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Time,
+    Transport,
+};
 use lopsided_tcp::{ConnEvent, Connection, State};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io};
-
-/// The time to live of what hosts send, as Linux has it.
-const TTL: u8 = 64;
+use std::net::{IpAddr, Ipv4Addr};
 
 #[derive(Debug)]
 pub struct Host {
-    addr: Ipv4Addr,
+    addr: IpAddr,
     /// Which port leads where; `None` for the usual host with one.
     routes: Option<Routes>,
     /// In the order of their slots in `sockets`.
     apps: Vec<Box<dyn Application>>,
     sockets: HostSockets,
-    sent_packets: u64,
     /// The connection that the last segment was for.
     latest: u32,
     /// `None` for the usual host, whose packets reach the link at once.
@@ -47,11 +47,10 @@ pub struct Host {
 impl Host {
     pub(crate) fn new(addr: Ipv4Addr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
         Host {
-            addr,
+            addr: addr.into(),
             routes,
             apps: Vec::new(),
             sockets: HostSockets::new(),
-            sent_packets: 0,
             latest: 0,
             interface: interface.map(Box::new),
         }
@@ -117,7 +116,7 @@ impl Host {
 
     /// The connection that the segment belongs to, or a new one if it asks for a service.
     #[inline]
-    fn connection_for(&mut self, src: Ipv4Addr, header: &TcpHeader, now: Time) -> Option<u32> {
+    fn connection_for(&mut self, src: IpAddr, header: &TcpHeader, now: Time) -> Option<u32> {
         let remote = Remote { addr: src, port: header.src_port };
         // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
         let belongs = |conn: &Conn| conn.local_port == header.dst_port && conn.remote == remote;
@@ -295,7 +294,7 @@ impl Host {
             if room {
                 interface.take(cx.now(), port, packet);
             } else {
-                cx.originate(&packet);
+                cx.trace(EventMask::HOSTS, || Event::Sent(&packet));
                 cx.drop(packet, DropReason::QueueFull);
             }
         }
@@ -308,25 +307,14 @@ impl Host {
     fn packet(
         &mut self,
         flow: FlowId,
-        to: Ipv4Addr,
+        to: IpAddr,
         ecn: Ecn,
         transport: Transport,
         payload: Payload,
         cx: &mut Cx<'_>,
     ) -> (Port, Packet) {
-        self.sent_packets += 1;
-        let packet = Packet {
-            id: u64::from(cx.node().0) << 40 | self.sent_packets,
-            sent_at: cx.now(),
-            flow,
-            src: self.addr,
-            dst: to,
-            ecn,
-            dscp: 0,
-            ttl: TTL,
-            transport,
-            payload,
-        };
+        let addresses = Addresses::new(self.addr, to).expect("the ends of a flow have one version of IP");
+        let packet = cx.originate(NewPacket::new(flow, IpHeader::new(addresses).with_ecn(ecn), transport, payload));
         let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
         (port, packet)
     }
@@ -353,21 +341,22 @@ impl Happened {
 }
 
 impl Host {
-    fn take_segment(&mut self, packet: &Packet, header: &TcpHeader, slot: u32, now: Time) {
-        if let Some(conn) = self.sockets.conn_mut(slot) {
-            conn.connection.handle_segment(now, header, &packet.payload, packet.ecn);
+    #[inline]
+    fn take_segment(&mut self, packet: &Delivered, slot: u32, now: Time) {
+        if let (Some(conn), Some(header)) = (self.sockets.conn_mut(slot), packet.tcp()) {
+            conn.connection.handle_segment(now, header, packet.payload(), packet.ecn());
         }
         self.visit(slot, now);
         self.sockets.ready.push(self.sockets.number(slot));
     }
 
-    fn take_datagram(&mut self, packet: &Packet, header: UdpHeader, app: u32, now: Time) {
+    fn take_datagram(&mut self, packet: &Delivered, from: UdpHeader, app: u32, now: Time) {
         let slot = &mut self.sockets.apps[app as usize];
         slot.meter.datagram_arrived(now, packet);
         // The listening end learns from the first datagram where to answer.
-        slot.remote.get_or_insert(Remote { addr: packet.src, port: header.src_port });
+        slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
-        self.apps[app as usize].on_datagram(&packet.payload, packet.sent_at, &mut io);
+        self.apps[app as usize].on_datagram(packet.payload(), packet.sent_at(), &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
@@ -384,23 +373,25 @@ impl Host {
 impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
-        if packet.dst != self.addr {
+        if packet.dst() != self.addr {
             return cx.drop(packet, DropReason::NoRoute);
         }
-        match &packet.transport {
+        match packet.transport() {
             Transport::Tcp(header) => {
-                let Some(slot) = self.connection_for(packet.src, header, now) else {
+                let Some(slot) = self.connection_for(packet.src(), header, now) else {
                     return cx.drop(packet, DropReason::NoSocket);
                 };
-                cx.deliver(&packet);
-                self.take_segment(&packet, header, slot, now);
+                let packet = cx.deliver(packet);
+                self.take_segment(&packet, slot, now);
+                cx.recycle(packet);
             }
-            Transport::Udp(header) => {
+            &Transport::Udp(header) => {
                 let Some(app) = self.datagram_app(header.dst_port) else {
                     return cx.drop(packet, DropReason::NoSocket);
                 };
-                cx.deliver(&packet);
-                self.take_datagram(&packet, *header, app, now);
+                let packet = cx.deliver(packet);
+                self.take_datagram(&packet, header, app, now);
+                cx.recycle(packet);
             }
             Transport::Other { .. } => cx.drop(packet, DropReason::NoSocket),
         }
@@ -417,14 +408,14 @@ impl Node for Host {
         }
     }
 
-    /// A packet is created as it leaves the host: what waits in the interface is not in the network yet.
+    /// A packet is seen as it leaves the host: what waits in the interface is not in the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = match self.interface.take() {
             None => self.next_packet(true, cx),
             Some(interface) => self.pass_interface(interface, cx),
         };
         if let Some((_, packet)) = &given {
-            cx.originate(packet);
+            cx.trace(EventMask::HOSTS, || Event::Sent(packet));
         }
         given
     }
@@ -435,5 +426,9 @@ impl Node for Host {
             None => timer,
             Some(next) => Some(timer.map_or(next, |due| due.min(next))),
         }
+    }
+
+    fn held(&self) -> Count {
+        self.interface.as_ref().map_or(Count::ZERO, |interface| interface.held())
     }
 }

@@ -76,6 +76,6 @@ fn nothing_to_do_is_no_error() {
     let mut idle = scenario(TWO_WAY);
     idle.flows.clear();
     let result = outcome(&idle).expect("it runs");
-    assert_eq!((result.events, result.audit.created.packets), (0, 0));
+    assert_eq!((result.events, result.conservation.originated.packets), (0, 0));
     assert!(run_many(&[], 4, &Controllers::default(), &Monitor::default()).is_empty());
 }

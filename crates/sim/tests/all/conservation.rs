@@ -72,9 +72,9 @@ proptest! {
         // A run whose accounting do not balance is an error.
         let result = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default());
         let result = result.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert!(result.audit.created.packets > 0);
+        prop_assert!(result.conservation.originated.packets > 0);
         let delivered: u64 = result.flows.delivered_bytes.iter().sum();
-        prop_assert!(delivered <= result.audit.consumed.bytes);
+        prop_assert!(delivered <= result.conservation.delivered.bytes.get());
         for flow in 0..result.flows.flow.len() {
             prop_assert!(result.flows.acked_bytes[flow] <= result.flows.delivered_bytes[flow], "read at once");
             prop_assert!(result.flows.delivered_bytes[flow] <= result.flows.sent_bytes[flow]);

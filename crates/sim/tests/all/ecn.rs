@@ -19,7 +19,7 @@ fn download(queue: &str, stack: &str) -> RunResult {
         direction = "down"
         "#
     ));
-    assert!(result.audit.holds(), "{}", result.audit);
+    assert!(result.conservation.holds(), "{}", result.conservation);
     result
 }
 

@@ -39,7 +39,7 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     let flows = &result.flows;
     assert!(flows.local_reductions[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
-    assert_eq!(result.audit.lost.packets, 0);
+    assert_eq!(result.conservation.dropped.packets, 0);
     // 150 packets a round trip are the most that can leave; after the window came down, three quarters on average.
     let most = 150.0 * 1448.0 * 8.0 / 0.102;
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);

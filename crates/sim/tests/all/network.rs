@@ -2,7 +2,7 @@
 
 use crate::{flow, run, scenario};
 use lopsided_core::{Bytes, Cx, Dir, DropReason, Node, Packet, Port, Time};
-use lopsided_sim::{BuildError, Middlebox, Monitor, Placed, RunError, RunOptions, RunResult};
+use lopsided_sim::{BuildError, Monitor, Placed, RunError, RunOptions, RunResult};
 
 #[test]
 fn a_datagram_flow_has_its_rate_and_its_delay() {
@@ -50,7 +50,7 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
     assert_eq!(result.flows.data_packets_delivered, [2000]);
     assert_eq!(result.links.max_backlog_packets[0], 10);
     let lost = result.links.dropped_queue_full[0];
-    assert_eq!(result.flows.data_packets_sent[0], 2000 + lost + result.audit.waiting.packets);
+    assert_eq!(result.flows.data_packets_sent[0], 2000 + lost + result.conservation.held.packets);
     // A full queue of ten, and the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
@@ -143,8 +143,8 @@ struct Tenth {
 
 impl Node for Tenth {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        self.seen += u64::from(!packet.payload.is_empty());
-        if !packet.payload.is_empty() && self.seen % 10 == 0 {
+        self.seen += u64::from(!packet.payload().is_empty());
+        if !packet.payload().is_empty() && self.seen % 10 == 0 {
             return cx.drop(packet, DropReason::Policed);
         }
         assert!(self.through.replace(packet).is_none(), "it is polled after each packet");
@@ -160,8 +160,6 @@ impl Node for Tenth {
         None
     }
 }
-
-impl Middlebox for Tenth {}
 
 fn with_middlebox(link: usize) -> Result<RunResult, RunError> {
     let scenario = scenario(
@@ -189,10 +187,10 @@ fn a_transfer_survives_a_middlebox_that_drops() {
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
     let sent = result.flows.data_packets_sent[0];
-    assert_eq!(result.audit.lost.packets - result.links.dropped_packets[0], sent / 10);
+    assert_eq!(result.conservation.dropped.packets - result.links.dropped_packets[0], sent / 10);
     assert!(result.flows.retransmits[0] >= sent / 10);
-    assert!(result.audit.holds());
-    assert!(Bytes::new(result.audit.created.bytes) > Bytes::new(1_000_000));
+    assert!(result.conservation.holds());
+    assert!(result.conservation.originated.bytes > Bytes::new(1_000_000));
 }
 
 #[test]

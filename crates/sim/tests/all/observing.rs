@@ -59,9 +59,9 @@ fn the_event_table_holds_every_packet() {
     let result = run(&format!("{TWO_WAY}\n[record]\nevents = true"));
     let events = &result.packet_events;
     let count = |event: &str| events.event.iter().filter(|of_row| **of_row == event).count() as u64;
-    assert_eq!(count("sent"), result.audit.created.packets);
-    assert_eq!(count("received"), result.audit.consumed.packets);
-    assert_eq!(count("dropped"), result.audit.lost.packets);
+    assert_eq!(count("sent"), result.conservation.originated.packets);
+    assert_eq!(count("received"), result.conservation.delivered.packets);
+    assert_eq!(count("dropped"), result.conservation.dropped.packets);
     assert_eq!(count("dequeued"), result.links.sent_packets.iter().sum::<u64>());
     assert!(events.time_s.is_sorted());
     let of_links = events.event.iter().zip(&events.node).filter(|(event, _)| **event == "dequeued");

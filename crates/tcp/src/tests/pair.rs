@@ -2,7 +2,8 @@
 
 use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, State};
 use lopsided_core::packet::TcpHeader;
-use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Rng, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Rng, Time};
+use std::net::Ipv4Addr;
 
 /// What the network does to segments, each with a probability.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +45,8 @@ pub struct Pair {
 }
 
 pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
-    let here = Endpoint { addr: Ipv4Addr(0x0a00_0001), port: 40_000 };
-    let there = Endpoint { addr: Ipv4Addr(0x0a00_0002), port: 5000 };
+    let here = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0001).into(), port: 40_000 };
+    let there = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0002).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // Sequence numbers that wrap early.
     let iss = if client { u32::MAX - 5000 } else { u32::MAX / 2 };

@@ -56,7 +56,7 @@ fn late_reports_of_a_link_are_put_in_order() {
     }
     assert_eq!(capture.finish().expect("memory does not fail"), reports.len() as u64);
     let mut order = Vec::new();
-    read(&file.bytes()[..], |at, packet| order.push((at, packet.id))).expect("our own file");
+    read(&file.bytes()[..], |at, packet| order.push((at, packet.id()))).expect("our own file");
     let expected = [(4, 2), (5, 0), (7, 3), (12, 1), (14, 4), (14, 5), (20, 6)];
     assert_eq!(order, expected.map(|(at, id)| (millis(at), id)));
 }
@@ -119,7 +119,7 @@ fn reads_ethernet_frames_of_the_older_format_and_passes_over_other_protocols() {
         file.extend_from_slice(&frame);
     }
     let mut times = Vec::new();
-    let done = read(&file[..], |at, packet| times.push((at, packet.id))).expect("a well-formed file");
+    let done = read(&file[..], |at, packet| times.push((at, packet.id()))).expect("a well-formed file");
     assert_eq!(done, TraceRead { packets: 2, passed_over: 1 });
     assert_eq!(times, [(millis(1500), 9), (millis(2500), 9)]);
 }

@@ -89,7 +89,7 @@ fn a_link_tells_its_departures_at_most_a_delay_late() {
         });
         packets = packets.max(done.expect("our own file").packets);
     }
-    assert!(packets > 10_000 && result.audit.holds());
+    assert!(packets > 10_000 && result.conservation.holds());
 }
 
 fn scenario() -> Scenario {

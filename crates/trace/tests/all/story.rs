@@ -2,10 +2,11 @@
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
-    Bytes, DropReason, Duration, Ecn, Event, FlowId, Ipv4Addr, NodeId, Observer, Packet, Payload, Seq, Time,
+    Bytes, DropReason, Duration, Event, FlowId, IpHeader, NewPacket, NodeId, Observer, Packet, Payload, Seq, Time,
 };
 use lopsided_core::{Transport, packet};
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 pub const SERVER: NodeId = NodeId(0);
@@ -39,7 +40,7 @@ pub fn millis(at: u64) -> Time {
 
 /// One packet of the conversation; `seq` and `ack` count from the initial sequence numbers.
 pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u32), len: u32) -> Packet {
-    let (server, client) = (Ipv4Addr(0x0a00_0001), Ipv4Addr(0x0a00_0102));
+    let (server, client) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 2));
     let initial = |node| Seq::new(if node == SERVER { 0xffff_f000 } else { 77 });
     let peer = if from == SERVER { CLIENT } else { SERVER };
     let syn = flags.has(Flags::SYN);
@@ -60,18 +61,9 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
             sack: packet::SackBlocks::default(),
         },
     };
-    Packet {
-        id,
-        sent_at: at,
-        flow: FlowId(0),
-        src: if from == SERVER { server } else { client },
-        dst: if from == SERVER { client } else { server },
-        ecn: Ecn::NotEct,
-        dscp: 0,
-        ttl: 64,
-        transport: Transport::Tcp(header),
-        payload: Payload::virtual_len(len),
-    }
+    let (src, dst) = if from == SERVER { (server, client) } else { (client, server) };
+    let contents = NewPacket::new(FlowId(0), IpHeader::v4(src, dst), Transport::Tcp(header), Payload::virtual_len(len));
+    Packet::unbooked(id, at, contents)
 }
 
 /// As the server sees it: a handshake, three segments of which the second is lost and sent again, and the close.

@@ -3,13 +3,14 @@
 
 use crate::{AckRule, ConnConfig, Connection, EcnRule, Endpoint, Profile, State};
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
+use std::net::Ipv4Addr;
 
 const MSS: u32 = 1448;
 
 fn config(client: bool) -> ConnConfig {
-    let here = Endpoint { addr: Ipv4Addr(1), port: 40_000 };
-    let there = Endpoint { addr: Ipv4Addr(2), port: 5000 };
+    let here = Endpoint { addr: Ipv4Addr::from_bits(1).into(), port: 40_000 };
+    let there = Endpoint { addr: Ipv4Addr::from_bits(2).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // The profile does not ask for ECN: the controller does.
     let ack = AckRule::Delayed { segments: 2, timeout: Duration::from_millis(40) };

@@ -10,9 +10,10 @@ use crate::{
     TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Ecn, Ipv4Addr, Payload, Seq, Time};
+use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 
 /// The data octets of a full segment in these scripts, with timestamps or without.
 pub const MSS: u64 = 1000;
@@ -488,8 +489,8 @@ impl Drop for Script {
 }
 
 fn config(profile: Profile) -> ConnConfig {
-    let local = Endpoint { addr: Ipv4Addr(0x0a00_0001), port: 40_000 };
-    let remote = Endpoint { addr: Ipv4Addr(0x0a00_0002), port: 5000 };
+    let local = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0001).into(), port: 40_000 };
+    let remote = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0002).into(), port: 5000 };
     let mtu = MSS + u64::from(IPV4_HEADER + TCP_HEADER) + if profile.timestamps { 12 } else { 0 };
     let config = ConnConfig::new(local, remote, ISS, Bytes::new(mtu), profile, "reno").expect("reno is built in");
     ConnConfig { timestamp_offset: TIMESTAMP_OFFSET, ..config }

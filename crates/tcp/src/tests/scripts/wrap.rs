@@ -2,13 +2,14 @@
 
 use super::script::linux;
 use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, State};
-use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
+use std::net::Ipv4Addr;
 
 const TOTAL: u64 = 9 << 30;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
-    let endpoint = |number| Endpoint { addr: Ipv4Addr(number), port: 1000 };
+    let endpoint = |number| Endpoint { addr: Ipv4Addr::from_bits(number).into(), port: 1000 };
     // Large segments, to be quick; a buffer that lets the window grow to a megabyte.
     let buffer = BufferRule::Fixed(Bytes::new(1 << 20));
     let profile = Profile { receive_buffer: buffer, send_buffer: buffer, ..linux() };

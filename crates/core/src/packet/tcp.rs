@@ -1,98 +1,14 @@
-//! A packet as the nodes hand it on: the real IPv4 and transport header fields, with a payload of real bytes or of a length.
+//! The TCP header and its options as fields (RFC 9293, 7323, 2018, 9768).
 //!
-//! Leaves out IP options, fragmentation and the urgent pointer: nothing here sends them.
+//! Leaves out the urgent pointer and options of other kinds: in a packet that another host made they stay in its octets.
 
-use crate::{Bytes, Seq, Time};
+use crate::Seq;
 use std::fmt;
-use std::sync::Arc;
 
-/// The octets of an IPv4 header without options.
-pub const IPV4_HEADER: u32 = 20;
 /// The octets of a TCP header without options.
 pub const TCP_HEADER: u32 = 20;
 /// The octets that TCP options may take: the header length field counts to 60.
 pub const MAX_TCP_OPTIONS: u32 = 40;
-/// The octets of a UDP header.
-pub const UDP_HEADER: u32 = 8;
-
-/// The flow a packet is counted under, in the order of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u32);
-
-/// An IPv4 address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ipv4Addr(pub u32);
-
-/// The two ECN bits of the IP header (RFC 3168 section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum Ecn {
-    #[default]
-    NotEct = 0,
-    /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
-    Ect1 = 1,
-    /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
-    Ect0 = 2,
-    Ce = 3,
-}
-
-/// An IPv4 packet in flight. A struct without `Clone`: a packet is moved, discarded with a reason, or delivered.
-#[must_use]
-#[derive(Debug)]
-pub struct Packet {
-    /// Unique within a run; the sender's number and a count.
-    pub id: u64,
-    /// When its sender handed it to the network.
-    pub sent_at: Time,
-    pub flow: FlowId,
-    pub src: Ipv4Addr,
-    pub dst: Ipv4Addr,
-    pub ecn: Ecn,
-    pub dscp: u8,
-    pub ttl: u8,
-    pub transport: Transport,
-    pub payload: Payload,
-}
-
-impl Packet {
-    /// The size of the IP packet.
-    #[inline]
-    pub fn size(&self) -> Bytes {
-        Bytes::new(u64::from(IPV4_HEADER + self.transport.header_len() + self.payload.len()))
-    }
-
-    /// Its transport understands marks: ECT(0), ECT(1), or marked already.
-    pub fn is_ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotEct
-    }
-}
-
-/// What follows the IP header.
-#[derive(Debug, Clone)]
-pub enum Transport {
-    Tcp(TcpHeader),
-    Udp(UdpHeader),
-    /// Another protocol, carried as it came: its header is part of the payload.
-    Other {
-        protocol: u8,
-    },
-}
-
-impl Transport {
-    pub fn header_len(&self) -> u32 {
-        match self {
-            Transport::Tcp(header) => header.len(),
-            Transport::Udp(_) => UDP_HEADER,
-            Transport::Other { .. } => 0,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UdpHeader {
-    pub src_port: u16,
-    pub dst_port: u16,
-}
 
 /// A TCP header with its options (RFC 9293, 7323, 2018).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -320,49 +236,5 @@ impl SackBlocks {
 impl fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.as_slice()).finish()
-    }
-}
-
-/// What a packet carries: real bytes (live, and tests), or only how many there would be (sim).
-#[derive(Clone, Default)]
-pub struct Payload {
-    len: u32,
-    bytes: Option<Arc<Vec<u8>>>,
-}
-
-impl Payload {
-    pub const EMPTY: Payload = Payload { len: 0, bytes: None };
-
-    pub const fn virtual_len(len: u32) -> Payload {
-        Payload { len, bytes: None }
-    }
-
-    pub fn real(bytes: Vec<u8>) -> Payload {
-        Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
-    }
-
-    pub const fn len(&self) -> u32 {
-        self.len
-    }
-
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The bytes, where they are real.
-    pub fn bytes(&self) -> Option<&[u8]> {
-        self.bytes.as_ref().map(|bytes| bytes.as_slice())
-    }
-}
-
-impl fmt::Debug for Payload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} B{}", self.len, if self.bytes.is_some() { "" } else { " (synthetic)" })
-    }
-}
-
-impl fmt::Debug for Ipv4Addr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        std::net::Ipv4Addr::from(self.0).fmt(f)
     }
 }

@@ -1,0 +1,84 @@
+//! What can be observed in a run: packets passing a point, queues changing, packets changed or lost with their reason.
+
+mod reason;
+
+pub use reason::{DropReason, MarkReason};
+
+use crate::{Bytes, Duration, NodeId, Packet, Time};
+use std::ops::{BitOr, BitOrAssign};
+
+/// One observation. Packets are borrowed: an observer copies what it keeps.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A host handed the packet to the network.
+    Sent(&'a Packet),
+    /// A host took the packet from the network.
+    Received(&'a Packet),
+    /// A queue took the packet in; the backlog includes it.
+    Enqueued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes },
+    /// A queue let the packet go after `sojourn`; the backlog excludes it.
+    Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Duration },
+    /// A queue marked the packet: congestion was experienced (RFC 3168).
+    Marked { packet: &'a Packet, why: MarkReason },
+    /// The packet was lost.
+    Dropped { packet: &'a Packet, why: DropReason },
+    /// A stage changed the packet, which was of so many octets `before`.
+    Rewritten { packet: &'a Packet, before: Bytes },
+    /// The packet ended in a stage, and what it carried goes on in another.
+    Absorbed { packet: &'a Packet },
+}
+
+impl Event<'_> {
+    /// The kind of event that it is; one bit.
+    pub fn kind(&self) -> EventMask {
+        match self {
+            Event::Sent(_) | Event::Received(_) => EventMask::HOSTS,
+            Event::Enqueued { .. } | Event::Dequeued { .. } | Event::Marked { .. } => EventMask::QUEUES,
+            Event::Dropped { .. } => EventMask::DROPS,
+            Event::Rewritten { .. } | Event::Absorbed { .. } => EventMask::STAGES,
+        }
+    }
+}
+
+/// Which kinds of events an observer wants, so that an unwatched run spends nothing on the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct EventMask(u32);
+
+impl EventMask {
+    pub const NONE: EventMask = EventMask(0);
+    /// [`Event::Sent`] and [`Event::Received`].
+    pub const HOSTS: EventMask = EventMask(1);
+    /// [`Event::Enqueued`], [`Event::Dequeued`] and [`Event::Marked`].
+    pub const QUEUES: EventMask = EventMask(1 << 1);
+    /// [`Event::Dropped`].
+    pub const DROPS: EventMask = EventMask(1 << 2);
+    /// [`Event::Rewritten`] and [`Event::Absorbed`].
+    pub const STAGES: EventMask = EventMask(1 << 3);
+    pub const ALL: EventMask = EventMask(u32::MAX);
+
+    /// Whether the two have a kind in common.
+    #[inline]
+    pub const fn has(self, kinds: EventMask) -> bool {
+        self.0 & kinds.0 != 0
+    }
+}
+
+impl BitOr for EventMask {
+    type Output = EventMask;
+    fn bitor(self, other: EventMask) -> EventMask {
+        EventMask(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for EventMask {
+    fn bitor_assign(&mut self, other: EventMask) {
+        *self = *self | other;
+    }
+}
+
+/// Something that watches a run.
+pub trait Observer: Send {
+    fn mask(&self) -> EventMask;
+    /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across nodes.
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
+}

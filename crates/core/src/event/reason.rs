@@ -1,0 +1,51 @@
+//! Why packets are dropped and marked. A reason is one line here: its name in the results' tables, and what it says.
+
+macro_rules! reasons {
+    ($(#[$about:meta])* $name:ident { $( $reason:ident = $text:literal, $doc:literal; )+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $( #[doc = $doc] $reason, )+ }
+
+        impl $name {
+            pub const ALL: &[$name] = &[$( $name::$reason, )+];
+            pub const COUNT: usize = $name::ALL.len();
+
+            /// As the results' tables have it.
+            pub fn name(self) -> &'static str {
+                match self { $( $name::$reason => $text, )+ }
+            }
+
+            /// What it says, as a sentence without its point.
+            pub fn meaning(self) -> &'static str {
+                match self { $( $name::$reason => $doc, )+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a packet ended before its destination. Every loss of a run has one of these. A run's digest has their place: new ones
+    /// go to the end.
+    DropReason {
+        QueueFull = "queue_full", "the queue had no room and the arriving packet was refused";
+        HeadDrop = "head_drop", "the queue had no room and this packet, from its head, gave way to the arriving one";
+        Early = "early", "the discipline chose to drop early";
+        Policed = "policed", "a rate limiter without a buffer was out of tokens";
+        RandomLoss = "random_loss", "lost at random on the medium";
+        PatternLoss = "pattern_loss", "lost by the scenario's loss pattern";
+        NoRoute = "no_route", "no route to its destination";
+        NoSocket = "no_socket", "its host has no connection or listener for it";
+        TtlExpired = "ttl_expired", "its time to live ran out";
+        Malformed = "malformed", "it could not be read as the packet it claims to be";
+    }
+}
+
+reasons! {
+    /// Why a packet was marked as having experienced congestion (RFC 3168).
+    MarkReason {
+        Threshold = "threshold", "the queue was above a fixed threshold";
+        Early = "early", "picked at random, by the state of the queue";
+        Forced = "forced", "the average queue was so long that every packet is picked";
+    }
+}

@@ -1,0 +1,110 @@
+//! Changes to a packet, made through [`crate::Cx::rewrite`].
+
+use super::{Addresses, Ecn, Fields, Payload, RawTransport, TcpHeader, Transport, UdpHeader};
+use crate::Bytes;
+
+/// The most octets of an IP packet: the length fields have 16 bits.
+const MAX_SIZE: u32 = 65_535;
+
+/// What may be changed of a packet. Where another host made it, each change patches its octets and its checksums (RFC 1624), and
+/// leaves all others as they came: a checksum that was wrong stays wrong.
+#[derive(Debug)]
+pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
+
+impl PacketEditor<'_> {
+    pub fn transport(&self) -> &Transport {
+        &self.0.transport
+    }
+
+    pub fn payload(&self) -> &Payload {
+        &self.0.payload
+    }
+
+    /// Sets the codepoint. That of congestion is set by [`crate::Cx::mark`], which counts it.
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.0.ip.ecn = ecn;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_ecn(ecn);
+        }
+    }
+
+    /// Sets the differentiated services codepoint, of 6 bits.
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.0.ip.dscp = dscp & 0x3f;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_dscp(dscp & 0x3f);
+        }
+    }
+
+    pub fn set_ttl(&mut self, ttl: u8) {
+        self.0.ip.ttl = ttl;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_ttl(ttl);
+        }
+    }
+
+    /// Sets source and destination. False if the packet is of the other version of IP, and then nothing is changed.
+    #[must_use]
+    pub fn set_addresses(&mut self, addresses: Addresses) -> bool {
+        if std::mem::discriminant(&addresses) != std::mem::discriminant(&self.0.ip.addresses) {
+            return false;
+        }
+        self.0.ip.addresses = addresses;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_addresses(&addresses, RawTransport::of(&self.0.transport));
+        }
+        true
+    }
+
+    /// Changes the TCP header. False if there is none, or if a foreign packet's options have no room for the new ones beside those
+    /// that are not of a kind in [`super::TcpOptions`]; then nothing is changed.
+    #[must_use]
+    pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
+        let Fields { transport: Transport::Tcp(header), raw, payload, size, ip, .. } = &mut *self.0 else {
+            return false;
+        };
+        match raw {
+            None => {
+                change(header);
+                *size = Bytes::new(u64::from(ip.addresses.header_len() + header.len() + payload.len()));
+            }
+            Some(raw) => {
+                let mut changed = header.clone();
+                change(&mut changed);
+                if !raw.set_tcp(header, &changed, payload.len()) {
+                    return false;
+                }
+                *header = changed;
+                *size = Bytes::new(u64::from(raw.octets().len() as u32 + payload.len()));
+            }
+        }
+        true
+    }
+
+    /// Changes the ports of UDP. False if it is not UDP.
+    #[must_use]
+    pub fn udp(&mut self, change: impl FnOnce(&mut UdpHeader)) -> bool {
+        let Fields { transport: Transport::Udp(header), raw, .. } = &mut *self.0 else { return false };
+        change(header);
+        if let Some(raw) = raw {
+            raw.set_udp_ports(header);
+        }
+        true
+    }
+
+    /// Puts another payload into the packet. False if that made it larger than an IP packet can be, and then nothing is changed.
+    #[must_use]
+    pub fn set_payload(&mut self, new: Payload) -> bool {
+        let Fields { transport, payload, raw, size, .. } = &mut *self.0;
+        let headers = size.get() as u32 - payload.len();
+        if headers + new.len() > MAX_SIZE {
+            return false;
+        }
+        if let Some(raw) = raw {
+            raw.replace_payload(RawTransport::of(transport), payload, &new);
+        }
+        *size = Bytes::new(u64::from(headers + new.len()));
+        *payload = new;
+        true
+    }
+}

@@ -1,0 +1,116 @@
+//! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200, with DSCP and ECN of RFC 2474 and RFC 3168).
+//!
+//! Leaves out identification, fragments, options, extension headers and the flow label: lopsided's own hosts send none of them, and
+//! in a packet that another host made they stay in its octets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The octets of an IPv4 header without options.
+pub const IPV4_HEADER: u32 = 20;
+/// The octets of an IPv6 header without extension headers.
+pub const IPV6_HEADER: u32 = 40;
+/// The time to live, or hop limit, of what lopsided's hosts send: Linux's default.
+pub const DEFAULT_TTL: u8 = 64;
+
+/// The two ECN bits of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotEct = 0,
+    /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
+    Ect1 = 1,
+    /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
+    Ect0 = 2,
+    Ce = 3,
+}
+
+impl Ecn {
+    /// The codepoint in the low two bits of an IPv4 type of service or an IPv6 traffic class.
+    pub fn from_bits(octet: u8) -> Ecn {
+        match octet & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+}
+
+/// Source and destination, both of one version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Addresses {
+    V4 { src: Ipv4Addr, dst: Ipv4Addr },
+    V6 { src: Ipv6Addr, dst: Ipv6Addr },
+}
+
+impl Addresses {
+    /// `None` if one address is of version 4 and the other of version 6.
+    #[inline]
+    pub fn new(src: IpAddr, dst: IpAddr) -> Option<Addresses> {
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => Some(Addresses::V4 { src, dst }),
+            (IpAddr::V6(src), IpAddr::V6(dst)) => Some(Addresses::V6 { src, dst }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn src(&self) -> IpAddr {
+        match *self {
+            Addresses::V4 { src, .. } => IpAddr::V4(src),
+            Addresses::V6 { src, .. } => IpAddr::V6(src),
+        }
+    }
+
+    #[inline]
+    pub fn dst(&self) -> IpAddr {
+        match *self {
+            Addresses::V4 { dst, .. } => IpAddr::V4(dst),
+            Addresses::V6 { dst, .. } => IpAddr::V6(dst),
+        }
+    }
+
+    /// The octets of an IP header with such addresses, without options or extension headers.
+    #[inline]
+    pub fn header_len(&self) -> u32 {
+        match self {
+            Addresses::V4 { .. } => IPV4_HEADER,
+            Addresses::V6 { .. } => IPV6_HEADER,
+        }
+    }
+}
+
+/// The fields of an IP header that a network reads or changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpHeader {
+    pub addresses: Addresses,
+    pub ecn: Ecn,
+    /// The differentiated services codepoint, 6 bits (RFC 2474).
+    pub dscp: u8,
+    /// The time to live of IPv4, the hop limit of IPv6.
+    pub ttl: u8,
+}
+
+impl IpHeader {
+    /// A header of best effort that no router has seen yet, of a transport without ECN.
+    #[inline]
+    pub fn new(addresses: Addresses) -> IpHeader {
+        IpHeader { addresses, ecn: Ecn::NotEct, dscp: 0, ttl: DEFAULT_TTL }
+    }
+
+    #[inline]
+    pub fn v4(src: Ipv4Addr, dst: Ipv4Addr) -> IpHeader {
+        IpHeader::new(Addresses::V4 { src, dst })
+    }
+
+    pub fn v6(src: Ipv6Addr, dst: Ipv6Addr) -> IpHeader {
+        IpHeader::new(Addresses::V6 { src, dst })
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn with_ecn(self, ecn: Ecn) -> IpHeader {
+        IpHeader { ecn, ..self }
+    }
+}

@@ -1,0 +1,284 @@
+//! A packet as the nodes hand it on: IP and transport header fields, a payload of real bytes or of a length alone, and, where another
+//! host made it, its headers octet by octet.
+//!
+//! A [`Packet`] is a handle of 8 octets: a hop moves those. What it stands for lies in a box that the [`crate::Accounting`] hands out
+//! and takes back, so that a run that has reached its steady state allocates nothing for a packet.
+//!
+//! Fields are read by accessors and changed through [`crate::Cx`] alone (`mark`, `rewrite`), so that every change is in the accounting.
+//! The time to live is the exception: a router lowers it with [`Packet::lower_ttl`].
+
+mod booking;
+mod editor;
+mod ip;
+mod payload;
+mod raw;
+mod tcp;
+#[cfg(test)]
+mod tests;
+
+pub use editor::PacketEditor;
+pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
+pub use payload::Payload;
+pub(crate) use raw::{RawHeaders, RawTransport};
+pub use tcp::{
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions,
+    Timestamps,
+};
+
+use crate::{Bytes, Time};
+pub(crate) use booking::{Booking, Ledger};
+use std::net::IpAddr;
+
+/// The octets of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+
+/// The flow a packet is counted under, in the order of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// What follows the IP header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    Tcp(TcpHeader),
+    Udp(UdpHeader),
+    /// Another protocol, or one piece of a fragmented packet, carried as it came: its header is part of the payload.
+    Other {
+        protocol: u8,
+    },
+}
+
+impl Transport {
+    #[inline]
+    pub fn header_len(&self) -> u32 {
+        match self {
+            Transport::Tcp(header) => header.len(),
+            Transport::Udp(_) => UDP_HEADER,
+            Transport::Other { .. } => 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpHeader {
+    pub src_port: u16,
+    pub dst_port: u16,
+}
+
+/// A packet that nobody has handed to the network yet: what [`crate::Cx::originate`] takes.
+#[derive(Debug, Clone)]
+pub struct NewPacket {
+    pub(crate) flow: FlowId,
+    pub(crate) ip: IpHeader,
+    pub(crate) transport: Transport,
+    pub(crate) payload: Payload,
+    pub(crate) raw: Option<Box<RawHeaders>>,
+}
+
+impl NewPacket {
+    /// A packet of lopsided's own making.
+    #[inline]
+    pub fn new(flow: FlowId, ip: IpHeader, transport: Transport, payload: Payload) -> NewPacket {
+        NewPacket { flow, ip, transport, payload, raw: None }
+    }
+
+    /// The same packet, counted under another flow.
+    #[must_use]
+    pub fn with_flow(self, flow: FlowId) -> NewPacket {
+        NewPacket { flow, ..self }
+    }
+
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    pub fn ip(&self) -> &IpHeader {
+        &self.ip
+    }
+
+    pub fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    pub fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
+    /// The size of the IP packet.
+    #[inline]
+    pub fn size(&self) -> Bytes {
+        let headers = match &self.raw {
+            None => self.ip.addresses.header_len() + self.transport.header_len(),
+            Some(raw) => raw.octets().len() as u32,
+        };
+        Bytes::new(u64::from(headers + self.payload.len()))
+    }
+}
+
+/// An IP packet in flight. Without `Clone`: it is moved, and its journey ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
+/// [`crate::Cx::absorb`]. Where one of the accounting is forgotten instead, a debug build panics at that place; in a release build the
+/// audit at the end of the run finds it.
+#[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
+#[derive(Debug)]
+pub struct Packet(pub(crate) Box<Fields>);
+
+#[derive(Debug)]
+pub(crate) struct Fields {
+    pub id: u64,
+    pub sent_at: Time,
+    /// That of the whole packet, known at every hop without a look at options.
+    pub size: Bytes,
+    pub flow: FlowId,
+    pub ip: IpHeader,
+    pub transport: Transport,
+    pub payload: Payload,
+    pub raw: Option<Box<RawHeaders>>,
+    pub booking: Booking,
+}
+
+impl Fields {
+    #[inline]
+    pub fn new(id: u64, sent_at: Time, new: NewPacket, booking: Booking) -> Fields {
+        let size = new.size();
+        let NewPacket { flow, ip, transport, payload, raw } = new;
+        Fields { id, sent_at, size, flow, ip, transport, payload, raw, booking }
+    }
+
+    /// Lets go of what is large, for a box that waits for its next packet.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.payload = Payload::EMPTY;
+        self.raw = None;
+        self.booking.end();
+    }
+}
+
+impl Packet {
+    /// A packet that is in nobody's accounting: for tests, and for what is read from a file. `id` is unique within its run.
+    pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
+        Packet(Box::new(Fields::new(id, sent_at, new, Booking::default())))
+    }
+
+    /// Its contents, for another packet like it.
+    pub fn to_new(&self) -> NewPacket {
+        let Fields { flow, ip, transport, payload, raw, .. } = &*self.0;
+        NewPacket { flow: *flow, ip: *ip, transport: transport.clone(), payload: payload.clone(), raw: raw.clone() }
+    }
+
+    /// Unique within a run; the number of the node that made it, and a count.
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// When its sender made it.
+    #[inline]
+    pub fn sent_at(&self) -> Time {
+        self.0.sent_at
+    }
+
+    #[inline]
+    pub fn flow(&self) -> FlowId {
+        self.0.flow
+    }
+
+    /// The size of the IP packet.
+    #[inline]
+    pub fn size(&self) -> Bytes {
+        self.0.size
+    }
+
+    #[inline]
+    pub fn ip(&self) -> &IpHeader {
+        &self.0.ip
+    }
+
+    #[inline]
+    pub fn src(&self) -> IpAddr {
+        self.0.ip.addresses.src()
+    }
+
+    #[inline]
+    pub fn dst(&self) -> IpAddr {
+        self.0.ip.addresses.dst()
+    }
+
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        self.0.ip.ecn
+    }
+
+    pub fn dscp(&self) -> u8 {
+        self.0.ip.dscp
+    }
+
+    #[inline]
+    pub fn ttl(&self) -> u8 {
+        self.0.ip.ttl
+    }
+
+    #[inline]
+    pub fn transport(&self) -> &Transport {
+        &self.0.transport
+    }
+
+    /// The TCP header, where there is one.
+    #[inline]
+    pub fn tcp(&self) -> Option<&TcpHeader> {
+        match &self.0.transport {
+            Transport::Tcp(header) => Some(header),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn payload(&self) -> &Payload {
+        &self.0.payload
+    }
+
+    /// Whether another host made it, so that its headers are kept octet by octet.
+    pub fn is_foreign(&self) -> bool {
+        self.0.raw.is_some()
+    }
+
+    /// Its transport understands marks: ECT(0), ECT(1), or marked already.
+    #[inline]
+    pub fn is_ecn_capable(&self) -> bool {
+        self.0.ip.ecn != Ecn::NotEct
+    }
+
+    /// A router passes it on: one hop less to live. False if it has none left, and then nothing is changed.
+    #[inline]
+    #[must_use]
+    pub fn lower_ttl(&mut self) -> bool {
+        if self.0.ip.ttl <= 1 {
+            return false;
+        }
+        self.0.ip.ttl -= 1;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_ttl(self.0.ip.ttl);
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
+        self.0.ip.ecn = ecn;
+        if let Some(raw) = &mut self.0.raw {
+            raw.set_ecn(ecn);
+        }
+    }
+}
+
+/// A packet whose journey ended at its destination: its contents can be read, and it can go nowhere else.
+/// [`crate::Cx::recycle`] takes back its box.
+#[derive(Debug)]
+pub struct Delivered(pub(crate) Packet);
+
+impl std::ops::Deref for Delivered {
+    type Target = Packet;
+
+    #[inline]
+    fn deref(&self) -> &Packet {
+        &self.0
+    }
+}

@@ -1,0 +1,169 @@
+//! The IP header, version 4 (RFC 791) or 6 (RFC 8200), with the DSCP and ECN fields of RFC 2474 and RFC 3168.
+
+use super::{Checksum, Malformed, PROTOCOL_TCP, PROTOCOL_UDP};
+use crate::packet::{Addresses, IPV4_HEADER, IPV6_HEADER, IpHeader};
+use crate::{Ecn, Packet, Transport};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+const DO_NOT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
+
+/// Extension headers of IPv6 (RFC 8200 section 4) that have the next header in front of a length in units of 8 octets.
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+
+pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
+    let IpHeader { addresses, ecn, dscp, ttl } = *packet.ip();
+    let class = dscp << 2 | ecn as u8;
+    match addresses {
+        Addresses::V4 { src, dst } => encode_v4(packet, class, ttl, src, dst, out),
+        Addresses::V6 { src, dst } => {
+            let body = packet.size().get() - u64::from(IPV6_HEADER);
+            let body = u16::try_from(body).expect("an IPv6 packet carries at most 65,535 octets");
+            out.extend_from_slice(&[0x60 | class >> 4, class << 4, 0, 0]);
+            out.extend_from_slice(&body.to_be_bytes());
+            out.extend_from_slice(&[protocol(packet.transport()), ttl]);
+            out.extend_from_slice(&src.octets());
+            out.extend_from_slice(&dst.octets());
+        }
+    }
+}
+
+fn encode_v4(packet: &Packet, class: u8, ttl: u8, src: Ipv4Addr, dst: Ipv4Addr, out: &mut Vec<u8>) {
+    let start = out.len();
+    let total = u16::try_from(packet.size().get()).expect("an IPv4 packet has at most 65,535 octets");
+    out.extend_from_slice(&[0x45, class]);
+    out.extend_from_slice(&total.to_be_bytes());
+    // The low bits of the run's number: enough to find a packet of one capture in another.
+    out.extend_from_slice(&(packet.id() as u16).to_be_bytes());
+    out.extend_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
+    out.extend_from_slice(&[ttl, protocol(packet.transport()), 0, 0]);
+    out.extend_from_slice(&src.octets());
+    out.extend_from_slice(&dst.octets());
+    let mut sum = Checksum::default();
+    sum.add(&out[start..]);
+    out[start + 10..start + 12].copy_from_slice(&sum.value().to_be_bytes());
+}
+
+fn protocol(transport: &Transport) -> u8 {
+    match transport {
+        Transport::Tcp(_) => PROTOCOL_TCP,
+        Transport::Udp(_) => PROTOCOL_UDP,
+        Transport::Other { protocol } => *protocol,
+    }
+}
+
+/// The sum over the fields of the IP header that TCP and UDP protect with their own checksum (RFC 9293 section 3.1, RFC 8200
+/// section 8.1).
+pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize) -> Checksum {
+    let mut sum = Checksum::default();
+    match addresses {
+        Addresses::V4 { src, dst } => [src.octets(), dst.octets()].iter().for_each(|address| sum.add(address)),
+        Addresses::V6 { src, dst } => [src.octets(), dst.octets()].iter().for_each(|address| sum.add(address)),
+    }
+    sum.add(&[0, protocol]);
+    sum.add(&(body_len as u32).to_be_bytes());
+    sum
+}
+
+/// A header as it was read, its lengths already found to agree.
+pub(super) struct Header {
+    /// With options or extension headers.
+    pub header_len: usize,
+    pub total_len: usize,
+    /// The identification of IPv4.
+    pub id: u16,
+    /// What the rest of the packet is, behind any extension headers that are known.
+    pub protocol: u8,
+    /// Only a piece of a packet.
+    pub is_fragment: bool,
+    pub ip: IpHeader,
+}
+
+pub(super) fn parse(octets: &[u8]) -> Result<Header, Malformed> {
+    match octets.first().ok_or(Malformed::Truncated)? >> 4 {
+        4 => parse_v4(octets),
+        6 => parse_v6(octets),
+        _ => Err(Malformed::NotIp),
+    }
+}
+
+fn parse_v4(octets: &[u8]) -> Result<Header, Malformed> {
+    let fixed: &[u8; IPV4_HEADER as usize] = octets.first_chunk().ok_or(Malformed::Truncated)?;
+    let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
+    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+    let total_len = usize::from(word(2));
+    if header_len < fixed.len() || total_len < header_len {
+        return Err(Malformed::Length);
+    }
+    if octets.len() < header_len {
+        return Err(Malformed::Truncated);
+    }
+    Ok(Header {
+        header_len,
+        total_len,
+        id: word(4),
+        protocol: fixed[9],
+        is_fragment: word(6) & MORE_FRAGMENTS_OR_OFFSET != 0,
+        ip: IpHeader {
+            addresses: Addresses::V4 { src: address(12), dst: address(16) },
+            ecn: Ecn::from_bits(fixed[1]),
+            dscp: fixed[1] >> 2,
+            ttl: fixed[8],
+        },
+    })
+}
+
+fn parse_v6(octets: &[u8]) -> Result<Header, Malformed> {
+    let fixed: &[u8; IPV6_HEADER as usize] = octets.first_chunk().ok_or(Malformed::Truncated)?;
+    let address = |at: usize| {
+        let octets: [u8; 16] = std::array::from_fn(|octet| fixed[at + octet]);
+        Ipv6Addr::from(octets)
+    };
+    let class = fixed[0] << 4 | fixed[1] >> 4;
+    let total_len = fixed.len() + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let (mut protocol, mut header_len) = (fixed[6], fixed.len());
+    while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
+        let extension = octets.get(header_len..header_len + 2).ok_or(Malformed::Truncated)?;
+        let len = 8 * (1 + usize::from(extension[1]));
+        if header_len + len > total_len {
+            return Err(Malformed::Length);
+        }
+        if header_len + len > octets.len() {
+            return Err(Malformed::Truncated);
+        }
+        (protocol, header_len) = (extension[0], header_len + len);
+    }
+    Ok(Header {
+        header_len,
+        total_len,
+        id: 0,
+        protocol,
+        is_fragment: protocol == FRAGMENT,
+        ip: IpHeader {
+            addresses: Addresses::V6 { src: address(8), dst: address(24) },
+            ecn: Ecn::from_bits(class),
+            dscp: class >> 2,
+            ttl: fixed[7],
+        },
+    })
+}
+
+impl Header {
+    pub fn body_len(&self) -> usize {
+        self.total_len - self.header_len
+    }
+
+    /// Holds the header to its checksum, of which IPv6 has none.
+    pub fn verify(&self, octets: &[u8]) -> Result<(), Malformed> {
+        if matches!(self.ip.addresses, Addresses::V6 { .. }) {
+            return Ok(());
+        }
+        let mut sum = Checksum::default();
+        sum.add(&octets[..self.header_len]);
+        if sum.is_intact() { Ok(()) } else { Err(Malformed::Checksum) }
+    }
+}
