@@ -44,7 +44,7 @@ pub(crate) fn align<'py>(
     drawn: usize,
     parts: usize,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut compared = Fields::all();
+    let mut compared = Fields::ALL;
     for name in &ignored {
         let unknown = || Failure::Usage(format!("packets have no field {name:?}"));
         compared = compared.without(Fields::NONE.with(Field::of_name(name).ok_or_else(unknown)?));

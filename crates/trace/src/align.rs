@@ -75,13 +75,10 @@ pub struct Fields(u16);
 
 impl Fields {
     pub const NONE: Fields = Fields(0);
+    pub const ALL: Fields = Fields((1 << Field::ALL.len()) - 1);
     /// What makes another packet of it.
     pub const IDENTITY: Fields =
         Fields::NONE.with(Field::Seq).with(Field::Len).with(Field::Ack).with(Field::Control).with(Field::Missing);
-
-    pub fn all() -> Fields {
-        Field::ALL.into_iter().fold(Fields::NONE, Fields::with)
-    }
 
     #[must_use]
     pub const fn with(self, field: Field) -> Fields {
@@ -259,9 +256,18 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        let opposite = self.one.segments.iter().take_while(|segment| segment.at < at);
-        let opposite = opposite.filter(|segment| segment.from != from).count();
-        Some(Divergence { at, from, number: found.number, packets: found.number + opposite, fields: found.differ })
+        // In the order of the capture; what the first one lacks would be behind all of that time.
+        let (mut sent, mut packets) = (0, 0);
+        for segment in self.one.segments.iter().take_while(|segment| segment.at <= at) {
+            if segment.from == from {
+                if sent == found.number {
+                    break;
+                }
+                sent += 1;
+            }
+            packets += 1;
+        }
+        Some(Divergence { at, from, number: found.number, packets, fields: found.differ })
     }
 }
 

@@ -210,7 +210,8 @@ def arms_against(
         raise UsageError("the scenario has no flow over TCP")
 
     def with_control(control: str) -> Scenario:
-        return plain.with_(**{f"flow.{name}.cc": control for name in taken})
+        ends = ("sender_stack", "receiver_stack")
+        return plain.with_(**{f"flow.{name}.{end}.cc": control for name in taken for end in ends})
 
     other = plain if against is None else with_control(against)
     what = against or " and ".join(dict.fromkeys(flows[name] for name in taken))

@@ -1,5 +1,6 @@
-//! Captures: made of a story told by hand and of simulated runs, damaged, read back and shown to tshark.
+//! Captures: made of a story told by hand and of simulated runs, damaged, read back, shown to tshark, and aligned.
 
+mod align;
 mod capture;
 mod of_a_run;
 mod story;

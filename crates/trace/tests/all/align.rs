@@ -1,0 +1,166 @@
+//! Two captures of one connection, of which one was changed in a known way: what is said to differ is what was changed.
+
+use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Duration, Ipv4Addr, Packet, Seq, Time, Transport};
+use lopsided_trace::{Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Rules, Standing, drift};
+use proptest::prelude::*;
+
+type Story = Vec<(Time, bool, Packet)>;
+
+const RULES: Rules = Rules { tolerance: 100_000, compared: Fields::ALL };
+const FOREVER: Lasted = Lasted { one: u64::MAX, other: u64::MAX };
+
+#[test]
+fn other_addresses_ports_numbers_and_clocks_are_no_difference() {
+    let mut other = download_seen_by_the_server();
+    for (at, outbound, packet) in &mut other {
+        *at += Duration::from_millis(700);
+        (packet.src, packet.dst) = (renumbered(packet.src), renumbered(packet.dst));
+        let shift = if *outbound { (5_000_000_u32, 77_u32) } else { (0xf000_0000, 9_000) };
+        let echoed = if *outbound { 0xf000_0000 } else { 5_000_000 };
+        let header = tcp(packet);
+        (header.src_port, header.dst_port) = (header.src_port ^ 1, header.dst_port ^ 1);
+        header.seq += shift.0;
+        if header.flags.has(Flags::ACK) {
+            header.ack += echoed;
+        }
+        if let Some(stamps) = &mut header.options.timestamps {
+            stamps.value += shift.1;
+        }
+    }
+    let (one, other) = (conversation(&download_seen_by_the_server()), conversation(&other));
+    let aligned = Alignment::of(&one, &other, FOREVER, &RULES);
+    assert_eq!(aligned.first(), None, "{:?}", aligned.pairs());
+    assert_eq!(aligned.pairs().len(), one.segments.len());
+}
+
+#[test]
+fn a_flag_is_found_and_what_follows_is_still_compared() {
+    let mut other = download_seen_by_the_server();
+    let (third_data, ack_of_it) = (5, 9);
+    let header = tcp(&mut other[third_data].2);
+    header.flags = header.flags.with(Flags::PSH);
+    tcp(&mut other[ack_of_it].2).window = 1;
+    let (one, other) = (conversation(&download_seen_by_the_server()), conversation(&other));
+    let aligned = Alignment::of(&one, &other, FOREVER, &RULES);
+    let first = aligned.first().expect("PSH differs");
+    assert_eq!(first.fields, Fields::NONE.with(Field::Psh));
+    // Before it come the server's SYN ACK and two segments, and the client's SYN and ACK.
+    assert_eq!((first.from, first.number, first.packets), (End::Answerer, 3, 5));
+    assert_eq!(aligned.first_in(Field::Window).map(|found| found.packets), Some(9));
+    assert_eq!(aligned.parted(), None);
+    let deaf = Rules { compared: Fields::ALL.without(Fields::NONE.with(Field::Psh).with(Field::Window)), ..RULES };
+    assert_eq!(Alignment::of(&one, &other, FOREVER, &deaf).first(), None);
+}
+
+#[test]
+fn a_missing_acknowledgement_parts_its_direction_alone() {
+    let mut other = download_seen_by_the_server();
+    let _lost = other.remove(7);
+    let (one, other) = (conversation(&download_seen_by_the_server()), conversation(&other));
+    let aligned = Alignment::of(&one, &other, FOREVER, &RULES);
+    let parted = aligned.parted().expect("an ACK is missing");
+    assert_eq!((parted.from, parted.number, parted.packets), (End::Opener, 3, 7));
+    assert!(parted.fields.has(Field::Ack));
+    // The other direction is compared to its end.
+    assert!(
+        aligned.pairs().iter().filter(|pair| pair.from() == Some(End::Answerer)).all(|pair| pair.differ.is_empty())
+    );
+    assert_eq!(aligned.first_in(Field::Seq), None);
+}
+
+#[test]
+fn what_one_capture_was_too_short_for_is_no_difference() {
+    let (whole, mut short) = (download_seen_by_the_server(), download_seen_by_the_server());
+    short.truncate(9);
+    let (one, other) = (conversation(&whole), conversation(&short));
+    let until = other.segments.last().expect("a story").at;
+    let lasted = |other| Lasted { one: u64::MAX, other };
+    assert_eq!(Alignment::of(&one, &other, lasted(until), &RULES).first(), None);
+    let longer = Alignment::of(&one, &other, lasted(u64::MAX), &RULES).first().expect("packets are missing");
+    assert_eq!((longer.fields, longer.packets), (Fields::NONE.with(Field::Missing), 9));
+}
+
+#[test]
+fn a_late_packet_differs_in_time_beyond_the_tolerance_and_drifts() {
+    let late = |by: u64| {
+        let mut other = download_seen_by_the_server();
+        for (at, ..) in &mut other[8..] {
+            *at += Duration::from_nanos(by);
+        }
+        conversation(&other)
+    };
+    let one = conversation(&download_seen_by_the_server());
+    assert_eq!(Alignment::of(&one, &late(100_000), FOREVER, &RULES).first(), None);
+    let other = late(100_001);
+    let first = Alignment::of(&one, &other, FOREVER, &RULES).first().expect("it is later");
+    assert_eq!((first.fields, first.packets), (Fields::NONE.with(Field::Time), 8));
+    let parts = drift(&one, &other, one.segments.last().expect("a story").at, 2, &RULES);
+    assert_eq!(parts.iter().map(|part| part.matched).sum::<usize>(), one.segments.len());
+    assert_eq!((parts[0].in_time, parts[0].packets), (8, [8, 8]));
+    assert_eq!(parts[1].in_time, 0);
+    assert_eq!(parts[1].later.map(|later| (later.least, later.most)), Some((100_001, 100_001)));
+}
+
+#[test]
+fn an_end_has_sent_and_had_acknowledged_what_was_seen_before() {
+    let one = conversation(&download_seen_by_the_server());
+    let at = one.segments[7].at;
+    assert_eq!(one.standing(End::Answerer, at), Standing { sent: 1 + 3 * 1448, acked: 1 + 1448 });
+    assert_eq!(one.standing(End::Opener, at), Standing { sent: 1, acked: 1 });
+}
+
+#[test]
+fn a_new_connection_on_the_same_ports_is_another_one() {
+    let mut capture = Conversations::default();
+    let again = Duration::from_millis(1_000);
+    for (at, _, packet) in download_seen_by_the_server() {
+        capture.observe(at, &packet);
+    }
+    let mut syn = packet(90, CLIENT, Time::ZERO + again, Flags::SYN, (0, 0), 0);
+    tcp(&mut syn).seq = Seq::new(123);
+    capture.observe(Time::ZERO + again, &syn);
+    capture
+        .observe(Time::ZERO + again, &packet(91, SERVER, Time::ZERO + again, Flags::SYN.with(Flags::ACK), (0, 1), 0));
+    let lengths: Vec<_> = capture.all().iter().map(|conversation| conversation.segments.len()).collect();
+    assert_eq!(lengths, [13, 2]);
+    assert_eq!(capture.all()[1].segments[1].seq, 0);
+}
+
+proptest! {
+    /// Numbers do not wrap: a long transfer's go on, and old ones are told from new ones.
+    #[test]
+    fn numbers_go_on_beyond_32_bits(steps in prop::collection::vec((1_u32..1 << 30, 0_u32..1 << 20), 1..40)) {
+        let mut capture = Conversations::default();
+        capture.observe(Time::ZERO, &packet(0, CLIENT, Time::ZERO, Flags::SYN, (0, 0), 0));
+        let mut sent = 0_u64;
+        for (forward, back) in steps {
+            sent += u64::from(forward);
+            for number in [sent, sent.saturating_sub(u64::from(back))] {
+                capture.observe(Time::ZERO, &packet(1, CLIENT, Time::ZERO, Flags::ACK, (number as u32, 1), 0));
+                prop_assert_eq!(capture.all()[0].segments.last().map(|segment| segment.seq), Some(number));
+            }
+        }
+    }
+}
+
+fn conversation(story: &Story) -> Conversation {
+    let mut capture = Conversations::default();
+    for (at, _, packet) in story {
+        capture.observe(*at, packet);
+    }
+    assert_eq!(capture.all().len(), 1);
+    capture.all()[0].clone()
+}
+
+fn tcp(packet: &mut Packet) -> &mut TcpHeader {
+    match &mut packet.transport {
+        Transport::Tcp(header) => header,
+        other => panic!("not TCP: {other:?}"),
+    }
+}
+
+fn renumbered(address: Ipv4Addr) -> Ipv4Addr {
+    Ipv4Addr(address.0 ^ 0x00ff_0000)
+}

@@ -1,0 +1,118 @@
+"""Two runs aligned packet by packet, compared with others, and a congestion control of one's own held against one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import own_controllers
+from lopsided import cli
+from lopsided.errors import FolderError, UsageError
+from lopsided.run import Run
+from lopsided.studies import compare, packets
+from lopsided.studies.compare import Arm
+from lopsided.views import packets as views
+
+RENO = f"{Path(own_controllers.__file__)}:Reno"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_run_and_itself_have_the_same_packets(adsl):
+    found = packets.compare_arms([Arm("one", adsl, "sim"), Arm("other", adsl, "sim")])
+    assert found.first is None and found.parted is None and found.scenes() == []
+    assert {(one.host, one.flow) for one in found.found} == {
+        (host, flow) for host in ("server", "client") for flow in ("download", "upload")
+    }
+    assert all(part["alike"] == part["packets"][0] for one in found.found for part in one.pairs[0]["drift"])
+    assert found.figure() is None
+    assert "no difference" in views.headline(found)
+
+
+def test_an_acknowledgement_more_is_found_where_it_was_sent(adsl):
+    eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
+    found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
+    first = found.first.first
+    # At the end that acknowledges, before the other can see it.
+    assert (first.host, first.flow, first.sender) == ("client", "download", False)
+    assert "ack" in first.fields
+    at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")
+    assert at_sender.parted.time_s > first.time_s
+    [scene] = found.scenes()
+    assert scene.context[-1]["one"]["ack"] != scene.context[-1]["other"]["ack"]
+    assert scene.states["eager"]["time_s"] <= first.time_s < scene.states["eager"]["time_s"] + 0.1
+    json.dumps(found.as_dict())
+
+
+def test_what_is_ignored_is_no_difference_and_what_is_unknown_is_refused(adsl):
+    short = adsl.only(["download"]).with_(**{"scenario.duration": "2 s"})
+    named = short.with_(**{"flow.download.receiver_stack.receive_buffer": "400000 B"})
+    arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
+    first = packets.compare_arms(arms).first.first
+    assert "window" in first.fields
+    # A larger window has another scale, and makes other ACKs later on.
+    later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
+    assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
+    with pytest.raises(UsageError, match="no field 'colour'"):
+        packets.compare_arms(arms, ignored=["colour"])
+    with pytest.raises(UsageError, match="between two"):
+        packets.compare(short, ("sim",))
+
+
+def test_two_folders_are_compared_by_their_tables_and_their_packets(adsl_file, capsys):
+    for name, seed in (("one", "1"), ("other", "2")):
+        arguments = ["--no-report", "-q", "--out", name, "--seed", seed, "--pcap", "hosts"]
+        assert cli.invoke(["run", str(adsl_file), *arguments]) == 0
+    assert cli.invoke(["compare", "one", "other", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    download = next(row for row in rows if (row["what"], row["quantity"]) == ("download", "goodput_bps"))
+    assert download["one"] == Run.load("one").flows["goodput_bps"][0]
+    assert cli.invoke(["compare", "one", "other", "--packets", "--figure", "parted.png", "--fail"]) == 1
+    assert "The packets part" in capsys.readouterr().out or Path("parted.png").stat().st_size > 0
+    assert cli.invoke(["compare", "one", "one", "--packets", "--fail"]) == 0
+
+
+def test_folders_without_captures_and_half_a_question_are_refused(adsl_file, adsl, capsys):
+    assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "bare"]) == 0
+    assert cli.invoke(["compare", "bare", "bare", "--packets"]) != 0
+    assert "--pcap hosts" in capsys.readouterr().err
+    assert cli.invoke(["compare", "bare"]) != 0
+    assert "second run folder" in capsys.readouterr().err
+    assert cli.invoke(["compare", str(adsl_file), "--against", "reno"]) != 0
+    assert "--controller" in capsys.readouterr().err
+    with pytest.raises(FolderError, match="not saved"):
+        packets.of_folders(adsl.run(), adsl.run())
+
+
+def test_a_control_of_ones_own_that_is_reno_sends_renos_packets(adsl_file, capsys):
+    arguments = ["--controller", f"Own={RENO}", "--against", "reno", "--worlds", "sim", "--seed", "3"]
+    assert cli.invoke(["compare", str(adsl_file), *arguments, "--packets", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [run["name"] for run in told["runs"]] == ["Own", "reno"]
+    assert told["first"] is None
+    assert cli.invoke(["compare", str(adsl_file), *arguments, "--repeat", "1", "--json"]) == 0
+    assert all(row["Own"] == row["reno"] for row in json.loads(capsys.readouterr().out))
+
+
+def test_a_control_is_held_against_what_the_flows_that_name_it_would_have(adsl):
+    both = adsl.with_controllers({"Own": own_controllers.Reno})
+    arms = compare.arms_against(both, "Own", "vegas", ("sim", "kernel"))
+    assert [(arm.name, arm.world) for arm in arms] == [
+        ("Own", "sim"),
+        ("vegas", "sim"),
+        ("vegas in kernel", "kernel"),
+    ]
+    named = both.with_(**{"flow.upload.cc": "Own"})
+    controls = [
+        [flow["sender_stack"]["cc"] for flow in arm.scenario.resolved["flows"]]
+        for arm in compare.arms_against(named, "Own", "vegas")
+    ]
+    assert [one[1] for one in controls] == ["Own", "vegas"]
+    assert controls[0][0] == controls[1][0] != "Own"
+    with pytest.raises(UsageError, match="--against"):
+        compare.arms_against(named, "Own")
