@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lopsided.papers.framework.reproduction import carry_through
+from lopsided.papers.framework.reproduction import reproduce
 from lopsided.studies.jobs import run_jobs
 
 GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -30,7 +30,10 @@ def test_the_paper_of_the_guide_can_be_reproduced(tmp_path):
     [code] = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), flags=re.DOTALL | re.MULTILINE)
     module = {"__file__": str(tmp_path / "__init__.py"), "__name__": "doe2031"}
     exec(compile(code, str(GUIDE), "exec"), module)
-    reproduction = carry_through(module["PAPER"], run_jobs, figures=(), claims=True, sensitivity=False, repetitions=1)
+    paper = module["PAPER"]
+    reproduction = reproduce(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=False, repetitions=1)
     [outcome] = reproduction.claims
     assert outcome.verdict.holds
-    assert outcome.verdict.measured[0].value < 0.9
+    assert outcome.verdict.measured[-1].value < -0.9
+    [(_, figure)] = reproduction.artifacts
+    assert figure.drawing is not None and figure.data.height == 3

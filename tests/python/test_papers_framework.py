@@ -13,26 +13,26 @@ import pytest
 from rich.console import Console
 
 from lopsided import papers
-from lopsided.errors import UsageError
+from lopsided.errors import FolderError, UsageError
 from lopsided.papers.framework import page, text
-from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.claims import Statements, at_least, falls, near, number, ordered, ratio
+from lopsided.papers.framework.measurements import Curve, Measurements, Spread, run_experiments
 from lopsided.papers.framework.model import (
     Assumption,
     Case,
-    Collection,
-    Comparison,
-    Exhibit,
     Experiment,
+    Figure,
     KeyResult,
-    Measured,
     Paper,
     Variant,
     Verdict,
 )
+from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.published import Published
-from lopsided.papers.framework.reproduction import carry_through
+from lopsided.papers.framework.reasons import unexplained
+from lopsided.papers.framework.reproduction import reproduce as reproduce_paper
+from lopsided.papers.framework.tables import compare
 from lopsided.studies.jobs import run_jobs
-from lopsided.views.plot import style
 
 SCENARIO = """
 [scenario]
@@ -65,33 +65,31 @@ def toy(folder: Path) -> Paper:
     (folder / "scenarios").mkdir()
     (folder / "scenarios" / "line.toml").write_text(SCENARIO)
     (folder / "published.csv").write_text(PUBLISHED)
-    collection = Collection()
 
-    @collection.figure("1", "Goodput against queue", needs=("queues",))
-    def figure(lab: Lab) -> Exhibit:
-        table = lab.table("queues")
-        sheet = style.sheet("Goodput", "toy", (2.0,), "queue (packets)")
-        sheet.panels[0].plot(table["queue_packets"], table["goodput_bps"])
-        comparisons = tuple(
-            Comparison(
-                lab.published.find("Table 1", "goodput", queue_packets=row["queue_packets"]),
-                *(row[f"goodput_bps{end}"] / 1e6 for end in ("", "_low", "_high")),
-            )
-            for row in table.rows(named=True)
-        )
-        return Exhibit(table, sheet.figure, comparisons)
+    def goodput(m: Measurements) -> Curve:
+        return m.curve("queues", "goodput_bps", "queue_packets")
 
-    @collection.claim("moves", "Data is delivered.", where="section 1", needs=("queues",))
-    def moves(lab: Lab) -> Verdict:
-        """More than half of the link."""
-        least = float(lab.table("queues")["goodput_bps"].min())  # type: ignore[arg-type]
-        return Verdict(least > 1e6, (Measured("least", least / 1e6, "Mbit/s"),), "" if least > 1e6 else "it is slow")
+    figure = Plot(
+        "Goodput",
+        "toy",
+        "queue (packets)",
+        (Panel("Mbit/s", lambda m: [Line.of(goodput(m), "black", 1e-6, column="goodput_mbps")]),),
+        ("queues",),
+        axis="queue_packets",
+        comparisons=lambda m: [
+            compare(m.published.find("Table 1", "goodput", queue_packets=size), goodput(m).at(size), "", 1e-6)
+            for size in (10, 40)
+        ],
+    )
+    of_paper = Statements(("queues",))
 
-    @collection.claim("miracle", "More than the link carries.", where="section 1", needs=("queues",))
-    def miracle(lab: Lab) -> Verdict:
-        """More than 2 Mbit/s."""
-        most = float(lab.table("queues")["goodput_bps"].max())  # type: ignore[arg-type]
-        return Verdict(most > 2e6, (Measured("most", most / 1e6, "Mbit/s"),), "" if most > 2e6 else "no link does that")
+    @of_paper("Data is delivered.", "section 1")
+    def moves(m: Measurements) -> Verdict:
+        return at_least(1, [number("least", goodput(m).median.min(), "Mbit/s", scale=1e-6)])
+
+    @of_paper("More than the link carries.", "section 1")
+    def miracle(m: Measurements) -> Verdict:
+        return at_least(2, [number("most", goodput(m).median.max(), "Mbit/s", scale=1e-6)])
 
     cases = tuple(
         Case("line.toml", {"link.down.queue.limit": f"{packets} packets"}, {"queue_packets": packets})
@@ -109,16 +107,16 @@ def toy(folder: Path) -> Paper:
                 "queues", "two queues", cases, lambda run, _: {"goodput_bps": run.flows["goodput_bps"][0]}, keep=True
             ),
         ),
-        figures=collection.ordered_figures(),
-        claims=tuple(collection.claims),
+        figures=(Figure("1", "Goodput against queue", ("queues",), figure),),
+        claims=(moves, miracle),
         assumptions=(
             Assumption("rate", "downlink rate", "2 Mbit/s", "guessed", (Variant("8", {"link.down.rate": "8 Mbit/s"}),)),
         ),
-        key_results=(
-            KeyResult("most", "goodput", "most", "bit/s", lambda lab: float(lab.table("queues")["goodput_bps"].max())),  # type: ignore[arg-type]
-        ),
+        key_results=(KeyResult("most", "goodput", "most", "bit/s", lambda m: float(goodput(m).median.max())),),
         repeat=3,
         varied=("queues",),
+        answer=lambda m: f"It carries {goodput(m).last / 1e6:.1f} Mbit/s.",
+        answer_needs=("queues",),
     )
 
 
@@ -130,8 +128,8 @@ def paper(tmp_path: Path) -> Paper:
 
 
 def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
-    lab = carry_out(paper, paper.experiments, 3, run_jobs)
-    every = lab.every("queues")
+    lab = run_experiments(paper, paper.experiments, 3, run_jobs)
+    every = lab.runs("queues")
     assert every["queue_packets"].to_list() == [10, 40] * 3
     assert every.filter(pl.col("queue_packets") == 10)["seed"].to_list() == [7, 8, 9]
     assert every.filter(pl.col("queue_packets") == 40)["seed"].to_list() == [7, 8, 9]
@@ -144,10 +142,10 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
 
 
 def test_one_repetition_stands_alone_and_only_the_first_keeps_its_runs(paper: Paper) -> None:
-    lab = carry_out(paper, paper.experiments, 2, run_jobs)
-    second = lab.only(1)
+    lab = run_experiments(paper, paper.experiments, 2, run_jobs)
+    second = lab.repetition(1)
     assert second.repetitions == (1,)
-    assert second.table("queues")["goodput_bps"].to_list() == second.every("queues")["goodput_bps"].to_list()
+    assert second.table("queues")["goodput_bps"].to_list() == second.runs("queues")["goodput_bps"].to_list()
     assert lab.run("queues", queue_packets=40).seed == 7
     with pytest.raises(KeyError):
         second.run("queues", queue_packets=40)
@@ -156,26 +154,26 @@ def test_one_repetition_stands_alone_and_only_the_first_keeps_its_runs(paper: Pa
 
 
 def test_the_digest_is_that_of_the_runs(paper: Paper) -> None:
-    first, again = (carry_out(paper, paper.experiments, 2, run_jobs).digest("queues") for _ in range(2))
-    other = carry_out(paper, paper.experiments, 2, run_jobs, overrides={"link.rtt": "21 ms"}).digest("queues")
+    first, again = (run_experiments(paper, paper.experiments, 2, run_jobs).digest("queues") for _ in range(2))
+    other = run_experiments(paper, paper.experiments, 2, run_jobs, overrides={"link.rtt": "21 ms"}).digest("queues")
     assert first == again != other
 
 
 def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
-    reproduction = carry_through(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
+    reproduction = reproduce_paper(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
     moves, miracle = reproduction.claims
     assert moves.verdict.holds and (moves.held_in, moves.repetitions) == (3, 3) and not moves.surprising
     assert not miracle.verdict.holds and miracle.held_in == 0 and miracle.surprising
-    assert miracle.verdict.reason == "no link does that"
-    with pytest.raises(ValueError, match="reason"):
-        Verdict(False, ())
+    assert miracle.verdict.why_not.startswith("most 1.") and moves.verdict.why_not == ""
+    assert reproduction.counts()[0] == "1 of the paper's 2 statements hold"
+    assert reproduction.answer.startswith("It carries 1.")
 
 
 def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -> None:
-    reproduction = carry_through(paper, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
+    reproduction = reproduce_paper(paper, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
     (variant,) = reproduction.sensitivities
     (base,) = reproduction.key_outcomes
-    assert variant.flipped == ("miracle",)
+    assert [str(move) for move in variant.moves] == ["miracle: now holds"]
     assert variant.results["most"] > 2 * base.high
     assert text.leaves_spread(variant.results["most"], base)
     assert not text.leaves_spread((base.low + base.high) / 2, base)
@@ -185,27 +183,29 @@ def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -
 def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:
     unused = replace(paper.experiments[0], key="unused")
     larger = replace(paper, experiments=(*paper.experiments, unused))
-    reproduction = carry_through(
+    reproduction = reproduce_paper(
         larger, run_jobs, figures=larger.figures, claims=False, sensitivity=False, repetitions=1
     )
     assert list(reproduction.digests) == ["queues"]
-    ((_, exhibit),) = reproduction.exhibits
-    assert [comparison.published.value for comparison in exhibit.comparisons] == ["1.50", "1.80"]
-    assert exhibit.comparisons[0].measured == pytest.approx(exhibit.data["goodput_bps"][0] / 1e6)
+    ((_, artifact),) = reproduction.artifacts
+    assert [comparison.published.value for comparison in artifact.comparisons] == ["1.50", "1.80"]
+    assert artifact.comparisons[0].measured == pytest.approx(artifact.data["goodput_mbps"][0])
 
 
 def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper, tmp_path: Path) -> None:
-    reproduction = carry_through(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
+    reproduction = reproduce_paper(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
     report = page.write(reproduction, tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     assert targets and all((address or inner).startswith("#") for address, inner in targets)
     assert "<script" not in report and "@import" not in report
-    for words in ("does not hold", "no link does that", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
+    for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
         assert words in report
     out = tmp_path / "out"
     assert (out / "figures" / "figure-1.png").read_bytes().startswith(b"\x89PNG")
     data = pl.read_csv(out / "data" / "figure-1.csv")
-    assert data["goodput_bps"].to_list() == pytest.approx(reproduction.lab.table("queues")["goodput_bps"].to_list())
+    table = reproduction.measurements.table("queues")
+    assert data["goodput_mbps"].to_list() == pytest.approx((table["goodput_bps"] / 1e6).to_list())
+    assert data["goodput_mbps_high"].to_list() == pytest.approx((table["goodput_bps_high"] / 1e6).to_list())
     with (out / "claims.csv").open() as file:
         assert [row["holds"] for row in csv.DictReader(file)] == ["true", "false"]
     assert pl.read_csv(out / "comparisons.csv").height == 2
@@ -222,19 +222,52 @@ def reproduce(paper: Paper, monkeypatch: pytest.MonkeyPatch, out: Path, **wanted
 
 def test_the_exit_code_tells_of_surprises(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code, printed = reproduce(paper, monkeypatch, tmp_path / "a", claims_only=True)
-    assert code == 1 and "Claims: 1 of 2 hold" in printed and "not as recorded" in printed
+    assert code == 1 and "1 of the paper's 2 statements hold" in printed and "not as recorded" in printed
     # With another number of seeds than the paper's own a verdict may differ by chance: no alarm.
     assert reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)[0] == 0
     recorded = tuple(replace(claim, known_not_to_hold=claim.key == "miracle") for claim in paper.claims)
     code, printed = reproduce(replace(paper, claims=recorded), monkeypatch, tmp_path / "c")
-    assert code == 0 and "not as recorded" not in printed and "Published beside measured" in printed
+    assert code == 0 and "not as recorded" not in printed
 
 
-def test_a_figure_alone(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    code, printed = reproduce(paper, monkeypatch, tmp_path / "a", figure="figure 1", repeat=1)
-    assert code == 0 and "1.80 Mbit/s" in printed and "Claims" not in printed
+def test_the_whole_ends_with_a_screenful(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _, printed = reproduce(paper, monkeypatch, tmp_path / "a")
+    lines = printed.rstrip().splitlines()
+    assert len(lines) <= 24
+    assert any("It carries" in line for line in lines[:3]) and lines[-1].startswith("report")
+
+
+def test_a_figure_alone_leaves_the_full_report_as_it_is(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    out = tmp_path / "a"
+    reproduce(paper, monkeypatch, out, repeat=2)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    code, printed = reproduce(paper, monkeypatch, out, figure="figure 1", repeat=1)
+    assert code == 0 and "1.80 Mbit/s" in printed and "statements" not in printed
+    assert before == {path: path.read_bytes() for path in before}
+    assert (out / "figure-1" / "report.html").is_file()
+    # A new full report keeps what was asked for in part.
+    reproduce(paper, monkeypatch, out, repeat=1)
+    assert (out / "figure-1" / "report.html").is_file()
+    assert (out / "report.html").read_bytes() != before[out / "report.html"]
     with pytest.raises(UsageError, match="no figure '12'; did you mean '1'"):
         reproduce(paper, monkeypatch, tmp_path / "b", figure="12")
+
+
+@pytest.mark.parametrize("place", ["notes.txt", "figures/mine.png", "figure-1/notes.txt"])
+def test_nobody_else_s_file_is_replaced(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    out = tmp_path / "a"
+    reproduce(paper, monkeypatch, out, repeat=1)
+    mine = out / place
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(FolderError, match=mine.name):
+        reproduce(paper, monkeypatch, out, repeat=1)
+    assert mine.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_unknown_papers_are_refused_with_a_hint() -> None:
@@ -249,11 +282,78 @@ def test_figures_are_found_by_number_and_name(paper: Paper, name: str) -> None:
     assert found is not None and found.slug == "figure-1"
 
 
-def test_figures_are_in_the_paper_s_order() -> None:
-    collection = Collection()
-    for number in ("E4", "5.12", "5.2", "1.1"):
-        collection.figure(number, "", needs=())(lambda _lab: Exhibit(pl.DataFrame()))
-    assert [figure.number for figure in collection.ordered_figures()] == ["1.1", "5.2", "5.12", "E4"]
+def test_values_are_spreads_and_settings_are_named(paper: Paper) -> None:
+    m = run_experiments(paper, paper.experiments, 3, run_jobs)
+    value = m.value("queues", "goodput_bps", queue_packets=40)
+    assert value.low <= value.median <= value.high and value.low < value.high
+    assert m.curve("queues", "goodput_bps", "queue_packets").at(40) == value
+    with pytest.raises(KeyError, match="0 settings"):
+        m.value("queues", "goodput_bps", queue_packets=11)
+    with pytest.raises(KeyError, match="2 settings"):
+        m.value("queues", "goodput_bps")
+    there = m.instead("queues", "queues", queue_packets=10)
+    assert there.table("queues")["queue_packets"].to_list() == [10]
+    assert Spread(1, 0, 2).map(lambda one: -one) == Spread(-1, -2, 0)
+
+
+def test_plots_are_made_from_plots(paper: Paper) -> None:
+    m = run_experiments(paper, paper.experiments, 2, run_jobs)
+    plot = paper.figures[0].make
+    assert isinstance(plot, Plot)
+    other = plot.but(title="Another", comparisons=None)(m)
+    words = [each.get_text() for each in other.drawing.texts] if other.drawing else []
+    assert "Another" in words and any("digest" in word for word in words) and other.comparisons == ()
+    assert other.data.columns == ["queue_packets", "goodput_mbps", "goodput_mbps_low", "goodput_mbps_high"]
+
+
+# --- The tests that claims are made of
+
+
+def curve(*values: float) -> Curve:
+    y = np.array(values)
+    return Curve(np.arange(1.0, 1 + len(values)), y, y, y)
+
+
+def test_near_is_ten_points_and_a_factor_of_two_for_shares_and_fifteen_per_cent_for_all_else(paper: Paper) -> None:
+    printed = paper.published.find("Table 1", "goodput", queue_packets=40)  # 1.80
+    shares = {
+        value: near([number("", value, "percent", published=printed)], printed=10).holds for value in (8, 10, 27, 29)
+    }
+    assert shares == {8: False, 10: True, 27: True, 29: False}
+    assert near([number("", 2.06, "Mbit/s", published=printed)]).holds
+    assert not near([number("", 2.08, "Mbit/s", published=printed)]).holds
+    seven = replace(printed, value="7")
+    found = {value: near([number("", value, "percent", published=seven)]).holds for value in (3, 4, 14, 16)}
+    assert found == {3: False, 4: True, 14: True, 16: False}
+
+
+def test_trends_need_their_ranks_and_their_ends() -> None:
+    assert falls("x", curve(5, 4, 3, 2)).holds and not falls("x", curve(2, 5, 4, 3)).holds
+    assert not falls("x", curve(2, 3, 4, 5)).holds
+    verdict = falls("x", curve(5, 4, 3, 2), show=(2,))
+    assert [each.name for each in verdict.measured] == ["x at 1", "x at 2", "x at 4", "x: rank correlation"]
+
+
+def test_orders_and_ratios() -> None:
+    one, two = number("one", 1.2), number("two", 1.0)
+    assert ordered([one, two]).holds and not ordered([two, one]).holds
+    assert not ordered([one, number("two", 1.1)]).holds
+    assert ratio("one over two", one, two, above=1.1, below=1.3).holds
+    assert ratio("one over nothing", one, number("nothing", 0), above=2).holds
+
+
+def test_a_number_in_a_reason_that_is_not_in_the_verdict_s_data_is_found() -> None:
+    def said(reason: str) -> list[str]:
+        known = (number("goodput at 50 packets", 0.2691), number("loss", 71.66, "percent"), number("much", 146_240))
+        return unexplained(Verdict(False, "above 0.25", known, reason))
+
+    assert said("with 50 packets it is 0.27, or 26.9 %, against 0.25; 72 % are lost, of 146,240") == []
+    assert (
+        said("figure 5.12, eqs 2.4 and 2.5, sections 5.1 to 5.3 on 2400/196 with linux-2.6 through R2 (MER-A16)") == []
+    )
+    assert said("it is 0.28") == ["0.28"]
+    assert said("with 51 packets it takes two minutes") == ["51"]
+    assert said("it falls by -8 points") == ["-8"]
 
 
 @pytest.mark.parametrize(

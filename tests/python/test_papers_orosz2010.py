@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.framework.drawing import column
-from lopsided.papers.framework.lab import Lab, carry_out
-from lopsided.papers.framework.model import Exhibit, Figure, Paper
+from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.orosz2010.exhibits import OTHERS, mean_over, of_flavour, value
+from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.orosz2010.measure import Phased, three_phases
-from lopsided.papers.orosz2010.testbed import ASSUMED_BUFFER, BUFFERS, FLAVOURS, UPLINKS, WINDOWS, flavour
+from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, UPLINKS, WINDOWS, flavour
+from lopsided.papers.orosz2010.shared import OTHERS, mean_over, value
 from lopsided.studies.jobs import run_jobs
 
 # A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
@@ -30,13 +30,13 @@ def paper() -> Paper:
 
 
 @pytest.fixture(scope="module")
-def lab(paper: Paper) -> Lab:
-    return carry_out(paper, paper.experiments, 1, run_jobs)
+def m(paper: Paper) -> Measurements:
+    return run_experiments(paper, paper.experiments, 1, run_jobs)
 
 
 @pytest.fixture(scope="module")
-def exhibits(paper: Paper, lab: Lab) -> dict[str, tuple[Figure, Exhibit]]:
-    return {figure.name: (figure, figure.make(lab)) for figure in paper.figures}
+def artifacts(paper: Paper, m: Measurements) -> dict[str, tuple[Figure, Artifact]]:
+    return {figure.name: (figure, figure.make(m)) for figure in paper.figures}
 
 
 # --- What is run is what the letter describes
@@ -71,22 +71,22 @@ def test_every_setting_and_every_variant_is_a_valid_scenario(paper: Paper) -> No
                 scenario.with_(**{**case.overrides, **overrides})
 
 
-def test_the_sweeps_are_complete(lab: Lab) -> None:
+def test_the_sweeps_are_complete(m: Measurements) -> None:
     for experiment, label, values in (
         ("buffers", "uplink_buffer_packets", BUFFERS),
         ("windows", "upload_window_kib", WINDOWS),
         ("ratios", "uplink_kbps", UPLINKS),
     ):
         for each in FLAVOURS:
-            assert of_flavour(lab, each, experiment)[label].to_list() == list(values)
+            assert m.curve(experiment, "share_2", label, variant=each.key).x.tolist() == sorted(values)
 
 
 # --- What is measured
 
 
-def test_the_phases_add_up_to_the_run(lab: Lab) -> None:
-    run = lab.run("phases", variant="reno")
-    row = three_phases(run, lab.paper.experiment("phases").cases[0])
+def test_the_phases_add_up_to_the_run(m: Measurements) -> None:
+    run = m.run("phases", variant="reno")
+    row = three_phases(run, m.paper.experiment("phases").cases[0])
     phased = Phased.of(run)
     assert phased.bounds_s[0] == 0 and phased.bounds_s[3] == 360
     assert 120 <= phased.bounds_s[1] <= 121 and 240 <= phased.bounds_s[2] <= 241
@@ -100,21 +100,21 @@ def test_the_phases_add_up_to_the_run(lab: Lab) -> None:
     assert row["uploads_1_bps"] == 0 and row["share_1"] == 1
 
 
-def test_alone_every_variant_fills_the_line_as_its_cells_allow(lab: Lab) -> None:
+def test_alone_every_variant_fills_the_line_as_its_cells_allow(m: Measurements) -> None:
     for each in FLAVOURS:
-        throughput = value(lab, each, "throughput_1_bps")
+        throughput = value(m, each, "throughput_1_bps").median
         assert throughput == pytest.approx(512e3 * WIRE_SHARE, rel=0.01), each.title
         # 1440 octets of payload in a packet.
-        assert value(lab, each, "goodput_1_bps") <= 1440 / 1492 * throughput * 1.001
+        assert value(m, each, "goodput_1_bps").median <= 1440 / 1492 * throughput * 1.001
 
 
-def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(lab: Lab) -> None:
+def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(m: Measurements) -> None:
     """Next to nothing is dropped, and one upload has at most its window waiting, two have twice as much."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
             one, two = (
-                value(lab, each, f"uplink_backlog_{phase}_packets", "windows", upload_window_kib=window)
+                value(m, each, f"uplink_backlog_{phase}_packets", "windows", upload_window_kib=window).median
                 for phase in (2, 3)
             )
             acks = 90  # of the download, whose window the 50 packets before its line bound
@@ -123,18 +123,18 @@ def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(lab: Lab) -
             for phase in (2, 3):
                 # Of thousands: after a repair the download is acknowledged segment by segment, and the widest windows
                 # leave the buffer room for about a hundred ACKs.
-                assert value(lab, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window) < 25
+                assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 
 # --- What is published
 
 
 def test_every_printed_result_is_compared_or_judged(
-    paper: Paper, lab: Lab, exhibits: dict[str, tuple[Figure, Exhibit]]
+    paper: Paper, m: Measurements, artifacts: dict[str, tuple[Figure, Artifact]]
 ) -> None:
-    used = {_key(comparison.published) for _, exhibit in exhibits.values() for comparison in exhibit.comparisons}
+    used = {_key(comparison.published) for _, artifact in artifacts.values() for comparison in artifact.comparisons}
     for claim in paper.claims:
-        used |= {_key(measured.published) for measured in claim.check(lab).measured if measured.published}
+        used |= {_key(measured.published) for measured in claim.check(m).measured if measured.published}
     results = [row for row in paper.published if row.kind in ("result", "computed")]
     assert len(results) == 10
     assert [row for row in results if _key(row) not in used] == []
@@ -144,46 +144,46 @@ def _key(printed: PublishedValue) -> tuple[object, ...]:
     return (printed.where, tuple(sorted(printed.conditions.items())), printed.metric)
 
 
-def test_the_products_agree_to_the_last_printed_digit(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
-    _, table = exhibits["Table E02"]
+def test_the_products_agree_to_the_last_printed_digit(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+    _, table = artifacts["Table E02"]
     assert len(table.comparisons) == 4
     for each in table.comparisons:
         assert each.measured == pytest.approx(each.published.number, abs=1e-9)
 
 
-def test_the_letter_s_figures_are_all_there_and_drawn(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
-    drawn = {figure.number for figure, exhibit in exhibits.values() if exhibit.drawing is not None}
+def test_the_letter_s_figures_are_all_there_and_drawn(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+    drawn = {figure.number for figure, artifact in artifacts.values() if artifact.drawing is not None}
     assert drawn == {"1", "2", "3", "4", "H", "R", "A", "B", "W", "Ratio"}
-    for name, (_, exhibit) in exhibits.items():
-        assert exhibit.data.height > 0
-        if exhibit.drawing is None:
+    for name, (_, artifact) in artifacts.items():
+        assert artifact.data.height > 0
+        if artifact.drawing is None:
             continue
-        assert all(panel.get_ylabel() for panel in exhibit.drawing.axes), name
-        words = " ".join(text.get_text() for text in exhibit.drawing.texts)
+        assert all(panel.get_ylabel() for panel in artifact.drawing.axes), name
+        words = " ".join(text.get_text() for text in artifact.drawing.texts)
         assert "orosz2010" in words and "digest" in words, name
 
 
-def test_curves_stay_inside_their_panels(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
-    for name, (_, exhibit) in exhibits.items():
-        for panel in exhibit.drawing.axes if exhibit.drawing else ():
+def test_curves_stay_inside_their_panels(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+    for name, (_, artifact) in artifacts.items():
+        for panel in artifact.drawing.axes if artifact.drawing else ():
             low, high = panel.get_ylim()
             for curve in panel.get_lines():
                 y = np.asarray(curve.get_ydata(), dtype=float)
                 assert not np.any((y < low - 1e-9) | (y > high + 1e-9)), name
 
 
-def test_linux_itself_was_measured_for_every_variant(exhibits: dict[str, tuple[Figure, Exhibit]]) -> None:
-    _, table = exhibits["Table L"]
+def test_linux_itself_was_measured_for_every_variant(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
+    _, table = artifacts["Table L"]
     assert table.data["variant"].to_list() == [each.title for each in FLAVOURS]
     for heading in table.data.columns[1:]:
-        assert np.isfinite(column(table.data, heading)).all(), heading
+        assert np.isfinite(table.data[heading].to_numpy()).all(), heading
 
 
 # --- What holds whatever the seed
 
 
-def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, lab: Lab) -> None:
-    verdicts = {claim.key: claim.check(lab) for claim in paper.claims}
+def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, m: Measurements) -> None:
+    verdicts = {claim.key: claim.check(m) for claim in paper.claims}
     for key in ("phase-1-similar", "phase-2-near-70", "vegas-holds-its-window", "acks-bunch", "ratio-decides"):
         assert verdicts[key].holds, (key, verdicts[key].reason)
     for key, verdict in verdicts.items():
@@ -191,12 +191,19 @@ def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, lab: La
         assert verdict.holds or len(verdict.reason) > 15, key
 
 
-def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(lab: Lab) -> None:
+def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measurements) -> None:
     shares = {
-        packets: mean_over(lab, OTHERS, "share_2", "buffers", uplink_buffer_packets=packets)[0] for packets in BUFFERS
+        packets: mean_over(m, OTHERS, "share_2", "buffers", uplink_buffer_packets=packets).median for packets in BUFFERS
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
     # Vegas gives way to one upload before any buffer but the smallest.
     for packets in BUFFERS[1:]:
-        assert value(lab, flavour("vegas"), "share_2", "buffers", uplink_buffer_packets=packets) < 0.3
+        assert value(m, flavour("vegas"), "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
+
+
+def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
+    for claim in paper.claims:
+        if m.has(*claim.needs):
+            verdict = claim.check(m)
+            assert unexplained(verdict) == [], (claim.key, verdict.reason, verdict.notes)

@@ -11,24 +11,27 @@ from dataclasses import replace
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.framework.lab import Lab, carry_out
+from lopsided.papers.framework.measurements import Measurements, run_experiments
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.yahya2011.exhibits import THROUGHPUT, number, printed, row
-from lopsided.papers.yahya2011.tables import recorded
-from lopsided.papers.yahya2011.testbed import (
+from lopsided.papers.framework.reasons import unexplained
+from lopsided.papers.yahya2011.setup import (
     BASELINES,
     BUFFERS,
     COMBOS,
     CONTROLS,
     FILE_BYTES,
+    LEGS,
     SCENARIO,
     advertised,
     intended,
     observed,
+    transfer_start_s,
 )
+from lopsided.papers.yahya2011.shared import THROUGHPUT, mbit, printed_number, value
+from lopsided.papers.yahya2011.tables import iperf_mbit, products, recorded
 from lopsided.studies.jobs import run_jobs
 
-RUN = {"combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
+RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
 """The tests of each experiment, by number, that are run here beside the baselines."""
 
 
@@ -38,7 +41,7 @@ def paper() -> Paper:
 
 
 @pytest.fixture(scope="module")
-def lab(paper: Paper) -> Lab:
+def m(paper: Paper) -> Measurements:
     baselines = replace(paper.experiment("baselines"), cases=paper.experiment("baselines").cases[3:])
     experiments = [baselines]
     for key, numbers in RUN.items():
@@ -47,7 +50,7 @@ def lab(paper: Paper) -> Lab:
             case for case in experiment.cases if re.sub("[A-Za-z]", "", str(case.labels["test"])) in map(str, numbers)
         )
         experiments.append(replace(experiment, cases=cases))
-    return carry_out(paper, experiments, 1, run_jobs)
+    return run_experiments(paper, [*experiments, paper.experiment("preflight")], 1, run_jobs)
 
 
 # --- What is run is what the report describes
@@ -109,62 +112,114 @@ def test_observed_windows_are_settings_of_the_report_or_of_linux() -> None:
 # --- What is measured
 
 
-def test_tcptrace_s_average_leaves_netem_out(lab: Lab) -> None:
+def test_tcptrace_s_average_leaves_netem_out(m: Measurements) -> None:
     for test in BASELINES[4:]:
-        measured = row(lab, "baselines", test)
-        assert measured["S1_end_to_end_rtt_ms"] - measured["S1_rtt_ms"] > 100
-        assert measured["S1_rtt_ms"] < 10
+        behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
+        assert behind < 10 and beyond - behind > 100
         # All data once, an acknowledgement for every second segment or more.
-        assert 100_000 < measured["S1_total_packets"] < 160_000
-    on_wire = row(lab, "in-network", BASELINES[4])
-    assert on_wire["S1_rtt_ms"] > 100
+        assert 100_000 < value(m, test, "total_packets").median < 160_000
+    assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
 
-def test_a_full_netem_tells_the_variants_apart_without_a_loss(lab: Lab) -> None:
-    measured = {test.variant: row(lab, "baselines", test) for test in BASELINES[4:]}
-    for variant, numbers in measured.items():
-        assert numbers["S1_retransmitted_packets"] == 0 < numbers["S1_local_reductions"], variant
-    rates = {variant: numbers["S1_throughput_bps"] for variant, numbers in measured.items()}
+def test_a_full_netem_tells_the_variants_apart_without_a_loss(m: Measurements) -> None:
+    for test in BASELINES[4:]:
+        refused, again = (value(m, test, name).median for name in ("local_reductions", "retransmitted_packets"))
+        assert again == 0 < refused, test.variant
+    rates = {test.variant: mbit(m, test) for test in BASELINES[4:]}
     assert rates["CUBIC"] > rates["HIGHSPEED"] > rates["SACK"] > 2 * rates["WESTWOOD"]
-    on_wire = [row(lab, "in-network", test)["S1_throughput_bps"] for test in (BASELINES[4], BASELINES[7])]
+    on_wire = [mbit(m, test, experiment="in-network") for test in (BASELINES[4], BASELINES[7])]
     assert on_wire[1] > 0.9 * on_wire[0]
 
 
-def test_print_is_met_where_its_windows_are_not_in_doubt(lab: Lab) -> None:
+def test_print_is_met_where_its_windows_are_not_in_doubt(m: Measurements) -> None:
     for test, bound in ((BASELINES[4], 0.1), (BASELINES[5], 0.1), (BASELINES[6], 0.1), (COMBOS[10], 0.15)):
-        experiment = "baselines" if test.alone else "combos"
-        measured = row(lab, experiment, test)["S1_throughput_bps"] / 1e6
-        assert measured == pytest.approx(number(printed(lab, test, "S1", THROUGHPUT)), rel=bound), test.name
+        assert mbit(m, test) == pytest.approx(printed_number(m, test, "S1", THROUGHPUT), rel=bound), test.name
 
 
-def test_the_loss_takes_one_window_of_the_flow_that_is_bound_by_it(lab: Lab) -> None:
+def test_the_loss_takes_one_window_of_the_flow_that_is_bound_by_it(m: Measurements) -> None:
     for test, flow in ((COMBOS[12], "S2"), (COMBOS[15], "S1")):
         window = observed(test)[flow] / 1448
-        assert row(lab, "observed", test)[f"{flow}_retransmitted_packets"] == pytest.approx(window, rel=0.05)
-    assert row(lab, "combos", COMBOS[8])["blackout_lost_packets"] == 0
+        again = value(m, test, "retransmitted_packets", flow, "observed").median
+        assert again == pytest.approx(window, rel=0.05)
+    assert m.value("combos", "blackout_lost_packets", **COMBOS[8].labels).median == 0
 
 
-def test_linux_has_run_what_is_set_beside_it(paper: Paper, lab: Lab) -> None:
+def test_without_sack_the_repair_of_a_window_takes_a_round_trip_for_each_hole(m: Measurements) -> None:
+    test = COMBOS[18]
+    holes = value(m, test, "retransmitted_packets", "S2", "without-sack").median
+    elapsed = value(m, test, "elapsed_s", "S2", "without-sack").median
+    assert holes > 400 and elapsed > holes * 0.1
+
+
+def test_linux_has_run_what_is_set_beside_it(paper: Paper, m: Measurements) -> None:
     for experiment in ("kernel", "kernel-pair"):
         for case in paper.experiment(experiment).cases:
             test = next(test for test in (*BASELINES, *COMBOS) if test.name == case.labels["test"])
-            assert all(recorded(lab, test, flow)["retransmits"] == 0 for flow in test.flows)
-    measured = row(lab, "kernel", BASELINES[7])["S1_completion_s"]
-    assert measured == pytest.approx(recorded(lab, BASELINES[7], "S1")["completion_s"], rel=0.03)
+            assert all(recorded(m, test, flow)["retransmits"] == 0 for flow in test.flows)
+    measured = value(m, BASELINES[7], "completion_s", experiment="kernel").median
+    assert measured == pytest.approx(recorded(m, BASELINES[7], "S1")["completion_s"], rel=0.03)
+
+
+# --- What came before the tests
+
+
+def test_iperf_fills_the_path_as_printed(m: Measurements) -> None:
+    for leg in LEGS:
+        printed = m.published.find("Section 2.5.2 step 6", "throughput", item=leg).number
+        assert iperf_mbit(m, leg) == pytest.approx(printed, rel=0.03), leg
+
+
+def test_the_windows_are_twice_the_product_in_whole_kibibytes(paper: Paper, m: Measurements) -> None:
+    table = products(m)
+    assert len(table.comparisons) == 2 + 2 * 9
+    for each in table.comparisons:
+        assert each.measured == pytest.approx(each.published.number, abs=0.5), each.published
+
+
+def test_captures_are_named_as_in_the_report() -> None:
+    assert BASELINES[0].file_name("S1") == "Baseline1-100MB-R1-SACK-BW100Mbps-NoDrop-NoFixedD-S1.log"
+    assert BASELINES[4].file_name("S1") == "Baseline5-100MB-R1-SACK-BW100Mbps-NoDrop-FixedD100ms-S1.log"
+    name = "Combo3-100MB-BW100Mbps-S2R2SACK-S2FixD100ms-R1S1-WESTWOOD-S1FixedDelay20ms-NoDrop-S1.log"
+    assert COMBOS[2].file_name("S1") == name
+    assert "-Drop100ms-S2" in COMBOS[12].file_name("S2")
+
+
+def test_the_slower_path_logs_in_later() -> None:
+    assert transfer_start_s(COMBOS[0], "S1") == pytest.approx(10 + 6 * 0.02035)
+    assert transfer_start_s(COMBOS[0], "S2") == pytest.approx(10 + 6 * 0.10035)
 
 
 # --- What is claimed
 
 
-def test_what_does_not_hold_says_why(paper: Paper, lab: Lab) -> None:
+def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
+    """On files of a twentieth: what is said is written in the same way, whatever comes out."""
+    small = {f"flow.{flow}.transfer": "5242880 B" for flow in ("S1", "S2")}
+    experiments = [each for each in paper.experiments if each.key not in ("preflight", "course", "dialogue", "kernel")]
+    small_files = run_experiments(paper, experiments, 1, run_jobs, overrides=small)
+    judged = [claim for claim in paper.claims if small_files.has(*claim.needs)]
+    assert len(judged) == len(paper.claims) - 2
+    for claim in judged:
+        verdict = claim.check(small_files)
+        assert unexplained(verdict) == [], (claim.key, verdict.reason, verdict.notes)
+
+
+def test_what_baselines_alone_decide_holds(paper: Paper, m: Measurements) -> None:
     judged = 0
     for claim in paper.claims:
         if set(claim.needs) <= {"baselines"} and claim.key not in ("alone-fills-the-link", "rtt-without-delay"):
-            verdict = claim.check(lab)
+            verdict = claim.check(m)
             judged += 1
             assert verdict.holds, (claim.key, verdict.reason)
+            assert unexplained(verdict) == [], (claim.key, verdict.reason)
     assert judged >= 2
     assert {claim.key for claim in paper.claims if claim.known_not_to_hold} >= {"short-delay-wins", "one-always-leads"}
+    assert {claim.key for claim in paper.claims if claim.origin == "fitted"} == {
+        "short-delay-wins-by-windows",
+        "loss-takes-a-window",
+        "sack-wins-by-windows",
+        "sack-suffers-without-sack",
+    }
 
 
 def test_every_printed_throughput_rtt_and_retransmission_is_a_result_of_the_report(paper: Paper) -> None:

@@ -46,37 +46,40 @@ def reproduce(
     console: Console,
     progress: Progress = lambda _what, _share: None,
 ) -> int:
-    """Re-runs a paper, prints published beside measured and writes the report into `out`; returns the exit code.
+    """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
-    Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims. `repeat` is the
+    Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
+    folder of their own inside `out`, so that a full report there stays. `repeat` is the
     number of seeds per setting. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's
     own number of seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
-    from lopsided.papers.framework import page
-    from lopsided.papers.framework.reproduction import carry_through
+    from lopsided.papers.framework import page, report_folder
+    from lopsided.papers.framework import reproduction as study
     from lopsided.studies.jobs import run_jobs
 
-    study = load(paper)
+    known = load(paper)
     if repeat is not None and repeat < 1:
         raise UsageError(f"cannot repeat a run {repeat} times")
-    everything = figure is None and not claims_only
-    reproduction = carry_through(
-        study,
+    wanted = None if figure is None else _figure(known, figure)
+    everything = wanted is None and not claims_only
+    folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
+    report_folder.check(folder)
+    reproduction = study.reproduce(
+        known,
         run_jobs,
-        figures=study.figures if everything else () if figure is None else (_figure(study, figure),),
-        claims=figure is None,
+        figures=known.figures if everything else () if wanted is None else (wanted,),
+        claims=wanted is None,
         sensitivity=everything,
-        repetitions=repeat or study.repeat,
+        repetitions=repeat or known.repeat,
         progress=progress,
     )
     try:
-        report = page.write(reproduction, out)
+        report = page.write(reproduction, folder)
     except OSError as error:
-        raise FolderError(f"cannot write {out}: {error.strerror or error}") from error
-    on_console.show(reproduction, console)
-    console.print(f"[dim]report[/]  {report}", soft_wrap=True)
-    surprised = repeat in (None, study.repeat) and any(outcome.surprising for outcome in reproduction.claims)
+        raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
+    on_console.show(reproduction, console, report, in_full=not everything)
+    surprised = repeat in (None, known.repeat) and any(outcome.surprising for outcome in reproduction.claims)
     return 1 if surprised else 0
 
 

@@ -1,7 +1,8 @@
-"""A reproduction on the console: published beside measured, claims, and what the open parameters do."""
+"""A reproduction on the console: claims or comparisons where they are asked for, and at the end one screenful."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -16,23 +17,55 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.model import Comparison
     from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
 
+_NAMED = 6
+"""So many surprises or moves are named; the report has the rest."""
 
-def show(reproduction: Reproduction, console: Console) -> None:
-    """Prints everything that was reproduced."""
+HEADINGS = {"paper": "The paper's statements", "ours": "Measures and explanations of ours", "fitted": "Fitted"}
+
+
+def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
+    """Prints the summary; before it, `in_full`, every claim or comparison."""
+    if in_full:
+        comparisons = [each for _, artifact in reproduction.artifacts for each in artifact.comparisons]
+        if comparisons:
+            console.print(_comparisons(comparisons))
+        if reproduction.claims:
+            console.print(_claims(reproduction.claims))
+    _summary(reproduction, console, report, in_full)
+
+
+def _summary(reproduction: Reproduction, console: Console, report: Path, in_full: bool) -> None:
     paper = reproduction.paper
-    console.print(f"[bold]{paper.authors}, {paper.title}, {paper.year}[/]")
-    console.print(f"[dim]{_facts(reproduction)}[/]\n")
-    comparisons = [comparison for _, exhibit in reproduction.exhibits for comparison in exhibit.comparisons]
-    if comparisons:
-        console.print(_comparisons(comparisons))
-    if reproduction.claims:
-        console.print(_claims(reproduction.claims))
+    console.print(f"{paper.authors}, {paper.title}, {paper.year}", style="bold", markup=False)
+    if reproduction.answer:
+        console.print(reproduction.answer, markup=False)
+    console.print()
+    for count in reproduction.counts():
+        console.print(f"  {count}", markup=False, highlight=False)
+    surprises = [each for each in reproduction.claims if each.surprising]
+    if surprises:
+        names = ", ".join(each.claim.key for each in surprises[:_NAMED])
+        more = f" and {len(surprises) - _NAMED} more" if len(surprises) > _NAMED else ""
+        console.print(f"  {len(surprises)} verdicts are not as recorded: {names}{more}", style="yellow", markup=False)
     if reproduction.sensitivities:
-        console.print(_assumptions(reproduction))
+        console.print(f"  {_sensitivity(reproduction)}", markup=False)
+    console.print(f"  {facts(reproduction)}", style="dim", markup=False)
+    if reproduction.claims and not in_full:
+        console.print(f"  one by one: lopsided reproduce {paper.key} --claims", style="dim", markup=False)
+    console.print(f"[dim]report[/]  {report}", soft_wrap=True)
 
 
-def _facts(reproduction: Reproduction) -> str:
-    runs = sum(reproduction.lab.every(key).height for key in reproduction.digests)
+def _sensitivity(reproduction: Reproduction) -> str:
+    singles = [each for each in reproduction.sensitivities if len(each.varied) == 1]
+    pairs = [each for each in reproduction.sensitivities if len(each.varied) == 2]
+    moving = sum(bool(each.moves) for each in singles)
+    said = f"{moving} of {len(singles)} other values of what the paper does not give move a verdict"
+    return f"{said}, and {sum(bool(each.together) for each in pairs)} of {len(pairs)} pairs one that neither moves"
+
+
+def facts(reproduction: Reproduction) -> str:
+    """How many runs, and their digests."""
+    runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     times = f"{reproduction.repetitions} seeds per setting" if reproduction.repetitions > 1 else "one seed"
     digests = ", ".join(f"{key} {digest}" for key, digest in reproduction.digests.items())
     return f"{runs} runs, {times}; digests: {digests}" if runs else "no runs needed"
@@ -56,46 +89,22 @@ def _comparisons(comparisons: list[Comparison]) -> Table:
 
 
 def _claims(outcomes: tuple[ClaimOutcome, ...]) -> Table:
-    held = sum(outcome.verdict.holds for outcome in outcomes)
-    title = f"Claims: {held} of {len(outcomes)} hold"
-    table = Table("", "claim", "measured", box=box.SIMPLE_HEAD, title=title, title_justify="left", show_lines=False)
+    table = Table("", "claim", "measured", box=box.SIMPLE_HEAD, show_lines=False)
     table.add_column("seeds", justify="right", no_wrap=True)
     for outcome in outcomes:
         mark = Text("holds", style="green") if outcome.verdict.holds else Text("does not", style="red")
+        if outcome.claim.origin != "paper":
+            mark.append(f"\n{outcome.claim.origin}", style="dim")
         if outcome.surprising:
             mark.append("\nnot as recorded", style="yellow")
         claim = Text(outcome.claim.statement)
-        claim.append(f" ({outcome.claim.where})", style="dim")
+        reading = f"; read as {outcome.claim.reading}" if outcome.claim.reading else ""
+        claim.append(f" ({outcome.claim.where}{reading})", style="dim")
         numbers = Text("; ".join(text.measured(value) for value in outcome.verdict.measured))
-        if outcome.verdict.reason:
-            numbers.append(f"\nWhy not: {outcome.verdict.reason}.", style="italic")
+        if outcome.verdict.why_not:
+            numbers.append(f"\nWhy not: {outcome.verdict.why_not}.", style="italic")
+        for note in outcome.verdict.notes:
+            numbers.append(f"\n{note}.", style="dim")
         table.add_row(mark, claim, numbers, f"{outcome.held_in}/{outcome.repetitions}")
         table.add_section()
-    return table
-
-
-def _assumptions(reproduction: Reproduction) -> Table:
-    groups = list(dict.fromkeys(outcome.result.group for outcome in reproduction.key_outcomes))
-    table = Table(
-        "not given in the paper",
-        "assumed",
-        "instead",
-        *(f"{group}: largest change" for group in groups),
-        "claims that change",
-        box=box.SIMPLE_HEAD,
-        title="Sensitivity to what the paper does not give (changes beyond the spread of seeds)",
-        title_justify="left",
-    )
-    shown = ""
-    for each in reproduction.sensitivities:
-        changes = text.largest_changes(each.results, reproduction.key_outcomes)
-        first = each.assumption.key != shown
-        shown = each.assumption.key
-        table.add_row(
-            each.assumption.parameter if first else "",
-            each.assumption.value if first else "",
-            each.variant.value,
-            *(changes.get(group, "") for group in groups),
-            ", ".join(each.flipped),
-        )
     return table

@@ -1,16 +1,17 @@
 """What a paper is to the laboratory: published values, experiments, figures, claims and assumptions.
 
-A paper is a package in this folder that defines `PAPER`. It declares *what* it needs (experiments: scenario files with
-overrides) and *how* to read it (figures, claims); running, repeating, comparing and reporting are the same for all
-papers.
+A paper is a package beside this folder that defines `PAPER`. It declares *what* it needs (experiments: scenario files
+with overrides) and *how* to read it (figures, claims); running, repeating, comparing and reporting are the same for
+all papers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lopsided.papers.framework.published import Published, PublishedValue
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Drawing
 
-    from lopsided.papers.framework.lab import Lab
+    from lopsided.papers.framework.measurements import Measurements
     from lopsided.run import Run
 
 Label: TypeAlias = str | int | float
@@ -62,7 +63,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class Artifact:
     """A reproduced figure or table: its data, a drawing if it is one that is drawn, and comparisons with print."""
 
     data: pl.DataFrame
@@ -73,13 +74,13 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or table of the paper and the function that reproduces it."""
+    """A figure or table of the paper and the function that reproduces it; `needs` names the experiments it reads."""
 
     number: str
-    kind: str
     title: str
     needs: tuple[str, ...]
-    make: Callable[[Lab], Exhibit]
+    make: Callable[[Measurements], Artifact]
+    kind: str = "Figure"
 
     @property
     def name(self) -> str:
@@ -94,41 +95,65 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """One number that a claim rests on."""
+    """One number that a claim rests on, beside the printed one where there is one."""
 
     name: str
     value: float
     unit: str = ""
     published: PublishedValue | None = None
 
-    def __str__(self) -> str:
-        return f"{self.name} {self.value:.3g}{' ' + self.unit if self.unit else ''}"
-
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, on which numbers, and if it does not, why."""
+    """Whether a claim holds, by which criterion, on which numbers, and what is to be said where it does not hold.
+
+    `reason` is written whether or not the claim holds, so that every number in it can be checked; `why_not` is what
+    people read. `notes` are said in either case.
+    """
 
     holds: bool
+    criterion: str
     measured: tuple[Measured, ...]
-    reason: str = ""
+    reason: str
+    notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.holds and not self.reason:
-            raise ValueError("a claim that does not hold needs its reason")
+    @property
+    def why_not(self) -> str:
+        """The reason where the claim does not hold, else nothing."""
+        return "" if self.holds else self.reason
+
+    def but(self, *measured: Measured, why: str = "", notes: tuple[str, ...] = (), criterion: str = "") -> Verdict:
+        """The same with further numbers, a further sentence of the reason, notes, or another criterion."""
+        return replace(
+            self,
+            criterion=criterion or self.criterion,
+            measured=(*self.measured, *measured),
+            reason=". ".join(filter(None, (self.reason, why[:1].upper() + why[1:] if self.reason else why))),
+            notes=(*self.notes, *notes),
+        )
+
+
+Origin: TypeAlias = Literal["paper", "ours", "fitted"]
+"""Whose statement it is. `ours`: a measure or an explanation of ours; `fitted`: it is held to numbers from which its
+setting was read off. Neither is counted as the paper's."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, in our words, as a function that measures whether it holds."""
+    """A statement of the paper, in our words, and the function that judges whether it holds.
+
+    `reading` names the one of several ways to measure that this judges: such claims share their statement.
+    """
 
     key: str
     statement: str
     where: str
     needs: tuple[str, ...]
-    check: Callable[[Lab], Verdict]
+    check: Callable[[Measurements], Verdict]
     known_not_to_hold: bool = False
     """Recorded after it was looked into; a claim that surprises in either direction is pointed out."""
+    origin: Origin = "paper"
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,19 +177,26 @@ class Assumption:
 
 @dataclass(frozen=True)
 class KeyResult:
-    """A number by which the sensitivity to assumptions is judged."""
+    """A number by which the sensitivity to assumptions is judged.
+
+    `group` is the kind of number, for example "performance": the summary shows the largest change of each kind.
+    """
 
     key: str
     group: str
-    """What kind of number it is, for example "performance": the console shows the largest change of each kind."""
     title: str
     unit: str
-    read: Callable[[Lab], float]
+    read: Callable[[Measurements], float]
 
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper, ready to be reproduced."""
+    """One paper, ready to be reproduced.
+
+    `repeat` is the number of repetitions by default, of which the first is the reference run that time plots show.
+    `varied` names the experiments that are run again under every variant of the assumptions; the key results read only
+    these. `answer` says in a few sentences what came out, from the measurements.
+    """
 
     key: str
     title: str
@@ -173,14 +205,14 @@ class Paper:
     summary: str
     folder: Path
     experiments: tuple[Experiment, ...]
-    figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
-    assumptions: tuple[Assumption, ...]
-    key_results: tuple[KeyResult, ...]
+    figures: tuple[Figure, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    key_results: tuple[KeyResult, ...] = ()
     repeat: int = 1
-    """Repetitions by default; the first is the reference run that time plots show."""
     varied: tuple[str, ...] = ()
-    """The experiments that are run again under every variant of the assumptions; the key results read only these."""
+    answer: Callable[[Measurements], str] | None = None
+    answer_needs: tuple[str, ...] = ()
 
     @property
     def published(self) -> Published:
@@ -193,53 +225,10 @@ class Paper:
 
     def figure(self, number: str) -> Figure | None:
         """The figure or table by its number ("5.1") or name ("table 6.2", "figure-5.1"); None if there is none."""
-        wanted = number.strip().lower().replace("-", " ").replace("fig ", "figure ").replace("fig.", "figure ")
-        wanted = " ".join(wanted.split())
-        return next((figure for figure in self.figures if wanted in (figure.number, figure.name.lower())), None)
-
-
-class Collection:
-    """Gathers a paper's figures and claims from decorated functions, in the order in which they are written."""
-
-    def __init__(self) -> None:
-        self.figures: list[Figure] = []
-        self.claims: list[Claim] = []
-
-    def ordered_figures(self) -> tuple[Figure, ...]:
-        """The figures by number, as 5.2 before 5.12; those of ours, numbered by letters, at the end."""
-        return tuple(sorted(self.figures, key=lambda figure: _order(figure.number)))
-
-    def figure(
-        self, number: str, title: str, *, needs: tuple[str, ...], kind: str = "Figure"
-    ) -> Callable[[Callable[[Lab], Exhibit]], Callable[[Lab], Exhibit]]:
-        """Marks a function as the reproduction of a figure."""
-
-        def add(make: Callable[[Lab], Exhibit]) -> Callable[[Lab], Exhibit]:
-            self.figures.append(Figure(number, kind, title, needs, make))
-            return make
-
-        return add
-
-    def table(
-        self, number: str, title: str, *, needs: tuple[str, ...]
-    ) -> Callable[[Callable[[Lab], Exhibit]], Callable[[Lab], Exhibit]]:
-        """Marks a function as the reproduction of a table."""
-        return self.figure(number, title, needs=needs, kind="Table")
-
-    def claim(
-        self, key: str, statement: str, *, where: str, needs: tuple[str, ...], known_not_to_hold: bool = False
-    ) -> Callable[[Callable[[Lab], Verdict]], Callable[[Lab], Verdict]]:
-        """Marks a function as the check of a claim."""
-
-        def add(check: Callable[[Lab], Verdict]) -> Callable[[Lab], Verdict]:
-            self.claims.append(Claim(key, statement, where, needs, check, known_not_to_hold))
-            return check
-
-        return add
-
-
-def _order(number: str) -> tuple[bool, tuple[int, ...], str]:
-    parts = number.split(".")
-    if all(part.isdigit() for part in parts):
-        return (False, tuple(int(part) for part in parts), "")
-    return (True, (), number)
+        wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
+        figures = self.figures[
+            ::-1
+        ]  # where a figure and a table share a number, it is that of the one that stands first
+        names = {each.name.lower().replace("-", " "): each for each in figures}
+        numbers = {each.number.lower().replace("-", " "): each for each in figures}
+        return names.get(wanted) or numbers.get(wanted)

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lopsided.papers.framework import text
+from lopsided.papers.framework import report_folder, text
+from lopsided.papers.framework.console import HEADINGS
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     import jinja2
     import polars as pl
 
-    from lopsided.papers.framework.model import Comparison, Exhibit, Figure
+    from lopsided.papers.framework.model import Artifact, Comparison, Figure
     from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
 
 _SHOWN_ROWS = 32
 
 
 def write(reproduction: Reproduction, folder: Path) -> Path:
-    """Writes report.html, every exhibit's data as CSV and drawing as PNG, and the summaries; returns the page's path.
+    """Writes report.html, every figure's data as CSV and drawing as PNG, and the summaries; returns the page's path.
 
-    The folder is made if need be; files of an earlier reproduction of the same names are replaced.
+    An earlier report in this folder is replaced as a whole; raises FolderError where anything else is there.
     """
+    temporary = report_folder.begin(folder)
+    try:
+        _write(reproduction, temporary)
+        report_folder.finish(temporary, folder, reproduction.paper.key)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder / "report.html"
+
+
+def _write(reproduction: Reproduction, folder: Path) -> None:
     figures, data = folder / "figures", folder / "data"
     for each in (figures, data):
-        each.mkdir(parents=True, exist_ok=True)
-    for figure, exhibit in reproduction.exhibits:
-        exhibit.data.write_csv(data / f"{figure.slug}.csv")
-        if exhibit.drawing is not None:
-            (figures / f"{figure.slug}.png").write_bytes(style.png(exhibit.drawing))
+        each.mkdir()
+    for figure, artifact in reproduction.artifacts:
+        artifact.data.write_csv(data / f"{figure.slug}.csv")
+        if artifact.drawing is not None:
+            (figures / f"{figure.slug}.png").write_bytes(style.png(artifact.drawing))
     for key in reproduction.digests:
-        reproduction.lab.every(key).write_csv(data / f"{key}.csv")
+        reproduction.measurements.runs(key).write_csv(data / f"{key}.csv")
     for name, frame in _summaries(reproduction).items():
         frame.write_csv(folder / f"{name}.csv")
-    page = folder / "report.html"
-    page.write_text(render(reproduction), encoding="utf-8")
-    return page
+    (folder / "report.html").write_text(render(reproduction), encoding="utf-8")
 
 
 def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
@@ -58,34 +68,39 @@ def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
                 "high": each.high,
                 "remark": each.remark,
             }
-            for _, exhibit in reproduction.exhibits
-            for each in exhibit.comparisons
+            for _, artifact in reproduction.artifacts
+            for each in artifact.comparisons
         ],
         "claims": [
             {
                 "claim": outcome.claim.key,
                 "statement": outcome.claim.statement,
                 "where": outcome.claim.where,
+                "origin": outcome.claim.origin,
+                "reading": outcome.claim.reading,
+                "criterion": outcome.verdict.criterion,
                 "holds": outcome.verdict.holds,
                 "held_in": outcome.held_in,
                 "repetitions": outcome.repetitions,
                 "measured": "; ".join(text.measured(value) for value in outcome.verdict.measured),
-                "reason": outcome.verdict.reason,
+                "reason": outcome.verdict.why_not,
+                "notes": "; ".join(outcome.verdict.notes),
             }
             for outcome in reproduction.claims
         ],
         "assumptions": [
             {
-                "parameter": each.assumption.parameter,
-                "assumed": each.assumption.value,
-                "instead": each.variant.value,
+                "parameter": " and ".join(assumption.parameter for assumption, _ in each.varied),
+                "assumed": " and ".join(assumption.value for assumption, _ in each.varied),
+                "instead": " and ".join(variant.value for _, variant in each.varied),
                 "key_result": outcome.result.title,
                 "unit": outcome.result.unit,
                 "under_assumption": outcome.value,
                 "low": outcome.low,
                 "high": outcome.high,
                 "under_variant": each.results[outcome.result.key],
-                "claims_that_change": " ".join(each.flipped),
+                "verdicts_that_change": "; ".join(map(str, each.moves)),
+                "only_together": "; ".join(map(str, each.together)),
             }
             for each in reproduction.sensitivities
             for outcome in reproduction.key_outcomes
@@ -96,7 +111,7 @@ def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 
 def render(reproduction: Reproduction) -> str:
     """The whole page."""
-    runs = sum(reproduction.lab.every(key).height for key in reproduction.digests)
+    runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return _template().render(
         paper=reproduction.paper,
         facts=[
@@ -106,9 +121,11 @@ def render(reproduction: Reproduction) -> str:
             *((f"digest of {key}", digest) for key, digest in reproduction.digests.items()),
         ],
         experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
-        comparisons=[_comparison(each) for _, exhibit in reproduction.exhibits for each in exhibit.comparisons],
-        claims=[_claim(outcome) for outcome in reproduction.claims],
-        exhibits=[_exhibit(figure, exhibit) for figure, exhibit in reproduction.exhibits],
+        comparisons=[_comparison(each) for _, artifact in reproduction.artifacts for each in artifact.comparisons],
+        answer=reproduction.answer,
+        counts=reproduction.counts(),
+        groups=_groups(reproduction),
+        artifacts=[_artifact(figure, artifact) for figure, artifact in reproduction.artifacts],
         assumptions=reproduction.paper.assumptions if reproduction.sensitivities else (),
         key_results=[outcome.result for outcome in reproduction.key_outcomes],
         base=[_base(outcome) for outcome in reproduction.key_outcomes],
@@ -134,28 +151,41 @@ def _comparison(each: Comparison) -> dict[str, str]:
     }
 
 
+def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
+    """The claims by whose they are."""
+    groups = [
+        (heading, [_claim(outcome) for outcome in reproduction.claims if outcome.claim.origin == origin])
+        for origin, heading in HEADINGS.items()
+    ]
+    return [{"heading": heading, "claims": claims} for heading, claims in groups if claims]
+
+
 def _claim(outcome: ClaimOutcome) -> dict[str, Any]:
     return {
+        "key": outcome.claim.key,
         "statement": outcome.claim.statement,
         "where": outcome.claim.where,
-        "method": (outcome.claim.check.__doc__ or "").strip(),
+        "reading": outcome.claim.reading,
+        "criterion": outcome.verdict.criterion,
         "holds": outcome.verdict.holds,
         "surprising": outcome.surprising,
+        "unanimous": outcome.unanimous,
         "seeds": f"{outcome.held_in} of {outcome.repetitions}",
         "measured": [text.measured(value) for value in outcome.verdict.measured],
-        "reason": outcome.verdict.reason,
+        "reason": outcome.verdict.why_not,
+        "notes": outcome.verdict.notes,
     }
 
 
-def _exhibit(figure: Figure, exhibit: Exhibit) -> dict[str, Any]:
-    svg = None if exhibit.drawing is None else style.svg(exhibit.drawing, salt=figure.slug)
+def _artifact(figure: Figure, artifact: Artifact) -> dict[str, Any]:
+    svg = None if artifact.drawing is None else style.svg(artifact.drawing, salt=figure.slug)
     return {
         "name": figure.name,
         "slug": figure.slug,
         "title": figure.title,
-        "notes": exhibit.notes,
+        "notes": artifact.notes,
         "svg": svg,
-        "table": _table(exhibit.data) if exhibit.data.height <= _SHOWN_ROWS else None,
+        "table": _table(artifact.data) if artifact.data.height <= _SHOWN_ROWS else None,
     }
 
 
@@ -178,19 +208,18 @@ def _base(outcome: Any) -> dict[str, str]:
 
 
 def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
-    outcomes = reproduction.key_outcomes
+    """Rows of the table of sensitivities: single variants, then pairs."""
     return [
         {
-            "parameter": each.assumption.parameter,
-            "value": each.variant.value,
+            "pair": len(each.varied) > 1,
+            "parameter": ", and ".join(assumption.parameter for assumption, _ in each.varied),
+            "value": ", and ".join(variant.value for _, variant in each.varied),
             "cells": [
-                (
-                    text.number(each.results[outcome.result.key]),
-                    text.leaves_spread(each.results[outcome.result.key], outcome),
-                )
-                for outcome in outcomes
+                (text.number(value), text.leaves_spread(value, outcome))
+                for outcome in reproduction.key_outcomes
+                for value in (each.results[outcome.result.key],)
             ],
-            "flipped": each.flipped,
+            "moves": [(str(move), move in each.together) for move in each.moves],
         }
         for each in reproduction.sensitivities
     ]

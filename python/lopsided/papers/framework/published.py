@@ -42,7 +42,7 @@ class PublishedValue:
 
     def __str__(self) -> str:
         """The value as printed, with its qualifier and unit, for a table cell."""
-        unit = "" if self.unit in ("fraction", "ratio", "text", "") else f" {self.unit}"
+        unit = {"fraction": "", "ratio": "", "text": "", "": "", "percent": " %"}.get(self.unit, f" {self.unit}")
         return f"{_SIGNS[self.qualifier]}{self.value}{unit}"
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lopsided.papers.framework.lab import Lab, RunJobs, carry_out
-from lopsided.papers.framework.model import Assumption, Claim, Exhibit, Figure, KeyResult, Paper, Variant, Verdict
+from lopsided.papers.framework.measurements import Measurements, RunJobs, run_experiments
+from lopsided.papers.framework.model import (
+    Artifact,
+    Assumption,
+    Claim,
+    Figure,
+    KeyResult,
+    Paper,
+    Variant,
+    Verdict,
+)
 
 Progress = Callable[[str, float], object]
 """Told what is being done and which share of it is done."""
+
+PAIRED = 5
+"""So many variants, those that move most verdicts, are tried two at a time."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +39,37 @@ class ClaimOutcome:
         """Whether the verdict is not the one on record."""
         return self.verdict.holds == self.claim.known_not_to_hold
 
+    @property
+    def unanimous(self) -> bool:
+        """Whether every single repetition says what the medians say."""
+        return self.held_in == (self.repetitions if self.verdict.holds else 0)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A claim whose verdict a variant changes, and to what.
+
+    `steady` if all seeds agreed before, so that the one seed of the variant differs from each of them.
+    """
+
+    claim: Claim
+    holds_now: bool
+    steady: bool
+
+    def __str__(self) -> str:
+        return f"{self.claim.key}: {'now holds' if self.holds_now else 'no longer'}{'' if self.steady else ' (?)'}"
+
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What one other value of an unstated parameter does."""
+    """What another value of an unstated parameter does, or two together."""
 
-    assumption: Assumption
-    variant: Variant
+    varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
     """Key results under the variant, by key."""
-    flipped: tuple[str, ...]
-    """Keys of the claims whose verdict changes."""
+    moves: tuple[Move, ...]
+    together: tuple[Move, ...] = ()
+    """Of a pair: the moves that neither of the two makes alone."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +87,47 @@ class Reproduction:
     """Everything that was reproduced."""
 
     paper: Paper
-    lab: Lab
+    measurements: Measurements
     repetitions: int
-    exhibits: tuple[tuple[Figure, Exhibit], ...] = ()
+    artifacts: tuple[tuple[Figure, Artifact], ...] = ()
     claims: tuple[ClaimOutcome, ...] = ()
     key_outcomes: tuple[KeyOutcome, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
+    """One variant at a time, then pairs."""
     digests: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
+
+    def counts(self) -> list[str]:
+        """How many of the paper's statements hold, under each reading, and of those that are not the paper's."""
+        return _counts(self.claims) if self.claims else []
 
 
-def carry_through(
+def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
+    of_paper = [each for each in outcomes if each.claim.origin == "paper"]
+    readings = list(dict.fromkeys(each.claim.reading for each in of_paper if each.claim.reading)) or [""]
+    found = []
+    for reading in readings:
+        judged = [each for each in of_paper if each.claim.reading in ("", reading)]
+        by = f", read as {reading}" if reading else ""
+        found.append(f"{_held(judged)} of the paper's {len(judged)} statements hold{by}")
+    for origin, words in (
+        ("fitted", "with settings read off the printed numbers, which is no test of them"),
+        ("ours", "of our own measures and explanations"),
+    ):
+        judged = [each for each in outcomes if each.claim.origin == origin]
+        if judged:
+            found.append(f"{_held(judged)} of {len(judged)} hold {words}")
+    split = [each for each in outcomes if not each.unanimous]
+    if outcomes and outcomes[0].repetitions > 1 and split:
+        found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: some seed by itself disagrees")
+    return found
+
+
+def _held(outcomes: Iterable[ClaimOutcome]) -> int:
+    return sum(each.verdict.holds for each in outcomes)
+
+
+def reproduce(
     paper: Paper,
     run_jobs: RunJobs,
     *,
@@ -75,36 +139,37 @@ def carry_through(
 ) -> Reproduction:
     """Runs the experiments that the asked figures and claims need, then reads them.
 
-    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, with one
-    seed: the spread between seeds is known from the assumed values.
+    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
+    pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
     """
     figures = tuple(figures)
     judged = paper.claims if claims else ()
     needed = {key for item in (*figures, *judged) for key in item.needs}
+    needed |= set(paper.answer_needs) if claims else set()
     experiments = [experiment for experiment in paper.experiments if experiment.key in needed]
-    lab = carry_out(paper, experiments, repetitions, run_jobs, progress=lambda share: progress("experiments", share))
-    exhibits = tuple((figure, figure.make(lab)) for figure in figures)
-    outcomes = _judge(judged, lab)
-    keys = _key_outcomes(paper, lab) if sensitivity else ()
-    sensitivities = _vary(paper, outcomes, run_jobs, progress) if sensitivity else ()
+    m = run_experiments(paper, experiments, repetitions, run_jobs, progress=lambda share: progress("runs", share))
+    artifacts = tuple((figure, figure.make(m)) for figure in figures)
+    outcomes = judge(judged, m)
     return Reproduction(
         paper=paper,
-        lab=lab,
+        measurements=m,
         repetitions=repetitions,
-        exhibits=exhibits,
+        artifacts=artifacts,
         claims=outcomes,
-        key_outcomes=keys,
-        sensitivities=sensitivities,
-        digests={experiment.key: lab.digest(experiment.key) for experiment in experiments},
+        key_outcomes=_key_outcomes(paper, m) if sensitivity else (),
+        sensitivities=_vary(paper, outcomes, run_jobs, progress) if sensitivity else (),
+        digests={experiment.key: m.digest(experiment.key) for experiment in experiments},
+        answer=paper.answer(m) if paper.answer and claims and m.has(*paper.answer_needs) else "",
     )
 
 
-def _judge(claims: Iterable[Claim], lab: Lab) -> tuple[ClaimOutcome, ...]:
-    single = [lab.only(repetition) for repetition in lab.repetitions]
+def judge(claims: Iterable[Claim], m: Measurements) -> tuple[ClaimOutcome, ...]:
+    """Each claim on the medians, and again on every single repetition."""
+    single = [m.repetition(repetition) for repetition in m.repetitions]
     return tuple(
         ClaimOutcome(
             claim=claim,
-            verdict=claim.check(lab),
+            verdict=claim.check(m),
             held_in=sum(claim.check(one).holds for one in single),
             repetitions=len(single),
         )
@@ -112,26 +177,57 @@ def _judge(claims: Iterable[Claim], lab: Lab) -> tuple[ClaimOutcome, ...]:
     )
 
 
-def _key_outcomes(paper: Paper, lab: Lab) -> tuple[KeyOutcome, ...]:
+def _key_outcomes(paper: Paper, m: Measurements) -> tuple[KeyOutcome, ...]:
     outcomes = []
     for result in paper.key_results:
-        single = [result.read(lab.only(repetition)) for repetition in lab.repetitions]
-        outcomes.append(KeyOutcome(result, result.read(lab), min(single), max(single)))
+        single = [result.read(m.repetition(repetition)) for repetition in m.repetitions]
+        outcomes.append(KeyOutcome(result, result.read(m), min(single), max(single)))
     return tuple(outcomes)
 
 
 def _vary(
     paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, progress: Progress
 ) -> tuple[Sensitivity, ...]:
-    pairs = [(assumption, variant) for assumption in paper.assumptions for variant in assumption.variants]
-    experiments = [paper.experiment(key) for key in paper.varied]
+    """Every variant alone, then the pairs."""
+    alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     judged = [outcome for outcome in base if set(outcome.claim.needs) <= set(paper.varied)]
-    found = []
-    for number, (assumption, variant) in enumerate(pairs):
-        progress("assumptions", number / len(pairs))
-        lab = carry_out(paper, experiments, 1, run_jobs, overrides=variant.overrides, keep_runs=False)
-        results = {result.key: result.read(lab) for result in paper.key_results}
-        flipped = [outcome.claim.key for outcome in judged if outcome.claim.check(lab).holds != outcome.verdict.holds]
-        found.append(Sensitivity(assumption, variant, results, tuple(flipped)))
+    experiments = [paper.experiment(key) for key in paper.varied]
+    total = len(alone) + PAIRED * (PAIRED - 1) // 2
+
+    def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
+        progress("assumptions", number / total)
+        overrides = {key: value for _, variant in varied for key, value in variant.overrides.items()}
+        m = run_experiments(paper, experiments, 1, run_jobs, overrides=overrides, keep_runs=False)
+        results = {result.key: result.read(m) for result in paper.key_results}
+        return Sensitivity(varied, results, _moves(judged, m))
+
+    found = [under(varied, number) for number, varied in enumerate(alone)]
+    for number, (one, other) in enumerate(_pairs(found)):
+        both = under((*one.varied, *other.varied), len(alone) + number)
+        known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
+        together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
+        found.append(Sensitivity(both.varied, both.results, both.moves, together))
     progress("assumptions", 1.0)
     return tuple(found)
+
+
+def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
+    now = ((outcome, outcome.claim.check(m).holds) for outcome in judged)
+    return tuple(
+        Move(outcome.claim, holds, outcome.unanimous) for outcome, holds in now if holds != outcome.verdict.holds
+    )
+
+
+def _pairs(alone: Sequence[Sensitivity]) -> list[tuple[Sensitivity, Sensitivity]]:
+    """The variants that move most verdicts, two at a time, of different assumptions that set different things."""
+    ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
+    strongest: list[Sensitivity] = []
+    for each in ranked:
+        known = {one.varied[0][0].key for one in strongest}
+        if each.moves and each.varied[0][0].key not in known and len(strongest) < PAIRED:
+            strongest.append(each)
+    return [
+        (one, other)
+        for one, other in itertools.combinations(strongest, 2)
+        if not set(one.varied[0][1].overrides) & set(other.varied[0][1].overrides)
+    ]

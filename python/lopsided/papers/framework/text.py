@@ -1,12 +1,16 @@
-"""How numbers of a reproduction are written, on the console and on the page alike."""
+"""How numbers of a reproduction are written, on the console, on the page and in reasons alike."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from lopsided.papers.framework.model import Comparison, Measured
-from lopsided.papers.framework.reproduction import KeyOutcome
+if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Comparison, Measured
+    from lopsided.papers.framework.reproduction import KeyOutcome
+
+_UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
@@ -21,9 +25,42 @@ def number(value: float, significant: int = 3) -> str:
     return f"{value:.{min(digits, significant + 1)}f}"
 
 
+def signed(value: float) -> str:
+    """Two decimals and a sign, for correlations."""
+    return f"{value:+.2f}" if math.isfinite(value) else "–"
+
+
+def plain(value: float) -> str:
+    """A bound as it was set: no digits that say nothing."""
+    return f"{value:g}"
+
+
 def with_unit(value: float, unit: str) -> str:
-    """A number and its unit; fractions and ratios have none to write."""
-    return number(value) if unit in ("", "fraction", "ratio") or not math.isfinite(value) else f"{number(value)} {unit}"
+    """A number and its unit; fractions and ratios have none to write, and per cent are a sign."""
+    if unit in _UNWRITTEN or not math.isfinite(value):
+        return number(value)
+    return f"{number(value)} {'%' if unit == 'percent' else unit}"
+
+
+def value(measured: Measured) -> str:
+    """The number that a claim rests on, and its unit."""
+    return with_unit(measured.value, measured.unit)
+
+
+def named(measured: Measured) -> str:
+    """Name, number and unit, for a sentence."""
+    return f"{measured.name} {value(measured)}"
+
+
+def listed(numbers: Iterable[Measured]) -> str:
+    """Several of them, for a sentence."""
+    return ", ".join(named(each) for each in numbers)
+
+
+def measured(one: Measured) -> str:
+    """One number that a claim rests on, with the printed one where there is one."""
+    text = f"{one.name}: {value(one)}"
+    return f"{text} (printed {one.published})" if one.published else text
 
 
 def spread(low: float, high: float) -> str:
@@ -51,13 +88,7 @@ def comparison_measured(comparison: Comparison) -> str:
     value = comparison.measured
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
         return with_unit(value, comparison.published.unit)
-    return f"{value:.{len(printed)}f} {comparison.published.unit}".strip()
-
-
-def measured(value: Measured) -> str:
-    """One number that a claim rests on, with the printed one where there is one."""
-    text = f"{value.name}: {with_unit(value.value, value.unit)}"
-    return f"{text} (printed {value.published})" if value.published else text
+    return f"{value:.{len(printed)}f} {comparison.published.unit.replace('percent', '%')}".strip()
 
 
 def largest_changes(results: Mapping[str, float], outcomes: Sequence[KeyOutcome]) -> dict[str, str]:

@@ -1,21 +1,38 @@
 """Sears Merritt, *Understanding Asymmetric Links, Buffers and Bi-Directional TCP Performance*, MS thesis, 2010.
 
 One download and one upload share an asymmetric access line whose routers count their buffers in packets: how large may
-the uplink buffer be before performance collapses? Reproduced are the figures and tables of chapters 1, 5 and 6. Labels
-such as MER-E01 (experiments), MER-M08 (mechanisms) and MER-A16 (gaps and slips of the text) number the thesis's parts.
+the uplink buffer be before performance collapses? Reproduced are the figures and tables of chapters 1, 3, 5 and 6.
+Labels such as MER-E01 (experiments), MER-M08 (mechanisms) and MER-A16 (gaps and slips of the text) number the thesis's
+parts.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.merritt2010 import claims, figures, traces
 from lopsided.papers.merritt2010.assumptions import ASSUMPTIONS, KEY_RESULTS
-from lopsided.papers.merritt2010.exhibits import collection
-from lopsided.papers.merritt2010.testbed import ACKS, FIELD, SWEEP
+from lopsided.papers.merritt2010.claims import CLAIMS
+from lopsided.papers.merritt2010.figures import FIGURES
+from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, SWEEP
+from lopsided.papers.merritt2010.shared import GOODPUT, WINDOWS, curve
 
-__all__ = ["PAPER", "claims", "figures", "traces"]
+
+def answer(m: Measurements) -> str:
+    """What the thesis asks, answered from the sweep."""
+    parts = []
+    for line in LINES:
+        goodput, windows = (curve(m, line, reading.performance).median * 100 for reading in (GOODPUT, WINDOWS))
+        best = BUFFERS[int(goodput.argmax())]
+        parts.append(
+            f"on {line.name} performance is best with {best} packets of uplink buffer ({goodput.max():.0f} % of the "
+            f"link by goodput) and has {goodput[-1]:.0f} % left with {BUFFERS[-1]} ({windows[-1]:.0f} % by mean "
+            "window over mean RTT)"
+        )
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
 
 PAPER = Paper(
     key="merritt2010",
@@ -25,10 +42,12 @@ PAPER = Paper(
     summary="One download and one upload share an asymmetric line: how large may the uplink buffer be?",
     folder=Path(__file__).parent,
     experiments=(SWEEP, FIELD, ACKS),
-    figures=collection.ordered_figures(),
-    claims=tuple(collection.claims),
+    figures=FIGURES,
+    claims=CLAIMS,
     assumptions=ASSUMPTIONS,
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("sweep",),
+    answer=answer,
+    answer_needs=("sweep",),
 )

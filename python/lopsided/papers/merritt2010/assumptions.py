@@ -7,15 +7,10 @@ all but "inflight" was left at its default).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Assumption, KeyResult, Overrides, Variant
-from lopsided.papers.merritt2010.exhibits import at_buffer
-from lopsided.papers.merritt2010.figures import estimates
-from lopsided.papers.merritt2010.testbed import LINES, Line
-
-if TYPE_CHECKING:
-    from lopsided.papers.framework.lab import Lab
+from lopsided.papers.merritt2010.setup import LINES, AccessLine
+from lopsided.papers.merritt2010.shared import BOTH_READINGS, Reading, at, threshold
 
 _DIRECTIONS = ("down", "up")
 
@@ -126,38 +121,31 @@ ASSUMPTIONS = (
 )
 
 
-def _performance(line: Line, packets: int) -> KeyResult:
+def _performance(line: AccessLine, packets: int, reading: Reading) -> KeyResult:
     return KeyResult(
-        key=f"performance-{line.name}-{packets}",
-        group="performance",
-        title=f"performance {line.name}, {packets} packets",
+        key=f"performance{reading.suffix}-{line.name}-{packets}",
+        group=reading.name,
+        title=f"{reading.name} {line.name}, {packets} packets",
         unit="",
-        read=lambda lab: at_buffer(lab, line, packets, "performance")[0],
+        read=lambda m: at(m, line, packets, reading.performance).median,
     )
 
 
-def _rtt(line: Line) -> KeyResult:
+def _rtt(line: AccessLine) -> KeyResult:
+    def read(m: Measurements) -> float:
+        return at(m, line, 50, "rtt_alone_logged_ms").median
+
+    return KeyResult(f"rtt-{line.name}", "RTT alone", f"RTT alone {line.name}", "ms", read)
+
+
+def _estimate(line: AccessLine) -> KeyResult:
     return KeyResult(
-        key=f"rtt-{line.name}",
-        group="RTT alone",
-        title=f"RTT alone {line.name}",
-        unit="ms",
-        read=lambda lab: at_buffer(lab, line, 50, "rtt_alone_logged_ms")[0],
-    )
-
-
-def _estimate(line: Line) -> KeyResult:
-    def read(lab: Lab) -> float:
-        packets = estimates(lab, line).packets
-        return float("nan") if packets is None else packets
-
-    return KeyResult(
-        key=f"estimate-{line.name}", group="estimate", title=f"estimate {line.name}", unit="packets", read=read
+        f"estimate-{line.name}", "estimate", f"estimate {line.name}", "packets", lambda m: threshold(m, line)
     )
 
 
 KEY_RESULTS = (
-    *(_performance(line, packets) for line in LINES for packets in (5, 20, 50)),
+    *(_performance(line, packets, reading) for reading in BOTH_READINGS for line in LINES for packets in (5, 20, 50)),
     *(_rtt(line) for line in LINES),
     *(_estimate(line) for line in LINES),
 )

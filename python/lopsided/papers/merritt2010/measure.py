@@ -97,7 +97,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
         "performance": metrics.min_normalised_goodput(goodput_down, goodput_up, rates.down_bps, rates.up_bps),
         **_halves(both, rates),
         "net_performance": metrics.normalised_net_goodput(goodput_down, goodput_up, rates.down_bps, rates.up_bps),
-        "logged_performance": _logged_performance(both, rates),
+        **_logged(both, rates),
         "rtt_alone_ms": alone_rtt.mean,
         "rtt_alone_logged_ms": logged_alone[0],
         "rtt_ms": both_rtt.mean,
@@ -135,14 +135,14 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
     return found
 
 
-def _logged_performance(both: TwoWay, rates: Rates) -> float:
-    """Eq 1.2 from mean logged window over mean logged RTT, as scripts E and F estimate throughput (MER-A08)."""
-    shares = []
-    for trace, rate in ((both.download, rates.down_bps), (both.upload, rates.up_bps)):
+def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
+    """Eq 1.2 from mean logged window over mean logged RTT, as scripts E, F and I estimate throughput (MER-A08)."""
+    shares = {}
+    for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
         cwnd, _ = logged(trace, trace.cwnd_bytes, both.start_s, both.end_s)
-        shares.append(metrics.window_over_rtt_bps(cwnd, rtt * 1e3) / rate if rtt > 0 else float("nan"))
-    return min(shares)
+        shares[f"logged_{name}"] = metrics.window_over_rtt_bps(cwnd, rtt * 1e3) / rate if rtt > 0 else float("nan")
+    return {"logged_performance": min(shares.values()), **shares}
 
 
 def phase_of(both: TwoWay) -> metrics.Phase:
@@ -188,17 +188,23 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
     }
 
 
-def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """How the two buffers were used while both flows were active, and how full R2 ever was before."""
+def buffers_of(run: Run) -> dict[str, dict[str, Array]]:
+    """What the run recorded of both buffers, by direction: the columns of its table `queues`."""
     import polars as pl
 
     queues = run.queues.to_polars()
     parts = queues.select("direction", *(pl.col(name).cast(pl.Float64) for name in _QUEUE_COLUMNS)).partition_by(
         "direction", as_dict=True
     )
+    return {way: {name: parts[(way,)][name].to_numpy() for name in _QUEUE_COLUMNS} for way in ("down", "up")}
+
+
+def _queues(run: Run, both: TwoWay) -> dict[str, float]:
+    """How the two buffers were used while both flows were active, and how full R2 ever was before."""
+    buffers = buffers_of(run)
     found: dict[str, float] = {}
-    for direction in ("down", "up"):
-        time, backlog, wait = (parts[(direction,)][name].to_numpy() for name in _QUEUE_COLUMNS)
+    for direction, columns in buffers.items():
+        time, backlog, wait = (columns[name] for name in _QUEUE_COLUMNS)
         together = time > both.start_s
         found |= {
             f"{direction}link_empty_share": float((backlog[together] == 0).mean()),
@@ -207,6 +213,37 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
             f"wait_{direction}_ms": _mean_known(wait[together]),
             f"wait_{direction}_alone_ms": _mean_known(wait[~together]),
         }
+    return {**found, **cycle(buffers, both)}
+
+
+FULL, DRAINED = 0.9, 0.5
+"""Shares of the most that R2 ever holds, from which it counts as full, and below which as drained."""
+RISE = 2.0
+"""R1 fills again where its backlog reaches so many times its mean with both active."""
+
+
+def cycle(buffers: Mapping[str, Mapping[str, Array]], both: TwoWay) -> dict[str, float]:
+    """The steps of figure 3.2's feedback cycle, the first time each comes after the one before it (MER-M25).
+
+    1. Before the upload R1 holds data and R2 nothing. 2. The upload fills R2. 3. R1 runs empty: the download's ACKs are
+    late. 4. R2 drains, and behind the ACKs that leave it R1 fills again. Times in seconds after the upload's start, NaN
+    where a step never comes.
+    """
+    time = buffers["up"]["time_s"]
+    r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))
+    before, after = (time > both.start_s - 10) & (time <= both.start_s), time > both.start_s
+    most, usual = float(r2[after].max()), float(r1[after].mean())
+    found = {"cycle_r1_before_packets": float(r1[before].mean()), "cycle_r2_before_packets": float(r2[before].mean())}
+    past = both.start_s
+    for name, reached in (
+        ("r2_full", r2 >= FULL * most),
+        ("r1_empty", r1 == 0),
+        ("r2_drained", r2 < DRAINED * most),
+        ("r1_filled", r1 >= RISE * max(usual, 1.0)),
+    ):
+        places = np.flatnonzero(reached & (time > past))
+        past = float(time[places[0]]) if places.size else float("nan")
+        found[f"cycle_{name}_s"] = past - both.start_s
     return found
 
 

@@ -1,4 +1,4 @@
-"""Figures over time: throughput, windows and bandwidth-delay product of single runs on 2400/196.
+"""Figures over time: throughput, windows, bandwidth-delay product and the feedback cycle of single runs on 2400/196.
 
 They show the first repetition's run, as the thesis shows its one run. Its upload starts at 120 s (section 1.3),
 although figure 1.1's text says about 150 s (MER-A05); compare shapes, not time stamps.
@@ -6,228 +6,245 @@ although figure 1.1's text says about 150 s (MER-A05); compare shapes, not time 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from lopsided import metrics
-from lopsided.papers.framework.drawing import caption, compare, legend, name_curves
-from lopsided.papers.framework.model import Exhibit
-from lopsided.papers.merritt2010.exhibits import at_buffer, collection
-from lopsided.papers.merritt2010.measure import TwoWay, phase_of
-from lopsided.papers.merritt2010.testbed import MAIN
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Comparison, Figure
+from lopsided.papers.framework.plots import Line, Panel, Plot
+from lopsided.papers.framework.tables import compare
+from lopsided.papers.framework.traces import Trace
+from lopsided.papers.merritt2010.measure import TwoWay, buffers_of, phase_of
+from lopsided.papers.merritt2010.setup import MAIN
+from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.axes import Axes
-
-    from lopsided.papers.framework.lab import Lab
-    from lopsided.papers.framework.traces import Trace
 
 THROUGHPUT_STEP_S = 1.0
 """Bin of the throughput curves: Wireshark's default interval, with which the thesis drew its own."""
 
-_TIME = "time since the download's start (s)"
+FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
 
-def _run(lab: Lab, packets: int) -> TwoWay:
-    return TwoWay.of(lab.run("sweep", link=MAIN.name, uplink_buffer_packets=packets))
+def two_way_of(m: Measurements, packets: int) -> TwoWay:
+    """The run with this uplink buffer."""
+    return TwoWay.of(m.run("sweep", link=MAIN.name, **{BUFFER: packets}))
 
 
-def _throughput(trace: Trace, run: TwoWay) -> tuple[np.ndarray, np.ndarray]:
-    return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, 0.0, run.end_s, THROUGHPUT_STEP_S)
-
-
-def _draw_throughput(panel: Axes, run: TwoWay) -> pl.DataFrame:
-    import polars as pl
-
-    time, down = _throughput(run.download, run)
-    _, up = _throughput(run.upload, run)
-    panel.plot(time, down / 1e3, color=style.DOWN[0], linewidth=1.2)
-    panel.plot(time, up / 1e3, color=style.UP[0], linewidth=1.2)
-    panel.axvline(run.start_s, color=style.MUTED, linewidth=0.9, linestyle=":")
-    for rate in (MAIN.down_bps, MAIN.up_bps):
-        panel.axhline(rate / 1e3, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
-    panel.set_ylim(0, max(MAIN.down_bps, float(down.max())) / 1e3 * 1.05)
-    panel.set_xlim(0, run.end_s)
-    ends = ((down, "download", style.DOWN[0]), (up, "upload", style.UP[0]))
-    name_curves(panel, [(float(rate[-20:].mean()) / 1e3, name, ink) for rate, name, ink in ends])
-    return pl.DataFrame({"time_s": time, "download_bps": down, "upload_bps": up})
-
-
-def _footer(lab: Lab, packets: int) -> str:
-    run = lab.run("sweep", link=MAIN.name, uplink_buffer_packets=packets)
+def _digest(m: Measurements, packets: int) -> str:
+    run = m.run("sweep", link=MAIN.name, **{BUFFER: packets})
     return f"seed {run.seed}  ·  digest {run.digest}"
 
 
-@collection.figure("1.1", "Throughput with 50 and 15 packet uplink buffers", needs=("sweep",))
-def figure_1_1(lab: Lab) -> Exhibit:
-    """The introduction's pair: a buffer of 50 packets and one "sized with the model" (15 packets, MER-A06)."""
-    import polars as pl
+def _start(m: Measurements, packets: int) -> Iterable[float]:
+    return (two_way_of(m, packets).start_s,)
 
-    sheet = style.sheet(
-        "Throughput with a large and a small uplink buffer",
-        "2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure 1.1)",
-        (2.2, 2.2),
-        _TIME,
+
+def _whole(m: Measurements, packets: int) -> tuple[float, float]:
+    return (0.0, two_way_of(m, packets).end_s)
+
+
+def _both_active(m: Measurements, packets: int) -> tuple[float, float]:
+    run = two_way_of(m, packets)
+    return (run.start_s, run.end_s)
+
+
+def _throughput(m: Measurements, packets: int) -> Iterable[Line]:
+    run = two_way_of(m, packets)
+    for name, ink in FLOWS:
+        trace: Trace = getattr(run, name)
+        bins = (trace.time_s, trace.delivered_bytes, 0.0, run.end_s, THROUGHPUT_STEP_S)
+        time, rate = metrics.rate_series_bps(*bins)
+        yield Line(time, rate / 1e3, ink, column=f"{name}_kbps_{packets}", label=name)
+        yield Line([time[-1]], [rate[-20:].mean() / 1e3], ink, end=name)
+
+
+def _rates(_m: Measurements) -> Iterable[tuple[float, str]]:
+    return ((MAIN.down_bps / 1e3, style.MUTED), (MAIN.up_bps / 1e3, style.MUTED))
+
+
+def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Panel:
+    """Both throughputs over the run, with the links' rates."""
+    return Panel(
+        "kbit/s",
+        lines=partial(_throughput, packets=packets),
+        caption=caption,
+        height=height,
+        levels=_rates,
+        uprights=partial(_start, packets=packets),
     )
-    parts = []
-    for panel, packets, tag in zip(sheet.panels, (50, 15), "ab", strict=True):
-        data = _draw_throughput(panel, _run(lab, packets))
-        parts.append(data.with_columns(pl.lit(packets).alias("uplink_buffer_packets")))
-        panel.set_ylabel("kbit/s")
-        caption(panel, f"({tag}) {packets} packets")
-    style.small_print(sheet.figure, f"goodput in bins of {THROUGHPUT_STEP_S:g} s, dashed: link rates", _footer(lab, 50))
-    printed = lab.published.find("Section 1", "download_throughput_drop_when_upload_starts")
-    median, low, high = at_buffer(lab, MAIN, 50, "down_ratio")
-    comparison = compare(printed, (1 - median, 1 - high, 1 - low), "over the 120 s of both against 120 s alone", 100)
-    return Exhibit(pl.concat(parts), sheet.figure, (comparison,))
 
 
-def _figure_throughput(lab: Lab, packets: int, number: str) -> Exhibit:
-    sheet = style.sheet(
+def throughput(packets: int, number: str) -> Plot:
+    """Throughput over time with one buffer."""
+    return Plot(
         f"Throughput with a {packets}-packet uplink buffer",
         f"2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure {number})",
-        (2.8,),
-        _TIME,
+        "time since the download's start (s)",
+        (throughput_panel(packets),),
+        small_print=(
+            f"goodput in bins of {THROUGHPUT_STEP_S:g} s, dashed: link rates",
+            partial(_digest, packets=packets),
+        ),
+        x_limits=partial(_whole, packets=packets),
+        axis="time_s",
     )
-    (panel,) = sheet.panels
-    data = _draw_throughput(panel, _run(lab, packets))
-    panel.set_ylabel("kbit/s")
-    style.small_print(
-        sheet.figure, f"goodput in bins of {THROUGHPUT_STEP_S:g} s, dashed: link rates", _footer(lab, packets)
+
+
+def _drop(m: Measurements) -> Iterable[Comparison]:
+    printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
+    loss = main(m, "down_ratio").at(50).map(lambda kept: 1 - kept)
+    return (compare(printed, loss, "over the 120 s of both against 120 s alone", 100),)
+
+
+INTRODUCTION = throughput(50, "1.1").but(
+    title="Throughput with a large and a small uplink buffer",
+    panels=(throughput_panel(50, "(a) 50 packets", 2.2), throughput_panel(15, "(b) 15 packets", 2.2)),
+    comparisons=_drop,
+)
+"""The introduction's pair: a buffer of 50 packets and one "sized with the model" (15 packets, MER-A06)."""
+
+
+def _window(m: Measurements, packets: int, flow: str, after_s: float = 5.0) -> Iterable[Line]:
+    trace: Trace = getattr(two_way_of(m, packets), flow)
+    shown = trace.time_s >= after_s
+    look = {"look": "step", "column": f"{flow}_cwnd_kB"}
+    yield Line(trace.time_s[shown], trace.cwnd_bytes[shown] / 1e3, dict(FLOWS)[flow], **look)  # type: ignore[arg-type]
+
+
+def _while_both(m: Measurements, packets: int, flow: str) -> Iterable[Line]:
+    return _window(m, packets, flow, two_way_of(m, packets).start_s)
+
+
+def _phase(m: Measurements, packets: int) -> str:
+    phase = phase_of(two_way_of(m, packets))
+    return f"over all 120 s: {phase.verdict} (correlation {phase.correlation:+.2f}, agreement {phase.agreement:+.2f})"
+
+
+def phases(packets: int, number: str, expected: str) -> Plot:
+    """Both windows while both flows are active."""
+    return throughput(packets, number).but(
+        title=f"Congestion windows with a {packets}-packet uplink buffer",
+        subtitle=f"2400/196 kbit/s, both flows active; the thesis finds them {expected} in a detail (merritt2010 "
+        f"figure {number})",
+        panels=tuple(
+            Panel("cwnd (kB)", partial(_while_both, packets=packets, flow=flow), caption=flow, height=2.0)
+            for flow, _ in FLOWS
+        ),
+        small_print=(partial(_phase, packets=packets), partial(_digest, packets=packets)),
+        x_limits=partial(_both_active, packets=packets),
     )
-    return Exhibit(data, sheet.figure)
 
 
-@collection.figure("5.2", "Throughput with a 5 packet uplink buffer", needs=("sweep",))
-def figure_5_2(lab: Lab) -> Exhibit:
-    """Throughput over time at 5 packets (MER-E02)."""
-    return _figure_throughput(lab, 5, "5.2")
+def _tracking(m: Measurements, packets: int) -> Iterable[Line]:
+    trace = two_way_of(m, packets).download
+    shown = trace.time_s > 5
+    bdp = MAIN.down_bps * trace.srtt_ms[shown] / 8e6
+    time = trace.time_s[shown]
+    yield Line(time, bdp, style.OTHER[1], label="BDP = downlink rate x smoothed RTT", column="bdp_kB")
+    yield Line(time, trace.cwnd_bytes[shown] / 1e3, style.DOWN[0], label="download's cwnd", column="cwnd_kB")
 
 
-@collection.figure("5.3", "Throughput with a 20 packet uplink buffer", needs=("sweep",))
-def figure_5_3(lab: Lab) -> Exhibit:
-    """Throughput over time at 20 packets (MER-E02)."""
-    return _figure_throughput(lab, 20, "5.3")
-
-
-@collection.figure("5.4", "Throughput with a 25 packet uplink buffer", needs=("sweep",))
-def figure_5_4(lab: Lab) -> Exhibit:
-    """Throughput over time at 25 packets (MER-E02)."""
-    return _figure_throughput(lab, 25, "5.4")
-
-
-@collection.figure("5.5", "Throughput with a 50 packet uplink buffer", needs=("sweep",))
-def figure_5_5(lab: Lab) -> Exhibit:
-    """Throughput over time at 50 packets (MER-E02)."""
-    return _figure_throughput(lab, 50, "5.5")
-
-
-def _figure_phase(lab: Lab, packets: int, number: str, expected: str) -> Exhibit:
-    import polars as pl
-
-    run = _run(lab, packets)
-    phase = phase_of(run)
-    sheet = style.sheet(
-        f"Congestion windows with a {packets}-packet uplink buffer",
-        f"2400/196 kbit/s, both flows active; the thesis finds them {expected} in a detail (merritt2010 figure "
-        f"{number})",
-        (2.0, 2.0),
-        _TIME,
-    )
-    columns: dict[str, np.ndarray] = {}
-    for panel, name, trace, ink in (
-        (sheet.panels[0], "download", run.download, style.DOWN[0]),
-        (sheet.panels[1], "upload", run.upload, style.UP[0]),
-    ):
-        inside = (trace.time_s >= run.start_s) & (trace.time_s <= run.end_s)
-        columns["time_s"] = trace.time_s[inside]
-        columns[f"{name}_cwnd_bytes"] = trace.cwnd_bytes[inside]
-        panel.step(trace.time_s, trace.cwnd_bytes / 1e3, where="post", color=ink, linewidth=1.3)
-        panel.set_xlim(run.start_s, run.end_s)
-        panel.set_ylim(0, _top(trace, run.start_s, run.end_s) / 1e3 * 1.1)
-        panel.set_ylabel("cwnd (kB)")
-        caption(panel, name)
-    style.small_print(
-        sheet.figure,
-        f"over all 120 s: {phase.verdict} (correlation {phase.correlation:+.2f}, agreement {phase.agreement:+.2f})",
-        _footer(lab, packets),
-    )
-    return Exhibit(pl.DataFrame(columns), sheet.figure)
-
-
-def _top(trace: Trace, t0_s: float, t1_s: float) -> float:
-    return metrics.largest(trace.time_s, trace.cwnd_bytes, t0_s, t1_s)
-
-
-@collection.figure("5.6", "Out-of-phase windows with a 10 packet uplink buffer", needs=("sweep",))
-def figure_5_6(lab: Lab) -> Exhibit:
-    """Both windows over time at 10 packets (MER-E03)."""
-    return _figure_phase(lab, 10, "5.6", "out of phase")
-
-
-@collection.figure("5.7", "In-phase windows with a 50 packet uplink buffer", needs=("sweep",))
-def figure_5_7(lab: Lab) -> Exhibit:
-    """Both windows over time at 50 packets (MER-E03)."""
-    return _figure_phase(lab, 50, "5.7", "in phase")
-
-
-def _figure_tracking(lab: Lab, packets: int, number: str) -> Exhibit:
+def tracking(packets: int, number: str) -> Plot:
     """The download's window beside the bandwidth-delay product that its smoothed RTT implies (MER-M16)."""
-    import polars as pl
-
-    run = _run(lab, packets)
-    trace = run.download
-    bdp = MAIN.down_bps * trace.srtt_ms / 8e3
-    sheet = style.sheet(
-        f"Window against bandwidth-delay product, {packets}-packet uplink buffer",
-        f"Download on 2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure {number})",
-        (2.6, 1.5),
-        _TIME,
-    )
-    panel, below = sheet.panels
-    panel.plot(trace.time_s, bdp / 1e3, color=style.OTHER[1], linewidth=1.1, label="BDP = downlink rate x smoothed RTT")
-    panel.plot(trace.time_s, trace.cwnd_bytes / 1e3, color=style.DOWN[0], linewidth=1.2, label="download's cwnd")
-    after = (trace.time_s > 5) & np.isfinite(bdp)
-    panel.set_ylim(0, max(float(bdp[after].max()), _top(trace, 5, run.end_s)) / 1e3 * 1.1)
-    panel.set_ylabel("kB")
-    legend(panel, "upper left")
-    below.plot(run.upload.time_s, run.upload.cwnd_bytes / 1e3, color=style.UP[0], linewidth=1.1)
-    below.set_ylim(bottom=0)
-    below.set_ylabel("cwnd (kB)")
-    caption(below, "the upload's window")
-    for each in sheet.panels:
-        each.axvline(run.start_s, color=style.MUTED, linewidth=0.9, linestyle=":")
-        each.set_xlim(0, run.end_s)
-    style.small_print(
-        sheet.figure, "sampled every 100 ms; the first 5 s may leave the upper panel", _footer(lab, packets)
-    )
-    return Exhibit(
-        pl.DataFrame({"time_s": trace.time_s, "cwnd_bytes": trace.cwnd_bytes, "bdp_bytes": bdp}), sheet.figure
+    start = partial(_start, packets=packets)
+    return throughput(packets, number).but(
+        title=f"Window against bandwidth-delay product, {packets}-packet uplink buffer",
+        subtitle=f"Download on 2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure {number})",
+        panels=(
+            Panel("kB", partial(_tracking, packets=packets), legend=("upper left", 1), uprights=start),
+            Panel(
+                "cwnd (kB)",
+                partial(_window, packets=packets, flow="upload"),
+                caption="the upload's window",
+                height=1.5,
+                uprights=start,
+            ),
+        ),
+        small_print=("sampled every 100 ms, from the sixth second on", partial(_digest, packets=packets)),
     )
 
 
-@collection.figure("5.8", "Window and BDP with a 50 packet uplink buffer", needs=("sweep",))
-def figure_5_8(lab: Lab) -> Exhibit:
-    """BDP tracking at 50 packets (MER-E06)."""
-    return _figure_tracking(lab, 50, "5.8")
+CYCLE_PACKETS = 50
+CYCLE_S = (-3.0, 22.0)
+"""What figure 3.2 shows of the run, in seconds after the upload's start."""
+_STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
 
-@collection.figure("5.9", "Window and BDP with a 5 packet uplink buffer", needs=("sweep",))
-def figure_5_9(lab: Lab) -> Exhibit:
-    """BDP tracking at 5 packets (MER-E06)."""
-    return _figure_tracking(lab, 5, "5.9")
+def _cycle_line(m: Measurements, read: Callable[[TwoWay, dict], tuple], ink: str, column: str) -> Iterable[Line]:  # type: ignore[type-arg]
+    run = m.run("sweep", link=MAIN.name, **{BUFFER: CYCLE_PACKETS})
+    both = TwoWay.of(run)
+    time, value = read(both, buffers_of(run))
+    after = time - both.start_s
+    shown = (after >= CYCLE_S[0]) & (after <= CYCLE_S[1])
+    yield Line(after[shown], value[shown], ink, look="step", column=column)
 
 
-@collection.figure("5.10", "Window and BDP with a 20 packet uplink buffer", needs=("sweep",))
-def figure_5_10(lab: Lab) -> Exhibit:
-    """BDP tracking at 20 packets (MER-E06)."""
-    return _figure_tracking(lab, 20, "5.10")
+def _steps(m: Measurements) -> Iterable[float]:
+    row = m.repetition(0).row("sweep", link=MAIN.name, **{BUFFER: CYCLE_PACKETS})
+    return [0.0, *(row[f"cycle_{name}_s"] for name, _ in _STEPS if row[f"cycle_{name}_s"] is not None)]
 
 
-@collection.figure("5.11", "Window and BDP with a 25 packet uplink buffer", needs=("sweep",))
-def figure_5_11(lab: Lab) -> Exhibit:
-    """BDP tracking at 25 packets (MER-E06)."""
-    return _figure_tracking(lab, 25, "5.11")
+def _cycle_panel(y: str, caption: str, ink: str, column: str, read: Callable[[TwoWay, dict], tuple]) -> Panel:  # type: ignore[type-arg]
+    lines = partial(_cycle_line, read=read, ink=ink, column=column)
+    return Panel(y, lines, caption=caption, height=1.35, uprights=_steps)
+
+
+CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
+    title="The feedback cycle",
+    subtitle="2400/196 kbit/s, uplink buffer of 50 packets, where the upload joins (merritt2010 section 3.5, figure "
+    "3.2)",
+    x="time since the upload's start (s)",
+    panels=(
+        _cycle_panel(
+            "packets",
+            "1. before the upload R1 holds data; 3. it runs empty; 4. a burst of ACKs fills it again: backlog of R1",
+            style.DOWN[0],
+            "r1_packets",
+            lambda both, buffers: (buffers["down"]["time_s"], buffers["down"]["backlog_packets"]),
+        ),
+        _cycle_panel(
+            "packets",
+            "2. the upload's slow start fills R2; 4. R2 drains: backlog of R2",
+            style.UP[0],
+            "r2_packets",
+            lambda both, buffers: (buffers["up"]["time_s"], buffers["up"]["backlog_packets"]),
+        ),
+        _cycle_panel(
+            "ms",
+            "the download's smoothed RTT",
+            style.OTHER[1],
+            "srtt_ms",
+            lambda both, buffers: (both.download.time_s, both.download.srtt_ms),
+        ),
+        _cycle_panel(
+            "kB",
+            "the download's window, which grows by one segment in such an RTT",
+            style.DOWN[0],
+            "cwnd_kB",
+            lambda both, buffers: (both.download.time_s, both.download.cwnd_bytes / 1e3),
+        ),
+    ),
+    small_print=(
+        "dotted: the upload's start, then R2 full, R1 empty, R2 drained and R1 full again, as the statement "
+        "feedback-cycle finds them",
+        partial(_digest, packets=CYCLE_PACKETS),
+    ),
+    x_limits=CYCLE_S,
+)
+"""The four steps of section 3.5 in order, in the run with 50 packets."""
+
+FIGURES = (
+    Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),
+    Figure("3.2", "The feedback cycle, its steps in order", SWEEP, CYCLE),
+    *(
+        Figure(number, f"Throughput with a {packets} packet uplink buffer", SWEEP, throughput(packets, number))
+        for number, packets in (("5.2", 5), ("5.3", 20), ("5.4", 25), ("5.5", 50))
+    ),
+    Figure("5.6", "Windows with a 10 packet uplink buffer", SWEEP, phases(10, "5.6", "out of phase")),
+    Figure("5.7", "Windows with a 50 packet uplink buffer", SWEEP, phases(50, "5.7", "in phase")),
+    *(
+        Figure(number, f"Window and BDP with a {packets} packet uplink buffer", SWEEP, tracking(packets, number))
+        for number, packets in (("5.8", 50), ("5.9", 5), ("5.10", 20), ("5.11", 25))
+    ),
+)

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.orosz2010 import claims, outcomes, traces
 from lopsided.papers.orosz2010.assumptions import ASSUMPTIONS, KEY_RESULTS
-from lopsided.papers.orosz2010.exhibits import collection
-from lopsided.papers.orosz2010.testbed import ACKS, BUFFERED, MODERN, PHASED, RATIOS, WINDOWED
+from lopsided.papers.orosz2010.claims import CLAIMS
+from lopsided.papers.orosz2010.figures import FIGURES
+from lopsided.papers.orosz2010.setup import ACKS, ASSUMED_BUFFER, BUFFERED, MODERN, PHASED, RATIOS, WINDOWED
+from lopsided.papers.orosz2010.shared import OTHERS, VEGAS, mean_over, value
 
-__all__ = ["PAPER", "claims", "outcomes", "traces"]
+
+def answer(m: Measurements) -> str:
+    """What uploads leave of the download."""
+    one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
+    vegas = value(m, VEGAS, "share_2").median * 100
+    return (
+        f"With {ASSUMED_BUFFER} packets of buffer in the modem one upload leaves {one:.0f} % of the download and two "
+        f"leave {two:.0f} % (mean of the variants but Vegas); Vegas keeps {vegas:.0f} % beside one. How much is left "
+        "is decided by how long that buffer lets ACKs wait, more than by the variant (figure B)."
+    )
+
 
 PAPER = Paper(
     key="orosz2010",
@@ -24,10 +36,12 @@ PAPER = Paper(
     summary="What do uploads on an ADSL line do to a download, under each of six TCP variants?",
     folder=Path(__file__).parent,
     experiments=(PHASED, BUFFERED, WINDOWED, RATIOS, ACKS, MODERN),
-    figures=collection.ordered_figures(),
-    claims=tuple(collection.claims),
+    figures=FIGURES,
+    claims=CLAIMS,
     assumptions=ASSUMPTIONS,
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("phases",),
+    answer=answer,
+    answer_needs=("phases",),
 )

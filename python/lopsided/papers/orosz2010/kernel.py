@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import sys
 
-from lopsided.papers.orosz2010.testbed import LINUX_RECORD, MODERN
+from lopsided.papers.orosz2010.setup import LINUX_RECORD, MODERN
 from lopsided.scenario import Scenario
 
 COLUMNS = ("throughput_1_bps", "share_2", "share_3", "rtt_1_ms", "rtt_2_ms", "rtt_3_ms")

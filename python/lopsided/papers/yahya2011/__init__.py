@@ -10,13 +10,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.yahya2011 import claims, figures, tables
 from lopsided.papers.yahya2011.assumptions import ASSUMPTIONS, KEY_RESULTS
-from lopsided.papers.yahya2011.exhibits import collection
-from lopsided.papers.yahya2011.testbed import ALONE, COURSE, IN_NETWORK, INTENDED, KERNEL, OBSERVED, PAIR
+from lopsided.papers.yahya2011.claims import CLAIMS
+from lopsided.papers.yahya2011.figures import FIGURES
+from lopsided.papers.yahya2011.setup import (
+    ALONE,
+    BASELINES,
+    COMBOS,
+    COURSE,
+    IN_NETWORK,
+    INTENDED,
+    KERNEL,
+    LOGGED_IN,
+    OBSERVED,
+    PAIR,
+    PREFLIGHT,
+    WITHOUT_SACK,
+)
+from lopsided.papers.yahya2011.shared import mbit
 
-__all__ = ["PAPER", "claims", "figures", "tables"]
+
+def answer(m: Measurements) -> str:
+    """Who shares fairly with whom, and what decides it."""
+    ratios = [mbit(m, test, "S2") / mbit(m, test) for test in COMBOS]
+    fair = sum(1 / 1.1 < ratio < 1.1 for ratio in ratios)
+    alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in BASELINES[4:])
+    return (
+        f"In {fair} of the {len(COMBOS)} combinations the two flows share within a tenth; in the others the flow "
+        f"with the shorter delay leads, up to {max(ratios):.0f} times. Alone with 100 ms of delay they get {alone} "
+        "Mbit/s: what each makes of one refusal by the netem of its own sender."
+    )
+
 
 PAPER = Paper(
     key="yahya2011",
@@ -25,11 +51,13 @@ PAPER = Paper(
     year=2011,
     summary="Do SACK-Reno, CUBIC, HighSpeed and Westwood share 100 Mbit/s fairly at unequal delays?",
     folder=Path(__file__).parent,
-    experiments=(ALONE, INTENDED, OBSERVED, IN_NETWORK, COURSE, KERNEL, PAIR),
-    figures=collection.ordered_figures(),
-    claims=tuple(collection.claims),
+    experiments=(PREFLIGHT, ALONE, INTENDED, OBSERVED, WITHOUT_SACK, LOGGED_IN, IN_NETWORK, COURSE, KERNEL, PAIR),
+    figures=FIGURES,
+    claims=CLAIMS,
     assumptions=ASSUMPTIONS,
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("baselines", "combos"),
+    answer=answer,
+    answer_needs=("baselines", "combos"),
 )

@@ -1,14 +1,36 @@
-"""The report's tables, with a row for each flow: printed, as intended, and as observed."""
+"""The report's tables, with a row for each flow: printed, as intended, as observed; and what came before the tests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import polars as pl
 
-from lopsided.papers.framework.drawing import compare
-from lopsided.papers.framework.model import Comparison, Exhibit
-from lopsided.papers.yahya2011.exhibits import (
+from lopsided import metrics
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Artifact, Comparison
+from lopsided.papers.framework.published import PublishedValue
+from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.yahya2011.setup import (
+    BASELINES,
+    BUFFER_ALONE,
+    BUFFERS,
+    COMBOS,
+    DIALOGUE,
+    FILE_BYTES,
+    IPERF_S,
+    LEGS,
+    LOSS_S,
+    NO_LOSS,
+    PAIRED,
+    START_S,
+    Test,
+    intended,
+    observed,
+    transfer_start_s,
+)
+from lopsided.papers.yahya2011.shared import (
     ELAPSED,
     MBIT,
     PACKETS,
@@ -16,282 +38,303 @@ from lopsided.papers.yahya2011.exhibits import (
     RTT,
     THROUGHPUT,
     WINDOW,
-    collection,
-    number,
     printed,
-    row,
-    three,
-)
-from lopsided.papers.yahya2011.testbed import (
-    BASELINES,
-    BUFFER_ALONE,
-    BUFFERS,
-    COMBOS,
-    FILE_BYTES,
-    NO_LOSS,
-    PAIRED,
-    WITH_LOSS,
-    Test,
-    intended,
-    observed,
+    printed_number,
+    value,
 )
 
-if TYPE_CHECKING:
-    from lopsided.papers.framework.lab import Lab
+Place: TypeAlias = tuple[Test, str]
+"""A test and one of its flows: a row."""
+Columns: TypeAlias = dict[str, Callable[[Place], Any]]
+
+_FLOW: Columns = {
+    "test": lambda place: place[0].name,
+    "flow": lambda place: place[1],
+    "variant": lambda place: place[0].flow_variant(place[1]),
+    "delay_ms": lambda place: place[0].flow_delay_ms(place[1]),
+}
 
 
-@collection.figure("3.1.1", "One download alone (group 1)", needs=("baselines",), kind="Section")
-def section_3_1_1(lab: Lab) -> Exhibit:
+def places(tests: Iterable[Test]) -> list[Place]:
+    """The rows of these tests."""
+    return [(test, flow) for test in tests for flow in test.flows]
+
+
+def _printed(m: Measurements, metric: str) -> Callable[[Place], float]:
+    return lambda place: printed_number(m, *place, metric)
+
+
+def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:
+    return lambda place: value(m, place[0], column, place[1], experiment).median * scale
+
+
+def section_3_1_1(m: Measurements) -> Artifact:
     """Baselines 1 to 8 (YAH-E01)."""
-    rows, comparisons = [], []
-    for test in BASELINES:
-        measured = row(lab, "baselines", test)
-        rows.append(
-            {
-                "test": test.name,
-                "variant": test.variant,
-                "delay_ms": test.delay_ms,
-                "printed_s": number(printed(lab, test, "S1", ELAPSED)),
-                "elapsed_s": measured["S1_elapsed_s"],
-                "printed_Mbit_s": number(printed(lab, test, "S1", THROUGHPUT)),
-                "throughput_Mbit_s": measured["S1_throughput_bps"] / MBIT,
-                "printed_rtt_ms": number(printed(lab, test, "S1", RTT)),
-                "rtt_ms": measured["S1_rtt_ms"],
-                "end_to_end_rtt_ms": measured["S1_end_to_end_rtt_ms"],
-                "sent_again": int(measured["S1_retransmitted_packets"]),
-                "refused_by_netem_times": int(measured["S1_local_reductions"]),
-                "printed_packets": number(printed(lab, test, "S1", PACKETS)),
-                "packets": measured["S1_total_packets"],
-                "outstanding_mean_kB": measured["S1_outstanding_mean_bytes"] / 1e3,
-                "outstanding_max_kB": measured["S1_outstanding_max_bytes"] / 1e3,
-            }
-        )
-        comparisons += _comparisons(lab, test, "baselines")
-    return Exhibit(
-        pl.DataFrame(rows).fill_nan(None),
-        None,
-        tuple(comparisons),
-        (
-            "rtt: tcptrace's average of a capture at the sender, which is taken behind netem; end to end: what the "
-            "sender's TCP met. Refused by netem: how often its room of 1000 packets was used up, which brings the "
-            "window down and loses nothing.",
-        ),
+    columns = {name: _FLOW[name] for name in ("test", "variant", "delay_ms")} | {
+        "printed_s": _printed(m, ELAPSED),
+        "elapsed_s": _measured(m, "elapsed_s"),
+        "printed_Mbit_s": _printed(m, THROUGHPUT),
+        "throughput_Mbit_s": _measured(m, "throughput_bps", scale=1 / MBIT),
+        "printed_rtt_ms": _printed(m, RTT),
+        "rtt_ms": _measured(m, "rtt_ms"),
+        "end_to_end_rtt_ms": _measured(m, "end_to_end_rtt_ms"),
+        "retransmits": _measured(m, "retransmitted_packets"),
+        "refused_by_netem_times": _measured(m, "local_reductions"),
+        "printed_packets": _printed(m, PACKETS),
+        "packets": _measured(m, "total_packets"),
+        "outstanding_mean_kB": _measured(m, "outstanding_mean_bytes", scale=1e-3),
+        "outstanding_max_kB": _measured(m, "outstanding_max_bytes", scale=1e-3),
+    }
+    note = (
+        "rtt: tcptrace's average of a capture at the sender, which is taken behind netem; end to end: what the "
+        "sender's TCP met. Refused by netem: how often its room of 1000 packets was used up, which brings the window "
+        "down and loses nothing."
     )
+    return Artifact(table(places(BASELINES), columns), None, tuple(_compared(m, BASELINES)), (note,))
 
 
-@collection.table("3-1", "Two downloads without loss (group 2)", needs=("combos", "observed"))
-def table_3_1(lab: Lab) -> Exhibit:
-    """Combos 1 to 12 (YAH-E02)."""
-    return _combos(lab, NO_LOSS)
-
-
-@collection.table("3-2", "Two downloads with a loss of everything for 100 ms (group 3)", needs=("combos", "observed"))
-def table_3_2(lab: Lab) -> Exhibit:
-    """Combos 13 to 24 (YAH-E03)."""
-    return _combos(lab, WITH_LOSS)
-
-
-def _combos(lab: Lab, tests: tuple[Test, ...]) -> Exhibit:
-    rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
-    for test in tests:
-        as_intended, as_observed = row(lab, "combos", test), row(lab, "observed", test)
-        for flow in test.flows:
-            line: dict[str, Any] = {
-                "test": test.name,
-                "flow": flow,
-                "variant": test.variant if flow == "S1" else "SACK",
-                "delay_ms": test.delay_ms if flow == "S1" else 100,
-            }
-            for metric, name, scale, unit in (
-                (ELAPSED, "elapsed_s", 1.0, "s"),
-                (THROUGHPUT, "throughput_bps", MBIT, "Mbit_s"),
-                (RTT, "rtt_ms", 1.0, "rtt_ms"),
-                (RETRANSMITTED, "retransmitted_packets", 1.0, "sent_again"),
-            ):
-                if metric == RETRANSMITTED and not test.loss:
-                    line["sent_again"] = as_intended[f"{flow}_{name}"]
-                    continue
-                line[f"printed_{unit}"] = number(printed(lab, test, flow, metric))
-                line[f"intended_{unit}"] = as_intended[f"{flow}_{name}"] / scale
-                line[f"observed_{unit}"] = as_observed[f"{flow}_{name}"] / scale
-            line["end_to_end_rtt_ms"] = as_intended[f"{flow}_end_to_end_rtt_ms"]
-            rows.append(line)
-        comparisons += _comparisons(lab, test, "combos")
-    return Exhibit(
-        pl.DataFrame(rows).fill_nan(None),
-        None,
-        tuple(comparisons),
-        (
-            "Intended: the windows of section 2.2.3. Observed: those that the printed numbers speak for (table W), so "
-            "the throughput of a flow that such a window limits is no evidence; everything else in its row and the "
-            "other flow's row is.",
-            "Below, printed values stand beside those as intended; remarks give those as observed.",
-        ),
+def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
+    """Combos 1 to 12 (YAH-E02) or 13 to 24 (YAH-E03)."""
+    columns = dict(_FLOW)
+    for metric, column, unit, scale in (
+        (ELAPSED, "elapsed_s", "s", 1.0),
+        (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
+        (RTT, "rtt_ms", "rtt_ms", 1.0),
+        (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
+    ):
+        if metric != RETRANSMITTED or tests[0].loss:
+            columns[f"printed_{unit}"] = _printed(m, metric)
+        columns[f"intended_{unit}"] = _measured(m, column, scale=scale)
+        columns[f"observed_{unit}"] = _measured(m, column, "observed", scale)
+    columns["end_to_end_rtt_ms"] = _measured(m, "end_to_end_rtt_ms")
+    if tests[0].loss:
+        columns["without_sack_Mbit_s"] = _measured(m, "throughput_bps", "without-sack", 1 / MBIT)
+    notes = (
+        "Intended: the windows of section 2.2.3. Observed: those that the printed numbers speak for (table W), so the "
+        "throughput of a flow that such a window limits is no evidence; everything else in its row and the other "
+        "flow's row is. Without SACK: at S2.",
+        "Below, printed values stand beside those as intended; remarks give those as observed.",
     )
+    return Artifact(table(places(tests), columns), None, tuple(_compared(m, tests)), notes)
 
 
-def _comparisons(lab: Lab, test: Test, experiment: str) -> list[Comparison]:
-    measured = row(lab, experiment, test)
-    other = row(lab, "observed", test) if experiment == "combos" else None
-    found = []
-    for flow in test.flows:
-        for metric, name, scale in (
+def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
+    for test, flow in places(tests):
+        for metric, column, scale in (
             (THROUGHPUT, "throughput_bps", 1 / MBIT),
             (RTT, "rtt_ms", 1.0),
             (RETRANSMITTED, "retransmitted_packets", 1.0),
         ):
-            value = printed(lab, test, flow, metric)
-            if value is not None:
-                remark = ""
-                if other is not None and observed(test) != intended(test):
-                    remark = f"as observed {other[f'{flow}_{name}'] * scale:.3g}"
-                found.append(compare(value, three(measured, f"{flow}_{name}"), remark, scale))
-    return found
+            found = printed(m, test, flow, metric)
+            if found is not None:
+                differs = not test.alone and observed(test) != intended(test)
+                other = value(m, test, column, flow, "observed").median * scale if differs else 0.0
+                remark = f"as observed {other:.3g}" if differs else ""
+                yield compare(found, value(m, test, column, flow), remark, scale)
 
 
-@collection.table("W", "Windows: intended, and what the printed numbers speak for", needs=())
-def windows(lab: Lab) -> Exhibit:
+def windows(m: Measurements) -> Artifact:
     """Printed throughput times round trip, which a window that limits a flow would equal (YAH-M02, YAH-A12)."""
-    rows = []
-    for test in (*BASELINES, *COMBOS):
-        for flow in test.flows:
-            delay = test.delay_ms if flow == "S1" else 100
-            elapsed, rtt = (number(printed(lab, test, flow, metric)) for metric in (ELAPSED, RTT))
-            rows.append(
-                {
-                    "test": test.name,
-                    "flow": flow,
-                    "variant": test.variant if flow == "S1" else "SACK",
-                    "delay_ms": delay,
-                    "printed_throughput_x_rtt_bytes": round(FILE_BYTES / elapsed * (delay + rtt) / 1e3),
-                    "intended_bytes": intended(test)[flow],
-                    "observed_bytes": observed(test)[flow],
-                    "printed_own_window_bytes": number(printed(lab, test, flow, WINDOW)),
-                }
-            )
-    found = lab.published.find("Section 3.2.1", "average_window_advertised_other_direction", test="Combo11")
-    share = found.number / BUFFERS[400]
-    return Exhibit(
-        pl.DataFrame(rows).fill_nan(None),
-        None,
-        (),
-        (
-            "A quarter of a receive buffer is not advertised: the one window of a receiver that is printed, "
-            f"{found.value} octets in Combo 11, is {share:.0%} of its buffer.",
-            "The printed window is that which a sender of data advertises: 5840 octets rounded up to its scale, so it "
-            "tells the scale and with it the buffers that a host ran with: 5840 a scale of 4 or less, 5856 of 5, 5888 "
-            "of 6 or more. S2 of Combos 4 to 6 and S1 of Combos 22 to 24 ran with others than listed.",
-            f"Without delay the default of {BUFFER_ALONE[0]} octets gives 65535.",
-        ),
+
+    def product(place: Place) -> float:
+        elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
+        return round(FILE_BYTES / elapsed * (place[0].flow_delay_ms(place[1]) + rtt) / 1e3)
+
+    columns = _FLOW | {
+        "printed_throughput_x_rtt_bytes": product,
+        "intended_bytes": lambda place: intended(place[0])[place[1]],
+        "observed_bytes": lambda place: observed(place[0])[place[1]],
+        "printed_own_window_bytes": _printed(m, WINDOW),
+    }
+    found = m.published.find("Section 3.2.1", "average_window_advertised_other_direction", test="Combo11")
+    notes = (
+        "A quarter of a receive buffer is not advertised: the one window of a receiver that is printed, "
+        f"{found.value} octets in Combo 11, is {found.number / BUFFERS[400]:.0%} of its buffer.",
+        "The printed window is that which a sender of data advertises: 5840 octets rounded up to its scale, so it "
+        "tells the scale and with it the buffers that a host ran with: 5840 a scale of 4 or less, 5856 of 5, 5888 of "
+        "6 or more. S2 of Combos 4 to 6 and S1 of Combos 22 to 24 ran with others than listed.",
+        f"Without delay the default of {BUFFER_ALONE[0]} octets gives 65535.",
     )
+    return Artifact(table(places((*BASELINES, *COMBOS)), columns), None, (), notes)
 
 
-@collection.table("O", "Outstanding data and the time of the loss", needs=("combos",))
-def outstanding(lab: Lab) -> Exhibit:
+def outstanding(m: Measurements) -> Artifact:
     """When most data is out, of both flows: the report chose the time of its loss by it (YAH-E05)."""
-    rows = []
-    for test in NO_LOSS:
-        measured = row(lab, "combos", test)
-        span = next(
-            (lo, hi)
-            for lo, hi, names in _printed_spans(lab)
+    spans = list(_printed_spans(m))
+
+    def span(test: Test) -> tuple[float, float]:
+        return next(
+            (low, high)
+            for low, high, names in spans
             if test.name in names.split() or ("Combo4 to Combo12" in names and test.number >= 4)
         )
-        rows.append(
-            {
-                "test": test.name,
-                "variant": test.variant,
-                "delay_ms": test.delay_ms,
-                "printed_from_s": span[0],
-                "printed_to_s": span[1],
-                **{
-                    f"{flow}_{name}": measured[f"{flow}_outstanding_{key}"] / scale
-                    for flow in test.flows
-                    for name, key, scale in (
-                        ("mean_kB", "mean_bytes", 1e3),
-                        ("most_kB", "max_bytes", 1e3),
-                        ("most_after_s", "max_after_s", 1.0),
-                    )
-                },
-            }
-        )
+
+    columns: dict[str, Callable[[Test], Any]] = {
+        "test": lambda test: test.name,
+        "variant": lambda test: test.variant,
+        "delay_ms": lambda test: test.delay_ms,
+        "printed_from_s": lambda test: span(test)[0],
+        "printed_to_s": lambda test: span(test)[1],
+    }
+    for flow in ("S1", "S2"):
+        for name, column, scale in (
+            ("mean_kB", "outstanding_mean_bytes", 1e-3),
+            ("most_kB", "outstanding_max_bytes", 1e-3),
+            ("most_after_s", "outstanding_max_after_s", 1.0),
+        ):
+            columns[f"{flow}_{name}"] = lambda test, flow=flow, column=column, scale=scale: (
+                value(m, test, column, flow).median * scale
+            )
     note = (
         "Outstanding data of a capture behind netem leaves out what waits in netem: it is the backlog on the path, and "
         "is most at the end of slow start, in the first seconds. The report sought its maximum by eye in a graph."
     )
-    return Exhibit(pl.DataFrame(rows), None, (), (note,))
+    return Artifact(table(NO_LOSS, columns), None, (), (note,))
 
 
-def _printed_spans(lab: Lab) -> list[tuple[float, float, str]]:
-    found = []
-    for low in lab.published:
+def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
+    for low in m.published:
         if low.metric == "maximum_outstanding_data_from":
             item = low.conditions["item"]
-            high = lab.published.find("Section 2.2.3", "maximum_outstanding_data_to", item=item)
-            found.append((low.number, high.number, item))
-    return found
+            high = m.published.find("Section 2.2.3", "maximum_outstanding_data_to", item=item)
+            yield low.number, high.number, item
 
 
-@collection.table("P", "The position of the delay", needs=("baselines", "combos", "in-network"))
-def position(lab: Lab) -> Exhibit:
+def position(m: Measurements) -> Artifact:
     """netem on the sender, with its room of 1000 packets and TCP told of refusals, against a delay on the wire."""
-    rows = []
-    for test in (*BASELINES[4:], *NO_LOSS[6:]):
-        at_host = row(lab, "baselines" if test.alone else "combos", test)
-        on_wire = row(lab, "in-network", test)
-        for flow in test.flows:
-            rows.append(
-                {
-                    "test": test.name,
-                    "flow": flow,
-                    "variant": test.variant if flow == "S1" else "SACK",
-                    "delay_ms": test.delay_ms if flow == "S1" else 100,
-                    "printed_Mbit_s": number(printed(lab, test, flow, THROUGHPUT)),
-                    "at_sender_Mbit_s": at_host[f"{flow}_throughput_bps"] / MBIT,
-                    "on_wire_Mbit_s": on_wire[f"{flow}_throughput_bps"] / MBIT,
-                    "printed_rtt_ms": number(printed(lab, test, flow, RTT)),
-                    "at_sender_rtt_ms": at_host[f"{flow}_rtt_ms"],
-                    "on_wire_rtt_ms": on_wire[f"{flow}_rtt_ms"],
-                    "at_sender_sent_again": at_host[f"{flow}_retransmitted_packets"],
-                    "on_wire_sent_again": on_wire[f"{flow}_retransmitted_packets"],
-                }
-            )
-    return Exhibit(pl.DataFrame(rows).fill_nan(None))
+    columns = dict(_FLOW)
+    for metric, column, unit, scale in (
+        (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
+        (RTT, "rtt_ms", "rtt_ms", 1.0),
+        (None, "retransmitted_packets", "retransmits", 1.0),
+    ):
+        if metric:
+            columns[f"printed_{unit}"] = _printed(m, metric)
+        columns[f"at_sender_{unit}"] = _measured(m, column, scale=scale)
+        columns[f"on_wire_{unit}"] = _measured(m, column, "in-network", scale)
+    return Artifact(table(places((*BASELINES[4:], *NO_LOSS[6:])), columns))
 
 
-@collection.table("K", "Linux itself behind a netem of 1000 packets", needs=("kernel", "kernel-pair"))
-def kernel(lab: Lab) -> Exhibit:
+def kernel(m: Measurements) -> Artifact:
     """Baselines 5 to 8 and some combinations on Linux 6.1 in virtual time (recorded), and simulated."""
-    rows = []
-    for experiment, tests in (("kernel", BASELINES[4:]), ("kernel-pair", PAIRED)):
-        for test in tests:
-            for flow in test.flows:
-                measured, linux = row(lab, experiment, test), recorded(lab, test, flow)
-                simulated = measured[f"{flow}_completion_s"]
-                rows.append(
-                    {
-                        "test": test.name,
-                        "flow": flow,
-                        "variant": test.variant if flow == "S1" else "SACK",
-                        "printed_s": number(printed(lab, test, flow, ELAPSED)),
-                        "linux_6_1_s": linux["completion_s"],
-                        "simulated_6_1_s": simulated,
-                        "gap_percent": (simulated / linux["completion_s"] - 1) * 100,
-                        "linux_sent_again": linux["retransmits"],
-                        "simulated_sent_again": int(measured[f"{flow}_retransmitted_packets"]),
-                    }
-                )
+
+    def simulated(place: Place, column: str = "completion_s") -> float:
+        return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
+
+    columns = {name: _FLOW[name] for name in ("test", "flow", "variant")} | {
+        "printed_s": _printed(m, ELAPSED),
+        "linux_6_1_s": lambda place: recorded(m, *place)["completion_s"],
+        "simulated_6_1_s": simulated,
+        "gap_percent": lambda place: (simulated(place) / recorded(m, *place)["completion_s"] - 1) * 100,
+        "linux_retransmits": lambda place: recorded(m, *place)["retransmits"],
+        "simulated_retransmits": lambda place: simulated(place, "retransmitted_packets"),
+    }
     note = (
         "That a full netem at the sender is congestion without a loss is Linux's behaviour to this day. Recorded from "
         "kernel.toml and kernel-pair.toml in the paper's folder, which say how to repeat it; the network card has no "
-        "ring there, "
-        "so times differ from those of the tests above."
+        "ring there, so times differ from those of the tests above."
     )
-    return Exhibit(pl.DataFrame(rows).fill_nan(None), None, (), (note,))
+    return Artifact(table(places((*BASELINES[4:], *PAIRED)), columns), None, (), (note,))
 
 
-def recorded(lab: Lab, test: Test, flow: str) -> dict[str, Any]:
+def recorded(m: Measurements, test: Test, flow: str) -> dict[str, Any]:
     """What Linux did in a test: minutes for each run, so it is recorded."""
-    rows = pl.read_csv(lab.paper.folder / "kernel.csv")
+    rows = pl.read_csv(m.paper.folder / "kernel.csv")
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
+
+
+def iperf_mbit(m: Measurements, leg: str) -> float:
+    """What iperf says: octets that were taken from the sender in its time, and reached the receiver."""
+    return m.value("preflight", "delivered_bytes", leg=leg).median * 8 / IPERF_S / MBIT
+
+
+def preflight(m: Measurements) -> Artifact:
+    """iperf before the tests, one way and both ways (YAH-M09, YAH-E04)."""
+    find = m.published.find
+    step = "Section 2.5.2 step 6"
+    columns: dict[str, Callable[[str], Any]] = {
+        "leg": lambda leg: leg,
+        "from": lambda leg: LEGS[leg][0],
+        "to": lambda leg: LEGS[leg][1],
+        "window_kB": lambda leg: find(step, "size", item=LEGS[leg][2]).number,
+        "printed_Mbit_s": lambda leg: find(step, "throughput", item=leg).number,
+        "Mbit_s": lambda leg: iperf_mbit(m, leg),
+    }
+    compared = [
+        compare(find(step, metric, item=leg), m.value("preflight", "delivered_bytes", leg=leg), "", scale)
+        for leg in LEGS
+        for metric, scale in (("throughput", 8 / IPERF_S / MBIT), ("transferred", 1 / 2**20))
+    ]
+    note = (
+        "A full link of 100 Mbit/s carries 94.1 Mbit/s of payload with timestamps. iperf counts what it could write "
+        "in 10 s; its megabytes are of 2^20 octets."
+    )
+    return Artifact(table(LEGS, columns), None, tuple(compared), (note,))
+
+
+_SIZED = (
+    ("1: 100 ms, 100 Mbit/s", 100, 100),
+    *((f"{group}: S1 {delay} ms, 50 Mbit/s share", delay, 50) for group in (2, 3) for delay in BUFFERS),
+)
+_EXAMPLE = (45, 30)
+"""Section 2.2.1's: Mbit/s and ms."""
+
+
+def window_base(delay_ms: int, rate_mbit: int) -> int:
+    """The bandwidth-delay product, cut to whole KiB, that the report's windows are made of."""
+    return int(metrics.bandwidth_delay_product_bytes(rate_mbit * MBIT, delay_ms / 1e3) // 1024) * 1024
+
+
+def products(m: Measurements) -> Artifact:
+    """The arithmetic of sections 2.2.1 and 2.2.3, which must agree to the last digit (YAH-M02, YAH-E06)."""
+
+    def printed_window(group: str, metric: str) -> PublishedValue:
+        return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
+
+    columns: dict[str, Callable[[tuple[str, int, int]], Any]] = {
+        "group": lambda row: row[0],
+        "delay_ms": lambda row: row[1],
+        "rate_Mbit_s": lambda row: row[2],
+        "bdp_bytes": lambda row: metrics.bandwidth_delay_product_bytes(row[2] * MBIT, row[1] / 1e3),
+        "base_bytes": lambda row: window_base(*row[1:]),
+        "window_bytes": lambda row: 2 * window_base(*row[1:]),
+        "printed_window_bytes": lambda row: printed_window(row[0], "window").number,
+    }
+    rate, rtt = _EXAMPLE
+    bits = metrics.bandwidth_delay_product_bytes(rate * MBIT, rtt / 1e3) * 8
+    find = m.published.find
+    compared = [
+        compare(find("Section 2.2.1", "bdp", item="BDP example"), bits),
+        compare(find("Section 2.2.1", "bdp_in_kib", item="BDP example"), bits / 8 / 1024),
+    ]
+    for group, delay, share in _SIZED:
+        compared.append(compare(printed_window(group, "base"), window_base(delay, share)))
+        compared.append(compare(printed_window(group, "window"), 2 * window_base(delay, share)))
+    note = (
+        "The base is the product cut to whole KiB, the window twice that (derived; it fits every case with a delay). "
+        "The case without delay rounds 4062 octets up to 4096."
+    )
+    return Artifact(table(_SIZED, columns), None, tuple(compared), (note,))
+
+
+def harness(m: Measurements) -> Artifact:
+    """The run harness (YAH-M06, YAH-M08, YAH-M10): each capture's name, and the times that cron and the dialogue "
+    "give."""
+
+    def loss(place: Place) -> str | None:
+        return f"{START_S + LOSS_S:.1f} to {START_S + LOSS_S + 0.1:.1f}" if place[0].loss else None
+
+    columns = {name: _FLOW[name] for name in ("test", "flow")} | {
+        "capture": lambda place: place[0].file_name(place[1]),
+        "cron_s": lambda place: START_S,
+        "transfer_begins_s": lambda place: transfer_start_s(*place),
+        "loss_s": loss,
+        "printed_Mbit_s": _printed(m, THROUGHPUT),
+        "both_at_once_Mbit_s": _measured(m, "throughput_bps", scale=1 / MBIT),
+        "after_dialogue_Mbit_s": _measured(m, "throughput_bps", "dialogue", 1 / MBIT),
+    }
+    note = (
+        f"lftp needs {len(DIALOGUE)} round trips before it opens the data connection ({', '.join(DIALOGUE)}; RFC "
+        "959), so the slower path begins later. cron starts both scripts and that of the loss at once."
+    )
+    return Artifact(table(places(COMBOS), columns), None, (), (note,))

@@ -2,348 +2,270 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.merritt2010.claims.judging import (
-    SWEEP_ONLY,
-    at,
-    curve,
-    rank_correlation,
-    sizes,
-)
-from lopsided.papers.merritt2010.exhibits import collection
-from lopsided.papers.merritt2010.testbed import BUFFERS, LINES, MAIN, Line
+from lopsided.papers.framework import text
+from lopsided.papers.framework.claims import Statements, all_of, at_least, between, number, ordered, rises
+from lopsided.papers.framework.measurements import Measurements, rank_correlation
+from lopsided.papers.framework.model import Verdict
+from lopsided.papers.merritt2010.setup import BUFFERS, LINES
+from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
-if TYPE_CHECKING:
-    from lopsided.papers.framework.lab import Lab
+ACKS = ("acks",)
+PHASE = 0.1
+"""A phase score beyond this is a phase: together above it, against each other below its negative."""
+PERIODIC = 0.25
+"""An autocorrelation peak above this is called periodic: a convention of ours."""
 
 
-@collection.claim(
-    "small-out-large-in-phase",
+of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
+
+
+@of_paper(
     "With 10 packets the two windows move against each other, with 50 together.",
-    where="section 5.1.1, figures 5.6 and 5.7",
-    needs=SWEEP_ONLY,
-    known_not_to_hold=True,
+    "section 5.1.1, figures 5.6 and 5.7",
+    fails=True,
 )
-def small_out_large_in_phase(lab: Lab) -> Verdict:
-    """The phase score (mean of correlation and agreement) is below -0.1 at 10 packets and above 0.1 at 50."""
-    small, large = (at(lab, MAIN, packets, "phase_score") for packets in (10, 50))
-    lifts = [at(lab, MAIN, packets, "falls_together_lift") for packets in (10, 50)]
-    measured = (
-        Measured("score at 10 packets", small),
-        Measured("score at 50 packets", large),
-        Measured("correlation at 10 packets", at(lab, MAIN, 10, "phase_correlation")),
-        Measured("correlation at 50 packets", at(lab, MAIN, 50, "phase_correlation")),
-        Measured("download's falls with one of the upload's within 1 s, over chance, at 10 packets", lifts[0]),
-        Measured("the same at 50 packets", lifts[1]),
+def small_out_large_in_phase(m: Measurements) -> Verdict:
+    """The phase score (mean of correlation and agreement) with 10 and with 50 packets."""
+    score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
+    small, large = (number(f"score at {packets} packets", score.at(packets)) for packets in (10, 50))
+    lifts = [
+        number(f"download's falls that coincide with the upload's, over chance, at {packets} packets", lift.at(packets))
+        for packets in (10, 50)
+    ]
+    correlations = [
+        number(f"correlation at {packets} packets", main(m, "phase_correlation").at(packets)) for packets in (10, 50)
+    ]
+    return Verdict(
+        small.value < -PHASE and large.value > PHASE,
+        f"phase score below -{PHASE} at 10 packets and above {PHASE} at 50",
+        (small, large, *correlations, *lifts),
+        f"the score is {text.signed(small.value)} at 10 packets and {text.signed(large.value)} at 50; the download's "
+        f"falls coincide with one of the upload's {text.number(lifts[0].value)} times as often as by chance with 10 "
+        f"packets, {text.number(lifts[1].value)} times with 50",
     )
-    holds = small < -0.1 and large > 0.1
-    reason = (
-        f"the score is {small:+.2f} at 10 packets and {large:+.2f} at 50 (out of phase below -0.1, in phase above "
-        "0.1). With 10 packets the upload's window goes through many short sawtooths in each of the download's, so "
-        "that it rises and falls at every phase of it. What does change is the losses: the download's falls coincide "
-        f"with one of the upload's {lifts[0]:.1f} times as often as by chance with 10 packets, {lifts[1]:.1f} times "
-        "with 50"
-    )
-    return Verdict(holds, measured, "" if holds else reason)
 
 
-@collection.claim(
-    "phase-drifts",
-    "The change from out of phase to in phase is gradual as the buffer grows.",
-    where="section 5.1.1",
-    needs=SWEEP_ONLY,
-    known_not_to_hold=True,
+@of_paper("The change from out of phase to in phase is gradual as the buffer grows.", "section 5.1.1", fails=True)
+def phase_drifts(m: Measurements) -> Verdict:
+    """The phase score rises with the buffer."""
+    return rises("phase score", main(m, "phase_score"), rank=0.6, show=(25,))
+
+
+@ours(
+    "As the uplink buffer grows the two connections lose packets together.",
+    "of section 5.1.1, by losses in place of movement",
 )
-def phase_drifts(lab: Lab) -> Verdict:
-    """The phase score rises with the buffer: rank correlation above 0.6 on 2400/196."""
-    score, lift = curve(lab, MAIN, "phase_score"), curve(lab, MAIN, "falls_together_lift")
-    correlation = rank_correlation(sizes(), score)
-    measured = (
-        Measured("rank correlation of phase score with buffer", correlation),
-        Measured("score at 5 packets", float(score[0])),
-        Measured("score at 25 packets", float(score[4])),
-        Measured("score at 50 packets", float(score[-1])),
-        Measured("rank correlation of coinciding losses over chance", rank_correlation(sizes(), lift)),
+def losses_synchronise(m: Measurements) -> Verdict:
+    """Falls of the download within 1 s of the upload's, over chance, rise with the buffer."""
+    lift = main(m, "falls_together_lift")
+    return all_of(
+        rises("coincidence over chance", lift, rank=0.7, show=(25,)),
+        at_least(2, [number("coincidence over chance at 50", lift.last)]),
     )
-    holds = correlation > 0.6
-    reason = (
-        f"the score does not rise with the buffer (rank correlation {correlation:+.2f}): it goes from {score[0]:+.2f} "
-        f"over {score.min():+.2f} to {score[-1]:+.2f}. Only the coincidence of losses rises, from {lift[0]:.1f} to "
-        f"{lift[-1]:.1f} times chance"
+
+
+@of_paper("Out-of-phase windows go with higher download goodput.", "section 5.1.1", fails=True)
+def out_of_phase_is_better(m: Measurements) -> Verdict:
+    """Over the buffers of 2400/196 the ranks of phase score and download goodput go against each other."""
+    correlation = number(
+        "rank correlation of phase score and download goodput",
+        rank_correlation(main(m, "phase_score").median, main(m, "goodput_down_bps").median),
     )
-    return Verdict(holds, measured, "" if holds else reason)
-
-
-@collection.claim(
-    "losses-synchronise",
-    "As the uplink buffer grows the two connections become synchronised: they lose packets together.",
-    where="section 5.1.1, by losses instead of movement",
-    needs=SWEEP_ONLY,
-)
-def losses_synchronise(lab: Lab) -> Verdict:
-    """Falls of the download within 1 s of the upload's, over chance: rank correlation with the buffer above 0.7."""
-    lift = curve(lab, MAIN, "falls_together_lift")
-    correlation = rank_correlation(sizes(), lift)
-    measured = (
-        Measured("coincidence over chance at 5 packets", float(lift[0])),
-        Measured("at 25 packets", float(lift[4])),
-        Measured("at 50 packets", float(lift[-1])),
-        Measured("rank correlation with buffer", correlation),
+    wait = number(
+        "rank correlation of the wait in R2 and download goodput",
+        rank_correlation(main(m, "wait_up_ms").median, main(m, "goodput_down_bps").median),
     )
-    holds = correlation > 0.7 and lift[-1] > 2
-    reason = (
-        f"the coincidence goes from {lift[0]:.1f} to {lift[-1]:.1f} times chance, rank correlation {correlation:+.2f}"
+    return Verdict(
+        correlation.value < -0.6,
+        "rank correlation of phase score and goodput below -0.6",
+        (correlation, wait),
+        f"the rank correlation is {text.signed(correlation.value)}; with the wait in the uplink's buffer the "
+        f"download's goodput correlates at {text.signed(wait.value)}",
     )
-    return Verdict(holds, measured, "" if holds else reason)
 
 
-@collection.claim(
-    "out-of-phase-is-better",
-    "Out-of-phase windows go with higher download goodput.",
-    where="section 5.1.1",
-    needs=SWEEP_ONLY,
-    known_not_to_hold=True,
-)
-def out_of_phase_is_better(lab: Lab) -> Verdict:
-    """Over the buffers of 2400/196 the ranks of phase score and download goodput correlate below -0.6."""
-    correlation = rank_correlation(curve(lab, MAIN, "phase_score"), curve(lab, MAIN, "goodput_down_bps"))
-    holds = correlation < -0.6
-    reason = (
-        f"the rank correlation is {correlation:+.2f}: the download's goodput follows the uplink's waiting time, which "
-        "grows with the buffer whether or not the windows are in phase"
-    )
-    return Verdict(holds, (Measured("rank correlation of phase and goodput", correlation),), "" if holds else reason)
-
-
-@collection.claim(
-    "phase-rule",
+@of_paper(
     "The windows' sizes predict the phase: out of phase while W_D > W_U + 2 BDP of the uplink, buffer delay included.",
-    where="section 6.3, eqs 2.4, 2.5 and 6.5",
-    needs=SWEEP_ONLY,
-    known_not_to_hold=True,
+    "section 6.3, eqs 2.4, 2.5 and 6.5",
+    fails=True,
 )
-def phase_rule(lab: Lab) -> Verdict:
-    """The rule agrees with the sign of the measured score in 80 % of the settings whose score is beyond +-0.1."""
-    agree = judged = predicted_out = 0
+def phase_rule(m: Measurements) -> Verdict:
+    """Eqs 2.4, 2.5 and 6.5 against the sign of the measured score, where it is a phase at all."""
+    agree = judged = out = 0
     for line in LINES:
-        for packets, estimate, score in zip(
-            BUFFERS, curve(lab, line, "estimate_packets"), curve(lab, line, "phase_score"), strict=True
-        ):
-            out = packets < estimate
-            predicted_out += out
-            if abs(score) > 0.1:
+        estimates, scores = (curve(m, line, name).median for name in ("estimate_packets", "phase_score"))
+        for packets, estimate, score in zip(BUFFERS, estimates, scores, strict=True):
+            out += packets < estimate
+            if abs(score) > PHASE:
                 judged += 1
-                agree += out == (score < 0)
+                agree += (packets < estimate) == (score < 0)
+    settings = number("settings", len(BUFFERS) * len(LINES))
     measured = (
-        Measured("settings with a phase", judged, f"of {len(BUFFERS) * len(LINES)}"),
-        Measured("of these as the rule says", agree),
-        Measured("settings that the rule calls out of phase", predicted_out),
+        number("settings that show a phase", judged),
+        number("of these as the rule says", agree),
+        number("settings that the rule calls out of phase", out),
+        settings,
     )
-    holds = judged >= 15 and agree >= 0.8 * judged
-    reason = (
-        f"only {judged} of 30 settings show a phase at all, and the rule is right in {agree} of them; it was derived "
-        "for two fixed windows on a symmetric line"
+    return Verdict(
+        judged >= settings.value / 2 and agree >= 0.8 * judged,
+        "at least half of the settings show a phase, and in 80 % of these the rule is right",
+        measured,
+        f"{judged} of {settings.value:g} settings show a phase, and the rule is right in {agree} of them; it was "
+        "derived for two fixed windows on a symmetric line",
     )
-    return Verdict(holds, measured, "" if holds else reason)
 
 
-@collection.claim(
-    "ack-compression-grows",
-    "ACK compression of the upload grows with the uplink buffer.",
-    where="section 5.1.2",
-    needs=("acks",),
-    known_not_to_hold=True,
+@of_paper("ACK compression of the upload grows with the uplink buffer.", "section 5.1.2", needs=ACKS, fails=True)
+def ack_compression_grows(m: Measurements) -> Verdict:
+    """The share of the upload's acknowledged octets that arrive compressed rises with the buffer."""
+    download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
+    upload = rises("the upload's compressed share", main(m, "compressed_share_up", "acks"), rank=0.6)
+    return upload.but(*download.measured, why=f"For comparison, {download.reason}: it is its ACKs that wait in R2")
+
+
+@ours(
+    "The larger the uplink buffer, the more of the download's ACKs queue in it and leave it in bursts.",
+    "of section 5.1.2, its explanation measured at the other flow",
+    needs=ACKS,
 )
-def ack_compression_grows(lab: Lab) -> Verdict:
-    """The share of the upload's acknowledged bytes that arrive compressed rises: rank correlation above 0.6."""
-    up = curve(lab, MAIN, "compressed_share_up", "acks")
-    down = curve(lab, MAIN, "compressed_share_down", "acks")
-    burst = curve(lab, MAIN, "burst_down_bytes", "acks")
-    correlation = rank_correlation(sizes(), up)
-    measured = (
-        Measured("upload: compressed share at 5 packets", float(up[0])),
-        Measured("upload: at 50 packets", float(up[-1])),
-        Measured("upload: rank correlation with buffer", correlation),
-        Measured("download: compressed share at 5 packets", float(down[0])),
-        Measured("download: at 50 packets", float(down[-1])),
-        Measured("download: mean burst at 50 packets", float(burst[-1]) / 1e3, "kB"),
+def acks_queue_and_burst(m: Measurements) -> Verdict:
+    """Of the download: the share of acknowledged octets that arrive compressed, and octets in a burst."""
+    return all_of(
+        rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
+        rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
     )
-    holds = correlation > 0.6 and up[-1] > up[0]
-    reason = (
-        f"the upload's share goes from {up[0]:.2f} to {up[-1]:.2f} (rank correlation {correlation:+.2f}), the "
-        f"download's from {down[0]:.2f} to {down[-1]:.2f}. The ACKs that wait in the uplink buffer are the "
-        "download's: it is their bunching that a larger uplink buffer makes worse. The upload's ACKs wait in R1, "
-        "whose buffer did not change"
-    )
-    return Verdict(holds, measured, "" if holds else reason)
 
 
-@collection.claim(
-    "acks-queue-and-burst",
-    "The larger the uplink buffer, the more ACKs queue in it and leave it in bursts.",
-    where="section 5.1.2, the explanation",
-    needs=("acks",),
-)
-def acks_queue_and_burst(lab: Lab) -> Verdict:
-    """Share of the download's ACKed bytes that arrive compressed, and bytes per burst: both ranks above 0.6."""
-    share, burst = (curve(lab, MAIN, name, "acks") for name in ("compressed_share_down", "burst_down_bytes"))
-    ranks = rank_correlation(sizes(), share), rank_correlation(sizes(), burst)
-    measured = (
-        Measured("compressed share at 5 packets", float(share[0])),
-        Measured("compressed share at 50 packets", float(share[-1])),
-        Measured("mean burst at 5 packets", float(burst[0]) / 1e3, "kB"),
-        Measured("mean burst at 50 packets", float(burst[-1]) / 1e3, "kB"),
-        Measured("rank correlation of the share with the buffer", ranks[0]),
-        Measured("rank correlation of the burst with the buffer", ranks[1]),
-    )
-    holds = min(ranks) > 0.6
-    reason = f"the rank correlations are {ranks[0]:+.2f} (share) and {ranks[1]:+.2f} (burst)"
-    return Verdict(holds, measured, "" if holds else reason)
-
-
-@collection.claim(
-    "growth-then-silence",
+@of_paper(
     "The upload grows in steps with silence between them, the more the larger the buffer.",
-    where="section 5.1.2, figure 5.8",
-    needs=("acks",),
-    known_not_to_hold=True,
+    "section 5.1.2, figure 5.8",
+    needs=ACKS,
+    fails=True,
 )
-def growth_then_silence(lab: Lab) -> Verdict:
+def growth_then_silence(m: Measurements) -> Verdict:
     """The time that the upload waits in gaps of more than twice the clocked spacing rises with the buffer."""
-    silent, longest = (curve(lab, MAIN, name, "acks") for name in ("silent_share_up", "longest_silence_up_s"))
-    correlation = rank_correlation(sizes(), silent)
-    measured = (
-        Measured("silent share at 5 packets", float(silent[0])),
-        Measured("silent share at 50 packets", float(silent[-1])),
-        Measured("rank correlation with buffer", correlation),
-        Measured("longest silence at 5 packets", float(longest[0]), "s"),
-        Measured("longest silence at 50 packets", float(longest[-1]), "s"),
+    longest = main(m, "longest_silence_up_s", "acks")
+    ends = (
+        number("longest silence at 5 packets", longest.first, "s"),
+        number("longest silence at 50 packets", longest.last, "s"),
     )
-    holds = correlation > 0.6 and silent[-1] > silent[0]
-    reason = (
-        f"the silent share goes from {silent[0]:.2f} to {silent[-1]:.2f} (rank correlation {correlation:+.2f}): with "
-        "a small buffer the upload's window is a few segments and every loss silences it, a large one keeps it "
-        f"sending. The single longest silence goes from {longest[0]:.1f} to {longest[-1]:.1f} s"
-    )
-    return Verdict(holds, measured, "" if holds else reason)
+    why = f"The longest single silence goes from {text.value(ends[0])} to {text.value(ends[1])}"
+    return rises("silent share", main(m, "silent_share_up", "acks"), rank=0.6).but(*ends, why=why)
 
 
-@collection.claim(
-    "interference-grows",
-    "The larger the uplink buffer, the more the two connections disturb each other.",
-    where="section 5.1.3",
-    needs=SWEEP_ONLY,
-)
-def interference_grows(lab: Lab) -> Verdict:
-    """The variation of the download's goodput (0.5 s bins) rises with the buffer: rank correlation above 0.7."""
-    variation = curve(lab, MAIN, "goodput_variation")
-    correlation = rank_correlation(sizes(), variation)
-    measured = (
-        Measured("variation (std/mean) at 5 packets", float(variation[0])),
-        Measured("variation at 50 packets", float(variation[-1])),
-        Measured("rank correlation with buffer", correlation),
-    )
-    holds = correlation > 0.7
-    return Verdict(holds, measured, "" if holds else f"rank correlation {correlation:+.2f}")
+@of_paper("The larger the uplink buffer, the more the two connections disturb each other.", "section 5.1.3")
+def interference_grows(m: Measurements) -> Verdict:
+    """The variation (std/mean) of the download's goodput in bins of 0.5 s rises with the buffer."""
+    return rises("variation (std/mean)", main(m, "goodput_variation"))
 
 
-@collection.claim(
-    "interference-turns-periodic",
+@of_paper(
     "The disturbance looks random with 5 and 20 packets and periodic with 25 and 50.",
-    where="section 5.1.3, figures 5.2-5.5",
-    needs=SWEEP_ONLY,
-    known_not_to_hold=True,
+    "section 5.1.3, figures 5.2-5.5",
+    fails=True,
 )
-def interference_turns_periodic(lab: Lab) -> Verdict:
-    """The autocorrelation peak of the download's goodput is above 0.25 at 25 and 50 packets, below at 5 and 20."""
-    strength = {packets: at(lab, MAIN, packets, "period_strength") for packets in (5, 20, 25, 50)}
-    measured = tuple(Measured(f"strength at {packets} packets", value) for packets, value in strength.items())
-    cycle = at(lab, MAIN, 50, "period_s")
-    holds = max(strength[5], strength[20]) < 0.25 < min(strength[25], strength[50])
-    values = ", ".join(f"{value:.2f} at {packets}" for packets, value in strength.items())
-    reason = (
-        f"the strengths are {values}; above 0.25 is called periodic. Small buffers disturb little but no less "
-        f"regularly, with the download's own sawtooth ({at(lab, MAIN, 20, 'period_s'):.0f} s at 20 packets): nothing "
-        "here is random but the upload's start. With 50 packets a cycle takes longer than the two minutes"
+def interference_turns_periodic(m: Measurements) -> Verdict:
+    """The autocorrelation peak of the download's goodput is high with 25 and 50 packets only."""
+    strength, period = main(m, "period_strength"), main(m, "period_s")
+    found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
+    cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]
+    values = ", ".join(f"{text.number(each.value)} at {packets}" for packets, each in found.items())
+    return Verdict(
+        max(found[5].value, found[20].value) < PERIODIC < min(found[25].value, found[50].value),
+        f"strength of the goodput's cycle above {PERIODIC} at 25 and 50 packets and below at 5 and 20",
+        (*found.values(), *cycles),
+        f"the strengths are {values}; the cycle takes {text.value(cycles[0])} with 20 packets and "
+        f"{text.value(cycles[1])} with 50",
     )
-    return Verdict(holds, (*measured, Measured("cycle at 50 packets", cycle, "s")), "" if holds else reason)
 
 
-@collection.claim(
-    "downlink-idles",
+@of_paper(
     "A large uplink buffer makes the downlink run empty: the download's ACKs arrive late and its window is too small.",
-    where="sections 3.5 and 5.1.4",
-    needs=SWEEP_ONLY,
+    "sections 3.5 and 5.1.4",
 )
-def downlink_idles(lab: Lab) -> Verdict:
-    """On 2400/196 and 3000/100 R1 is empty more often as the buffer grows (rank above 0.9), over 30 % with 50."""
-    measured, reasons = [], []
+def downlink_idles(m: Measurements) -> Verdict:
+    """R1 is empty more often as the buffer grows, on the two links of higher asymmetry."""
+    verdicts = []
     for line in LINES[1:]:
-        empty = curve(lab, line, "downlink_empty_share")
-        measured += [
-            Measured(f"{line.name}: R1 empty at 5 packets", float(empty[0]) * 100, "percent"),
-            Measured(f"{line.name}: R1 empty at 50 packets", float(empty[-1]) * 100, "percent"),
-        ]
-        if rank_correlation(sizes(), empty) <= 0.9 or empty[-1] <= 0.3:
-            reasons.append(f"on {line.name} R1 is empty {empty[0]:.0%} of the time at 5 packets, {empty[-1]:.0%} at 50")
-    return Verdict(not reasons, tuple(measured), "; ".join(reasons))
+        empty = curve(m, line, "downlink_empty_share")
+        verdicts.append(rises(f"{line.name}: time that R1 is empty", empty, "percent", rank=0.9, scale=100))
+        last = number(f"{line.name}: time that R1 is empty at 50", empty.last, "percent", scale=100)
+        verdicts.append(at_least(30, [last]))
+    return all_of(*verdicts)
 
 
-@collection.claim(
-    "bdp-outgrows-cwnd",
-    "With small buffers the download's window follows the BDP; as the buffer grows the BDP becomes much larger.",
-    where="section 5.1.4, figures 5.8-5.11",
-    needs=SWEEP_ONLY,
+@of_paper(
+    "The upload fills R2, R1 runs empty, R2 drains, and a burst of ACKs fills R1 again.",
+    "section 3.5, figure 3.2 (MER-M25)",
 )
-def bdp_outgrows_cwnd(lab: Lab) -> Verdict:
-    """Mean BDP over mean window: within 25 % of one at 5 packets, above 1.5 at 50, rising in between."""
-    ratio = curve(lab, MAIN, "bdp_over_cwnd")
-    correlation = rank_correlation(sizes(), ratio)
-    measured = (
-        Measured("BDP / cwnd at 5 packets", float(ratio[0])),
-        Measured("BDP / cwnd at 25 packets", float(ratio[4])),
-        Measured("BDP / cwnd at 50 packets", float(ratio[-1])),
-        Measured("rank correlation with buffer", correlation),
+def feedback_cycle(m: Measurements) -> Verdict:
+    """With 50 packets on 2400/196: before the upload R1 holds data and R2 nothing, then the steps come in order."""
+    before = [
+        number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
+        for place in (1, 2)
+    ]
+    steps = [
+        number(f"after the upload's start, {name}", main(m, f"cycle_{column}_s").last, "s")
+        for name, column in (
+            ("R2 is full", "r2_full"),
+            ("then R1 is empty", "r1_empty"),
+            ("then R2 has drained", "r2_drained"),
+            ("then R1 is full again", "r1_filled"),
+        )
+    ]
+    came = bool(np.isfinite([each.value for each in steps]).all())
+    return Verdict(
+        came and before[0].value > 1 > before[1].value,
+        "R1 holds more than 1 packet before the upload and R2 less, and each step comes after the one before it",
+        (*before, *steps),
+        f"before the upload R1 holds {text.value(before[0])} and R2 {text.value(before[1])}; {text.listed(steps)}",
     )
-    holds = abs(ratio[0] - 1) < 0.25 and ratio[-1] > 1.5 and correlation > 0.7
-    return Verdict(holds, measured, "" if holds else f"the ratio goes from {ratio[0]:.2f} to {ratio[-1]:.2f}")
 
 
-def _slopes(lab: Lab) -> dict[Line, float]:
-    """RTT deviation gained per packet of buffer, ms, by least squares."""
-    return {line: float(np.polyfit(sizes(), curve(lab, line, "rtt_std_ms"), 1)[0]) for line in LINES}
-
-
-@collection.claim(
-    "rtt-variability-rises",
-    "RTT variability rises with the uplink buffer on all links.",
-    where="section 5.1.4, figure 5.12",
-    needs=SWEEP_ONLY,
+@of_paper(
+    "With small buffers the download's window follows the BDP; as the buffer grows the BDP becomes much larger.",
+    "section 5.1.4, figures 5.8-5.11",
 )
-def rtt_variability_rises(lab: Lab) -> Verdict:
-    """Rank correlation of the RTT's standard deviation with the buffer above 0.7 on every link."""
-    correlations = {line: rank_correlation(sizes(), curve(lab, line, "rtt_std_ms")) for line in LINES}
-    measured = tuple(Measured(f"{line.name}: rank correlation", value) for line, value in correlations.items())
-    failing = [f"{line.name} ({value:+.2f})" for line, value in correlations.items() if value <= 0.7]
-    reason = f"it does not rise throughout on {', '.join(failing)}" if failing else ""
-    return Verdict(not failing, measured, reason)
+def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
+    """Mean BDP over mean window: about one with the smallest buffer, clearly more with the largest."""
+    found = main(m, "bdp_over_cwnd")
+    return all_of(
+        between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),
+        at_least(1.5, [number("BDP over cwnd with 50 packets", found.last)]),
+        rises("BDP over cwnd", found, show=(25,)),
+    )
 
 
-@collection.claim(
-    "asymmetry-steepens-variability",
-    "The larger the asymmetry, the faster RTT variability grows with the buffer.",
-    where="section 5.1.4, figure 5.12",
-    needs=SWEEP_ONLY,
+@of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12")
+def rtt_variability_rises(m: Measurements) -> Verdict:
+    """The standard deviation of the RTT rises with the buffer on every link."""
+    return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
+
+
+@of_paper("The larger the asymmetry, the faster RTT variability grows with the buffer.", "section 5.1.4, figure 5.12")
+def asymmetry_steepens_variability(m: Measurements) -> Verdict:
+    """RTT deviation gained per packet of buffer, by least squares, in the order of the asymmetry."""
+    slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
+    found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
+    return ordered(found, by=1)
+
+
+CLAIMS = (
+    small_out_large_in_phase,
+    phase_drifts,
+    losses_synchronise,
+    out_of_phase_is_better,
+    phase_rule,
+    ack_compression_grows,
+    acks_queue_and_burst,
+    growth_then_silence,
+    interference_grows,
+    interference_turns_periodic,
+    downlink_idles,
+    feedback_cycle,
+    bdp_outgrows_cwnd,
+    rtt_variability_rises,
+    asymmetry_steepens_variability,
 )
-def asymmetry_steepens_variability(lab: Lab) -> Verdict:
-    """The slopes of the three links are in the order of their asymmetry."""
-    slopes = _slopes(lab)
-    measured = tuple(Measured(f"{line.name}: slope", slope, "ms per packet") for line, slope in slopes.items())
-    values = list(slopes.values())
-    holds = values[0] < values[1] < values[2]
-    reason = "the slopes are " + ", ".join(f"{slope:.1f} ({line.name})" for line, slope in slopes.items())
-    return Verdict(holds, measured, "" if holds else reason)

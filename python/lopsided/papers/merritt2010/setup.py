@@ -19,7 +19,7 @@ DOWNLINK_BUFFER = 50
 
 
 @dataclass(frozen=True)
-class Line:
+class AccessLine:
     """One of the three asymmetric links (table 4.3)."""
 
     name: str
@@ -42,19 +42,19 @@ class Line:
         return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
 
 
-LINES = (Line("3000/1000", 3e6, 1e6), Line("2400/196", 2.4e6, 196e3), Line("3000/100", 3e6, 100e3))
+LINES = (AccessLine("3000/1000", 3e6, 1e6), AccessLine("2400/196", 2.4e6, 196e3), AccessLine("3000/100", 3e6, 100e3))
 """The links in the order of the thesis's tables: rising asymmetry."""
 
 MAIN = LINES[1]
 """The link that chapter 5 looks at in detail."""
 
 
-def line(name: str) -> Line:
+def line(name: str) -> AccessLine:
     """The link of this name."""
     return next(each for each in LINES if each.name == name)
 
 
-def _cases(lines: tuple[Line, ...], **overrides: str) -> tuple[Case, ...]:
+def _cases(lines: tuple[AccessLine, ...], **overrides: str) -> tuple[Case, ...]:
     return tuple(
         Case(
             scenario=each.scenario,

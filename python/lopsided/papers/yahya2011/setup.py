@@ -48,6 +48,23 @@ class Test:
         """As the report calls it: Baseline1, Combo13."""
         return f"{'Baseline' if self.alone else 'Combo'}{self.number}"
 
+    def file_name(self, flow: str) -> str:
+        """The report's name for the capture at a flow's sender (chapter 3, YAH-M08)."""
+        if self.alone:
+            delay = f"FixedD{self.delay_ms}ms" if self.delay_ms else "NoFixedD"
+            return f"{self.name}-100MB-R1-{self.variant}-BW100Mbps-NoDrop-{delay}-{flow}.log"
+        drop = "Drop100ms" if self.loss else "NoDrop"
+        others = f"S2R2SACK-S2FixD100ms-R1S1-{self.variant}-S1FixedDelay{self.delay_ms}ms"
+        return f"{self.name}-100MB-BW100Mbps-{others}-{drop}-{flow}.log"
+
+    def flow_delay_ms(self, flow: str) -> int:
+        """What netem adds at a flow's sender."""
+        return self.delay_ms if flow == "S1" else 100
+
+    def flow_variant(self, flow: str) -> str:
+        """The variant that a flow's sender runs."""
+        return self.variant if flow == "S1" else "SACK"
+
     @property
     def labels(self) -> dict[str, Label]:
         """What tells the test's rows apart."""
@@ -200,6 +217,82 @@ PAIR = Experiment(
         for test in PAIRED
     ),
     measure=measure,
+)
+
+DIALOGUE = ("connection", "USER", "PASS", "CWD", "TYPE", "PASV")
+"""Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8): the control
+connection with the server's greeting, the login, the remote directory, and what a passive transfer needs."""
+
+PATH_RTT_MS = 0.35
+"""Without added delay (section 2.2.3)."""
+
+
+def transfer_start_s(test: Test, flow: str) -> float:
+    """When the data connection of a flow begins, if cron starts both scripts at `START_S`."""
+    return START_S + len(DIALOGUE) * (test.flow_delay_ms(flow) + PATH_RTT_MS) / 1e3
+
+
+LOGGED_IN = Experiment(
+    key="dialogue",
+    summary="the combinations with the FTP dialogue of each receiver before its transfer, so that the slower path "
+    "begins later, and the loss 4 s after cron starts the scripts",
+    cases=tuple(
+        _case(
+            test, intended(test), {f"flow.{flow}.start": f"{transfer_start_s(test, flow):.4f} s" for flow in test.flows}
+        )
+        for test in COMBOS
+    ),
+    measure=measure,
+)
+
+WITHOUT_SACK = Experiment(
+    key="without-sack",
+    summary="the combinations with a loss with SACK off between Sender2 and Receiver2",
+    cases=tuple(
+        _case(
+            test,
+            intended(test),
+            {f"flow.S2.{end}_stack.sack": "false" for end in ("sender", "receiver")},
+        )
+        for test in WITH_LOSS
+    ),
+    measure=measure,
+)
+
+LEGS = {
+    "iperf one way, 10 s": ("sender2", "receiver2", "iperf default window"),
+    "iperf -r, outgoing leg": ("sender2", "receiver2", "iperf -r default window"),
+    "iperf -r, incoming leg": ("receiver2", "sender2", "iperf -r default window"),
+}
+"""The path check of section 2.5.2 step 6 (YAH-M09): from, to, and where the window is printed."""
+IPERF_WINDOW_BYTES = {"iperf default window": 124_000, "iperf -r default window": 85_300}
+IPERF_S = 10.0
+
+
+def _iperf(leg: str) -> Case:
+    sender, receiver, window = LEGS[leg]
+    settings = {
+        "scenario.duration": "12 s",
+        "flow.S1.start": "11.5 s",
+        "flow.S1.transfer": "1 B",
+        "host.sender2.interface.delay": "0 ms",
+        "flow.S2.from": sender,
+        "flow.S2.to": receiver,
+        "flow.S2.transfer": "bulk",
+        "flow.S2.start": "0 s",
+        "flow.S2.stop": f"{IPERF_S:g} s",
+        "flow.S2.receiver_stack.receive_buffer": f"{IPERF_WINDOW_BYTES[window]} B",
+    }
+    return Case(SCENARIO, settings, {"leg": leg})
+
+
+PREFLIGHT = Experiment(
+    key="preflight",
+    summary="iperf over the path before the tests, 10 s, no delay added (section 2.5.2 step 6)",
+    cases=tuple(_iperf(leg) for leg in LEGS),
+    measure=lambda run, case: {
+        "delivered_bytes": float(next(row for row in run.flows.rows() if row["name"] == "S2")["delivered_bytes"])
+    },
 )
 
 KERNEL = Experiment(

@@ -7,10 +7,15 @@ where the experiment asks for it; of the others the measured row remains, so mem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided import metrics
 from lopsided.papers.framework.model import Case, Experiment, Label, Overrides, Paper
 from lopsided.papers.framework.published import Published
 
@@ -22,10 +27,181 @@ if TYPE_CHECKING:
     from lopsided.worlds.base import Job
 
 T = TypeVar("T")
+Array = NDArray[np.float64]
+
+_ENDS = ("", "_low", "_high")
+_IDENTITY = ("repetition", "seed", "digest")
+
+
+class Spread(NamedTuple):
+    """A number over the repetitions: its median, the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, value: float) -> Spread:
+        """A number that does not vary."""
+        return cls(value, value, value)
+
+    @classmethod
+    def mean(cls, spreads: Iterable[Spread]) -> Spread:
+        """The mean of several: of their medians, of their least and of their greatest values."""
+        return cls(*(float(np.mean(each)) for each in zip(*spreads, strict=True)))
+
+    def map(self, function: Callable[[float], float]) -> Spread:
+        """The same after a monotonic function."""
+        median, *ends = (function(value) for value in self)
+        return Spread(median, min(ends), max(ends))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measured column against a label that was varied, the label rising."""
+
+    x: Array
+    median: Array
+    low: Array
+    high: Array
+
+    def at(self, x: float) -> Spread:
+        """The value at a setting, linear between those that were run."""
+        return Spread(*(float(np.interp(x, self.x, values)) for values in (self.median, self.low, self.high)))
+
+    @property
+    def first(self) -> float:
+        """The median at the least setting."""
+        return float(self.median[0])
+
+    @property
+    def last(self) -> float:
+        """The median at the greatest setting."""
+        return float(self.median[-1])
+
+    @property
+    def rank_correlation(self) -> float:
+        """Spearman's, of the medians with the label, where there is a median; NaN for fewer than three."""
+        return rank_correlation(self.x, self.median)
+
+
+def rank_correlation(x: Array, y: Array) -> float:
+    """`metrics.rank_correlation` of the places where both are known; NaN with fewer than three."""
+    known = np.isfinite(x) & np.isfinite(y)
+    return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else math.nan
+
+
+class Measurements:
+    """What was measured for a paper: one row per run, medians over repetitions, and the first repetition's runs."""
+
+    def __init__(
+        self,
+        paper: Paper,
+        rows: Mapping[str, pl.DataFrame],
+        runs: Mapping[tuple[str, frozenset[tuple[str, Label]]], Run],
+        published: Published | None = None,
+    ) -> None:
+        self.paper = paper
+        self.published = published or paper.published
+        self._rows = rows
+        self._runs = runs
+        self._medians: dict[str, pl.DataFrame] = {}
+        self._found: dict[tuple[str, frozenset[tuple[str, Label]]], dict[str, Any]] = {}
+
+    @property
+    def repetitions(self) -> tuple[int, ...]:
+        """The repetitions that were run, counted from 0."""
+        found = {int(number) for rows in self._rows.values() for number in rows["repetition"].unique()}
+        return tuple(sorted(found))
+
+    def has(self, *experiments: str) -> bool:
+        """Whether all these experiments were run."""
+        return all(key in self._rows for key in experiments)
+
+    def runs(self, experiment: str) -> pl.DataFrame:
+        """One row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
+        return self._rows[experiment]
+
+    def table(self, experiment: str) -> pl.DataFrame:
+        """One row per case, in the experiment's order: labels, and for each measured column its median over the
+        repetitions, `<column>_low` and `<column>_high`."""
+        if experiment not in self._medians:
+            self._medians[experiment] = self._median(experiment)
+        return self._medians[experiment]
+
+    def _median(self, experiment: str) -> pl.DataFrame:
+        import polars as pl
+
+        rows = self._rows[experiment]
+        labels = list(self.paper.experiment(experiment).cases[0].labels)
+        values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
+        return rows.group_by(labels, maintain_order=True).agg(
+            *(pl.col(name).fill_nan(None).median() for name in values),
+            *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
+            *(pl.col(name).fill_nan(None).max().alias(f"{name}_high") for name in values),
+            pl.len().alias("runs"),
+        )
+
+    def row(self, experiment: str, **labels: Label) -> dict[str, Any]:
+        """The one row of `table` with these labels; raises KeyError for none or several."""
+        key = (experiment, frozenset(labels.items()))
+        if key not in self._found:
+            found = self._where(experiment, labels).to_dicts()
+            if len(found) != 1:
+                raise KeyError(f"{len(found)} settings of {experiment!r} with {labels}")
+            self._found[key] = found[0]
+        return self._found[key]
+
+    def value(self, experiment: str, column: str, **labels: Label) -> Spread:
+        """A column in the one setting with these labels; NaN where it was not measured."""
+        row = self.row(experiment, **labels)
+        return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
+
+    def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
+        """A column against the label `over`, which rises, in the settings with these labels."""
+        frame = self._where(experiment, labels).sort(over)
+        x, *values = (frame[name].cast(float).fill_null(math.nan).to_numpy() for name in (over, *_with_ends(column)))
+        return Curve(x, *values)
+
+    def _where(self, experiment: str, labels: Mapping[str, Label]) -> pl.DataFrame:
+        import polars as pl
+
+        return self.table(experiment).filter(*(pl.col(name) == value for name, value in labels.items()))
+
+    def run(self, experiment: str, **labels: Label) -> Run:
+        """The first repetition's run of the case with these labels; raises KeyError if there is none."""
+        return self._runs[experiment, frozenset(labels.items())]
+
+    def repetition(self, repetition: int) -> Measurements:
+        """The same, as if nothing but this repetition had been run."""
+        import polars as pl
+
+        rows = {key: frame.filter(pl.col("repetition") == repetition) for key, frame in self._rows.items()}
+        return Measurements(self.paper, rows, self._runs if repetition == 0 else {}, self.published)
+
+    def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
+        """The same, as if `experiment` had been run in the setting that `other` had with these labels."""
+        import polars as pl
+
+        kept = [*self.paper.experiment(experiment).cases[0].labels, *_IDENTITY]
+        frame = self._rows[other].filter(*(pl.col(name) == value for name, value in labels.items()))
+        frame = frame.drop(*(name for name in labels if name not in kept))
+        return Measurements(self.paper, {experiment: frame}, {}, self.published)
+
+    def digest(self, experiment: str) -> str:
+        """One digest over all runs of an experiment: equal digests, equal results."""
+        import hashlib
+
+        digests = sorted(str(value) for value in self._rows[experiment]["digest"])
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+def _with_ends(column: str) -> tuple[str, ...]:
+    return tuple(column + end for end in _ENDS)
 
 
 class RunJobs(Protocol):
-    """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.sweep.run_jobs`."""
+    """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.jobs.run_jobs`."""
 
     def __call__(
         self,
@@ -43,76 +219,7 @@ class _Due:
     repetition: int
 
 
-class Lab:
-    """What was measured for a paper: one row per run, medians over repetitions, and the first repetition's runs."""
-
-    def __init__(
-        self,
-        paper: Paper,
-        rows: Mapping[str, pl.DataFrame],
-        runs: Mapping[tuple[str, frozenset[tuple[str, Label]]], Run],
-        published: Published | None = None,
-    ) -> None:
-        self.paper = paper
-        self.published = published or paper.published
-        self._rows = rows
-        self._runs = runs
-        self._medians: dict[str, pl.DataFrame] = {}
-
-    @property
-    def repetitions(self) -> tuple[int, ...]:
-        """The repetitions that were run, counted from 0."""
-        found = {int(number) for rows in self._rows.values() for number in rows["repetition"].unique()}
-        return tuple(sorted(found))
-
-    def has(self, experiments: Iterable[str]) -> bool:
-        """Whether all these experiments were run."""
-        return all(key in self._rows for key in experiments)
-
-    def every(self, experiment: str) -> pl.DataFrame:
-        """One row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
-        return self._rows[experiment]
-
-    def table(self, experiment: str) -> pl.DataFrame:
-        """One row per case, in the experiment's order: labels, and for each measured column its median over the
-        repetitions, `<column>_low` and `<column>_high`."""
-        if experiment not in self._medians:
-            self._medians[experiment] = self._median(experiment)
-        return self._medians[experiment]
-
-    def _median(self, experiment: str) -> pl.DataFrame:
-        import polars as pl
-
-        rows = self._rows[experiment]
-        labels = _labels(self.paper.experiment(experiment))
-        values = [name for name in rows.columns if name not in (*labels, "repetition", "seed", "digest")]
-        return rows.group_by(labels, maintain_order=True).agg(
-            *(pl.col(name).fill_nan(None).median() for name in values),
-            *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
-            *(pl.col(name).fill_nan(None).max().alias(f"{name}_high") for name in values),
-            pl.len().alias("runs"),
-        )
-
-    def run(self, experiment: str, **labels: Label) -> Run:
-        """The first repetition's run of the case with these labels; raises KeyError if there is none."""
-        return self._runs[experiment, frozenset(labels.items())]
-
-    def only(self, repetition: int) -> Lab:
-        """The same, as if nothing but this repetition had been run."""
-        import polars as pl
-
-        rows = {key: frame.filter(pl.col("repetition") == repetition) for key, frame in self._rows.items()}
-        return Lab(self.paper, rows, self._runs if repetition == 0 else {}, self.published)
-
-    def digest(self, experiment: str) -> str:
-        """One digest over all runs of an experiment: equal digests, equal results."""
-        import hashlib
-
-        digests = sorted(str(value) for value in self._rows[experiment]["digest"])
-        return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
-
-
-def carry_out(
+def run_experiments(
     paper: Paper,
     experiments: Sequence[Experiment],
     repetitions: int,
@@ -121,7 +228,7 @@ def carry_out(
     overrides: Overrides | None = None,
     keep_runs: bool = True,
     progress: Callable[[float], object] | None = None,
-) -> Lab:
+) -> Measurements:
     """Runs these experiments and measures every run.
 
     `overrides` are laid over every case's own (an assumption's variant). `progress` is told the share that is done.
@@ -151,7 +258,8 @@ def carry_out(
     rows: dict[str, list[dict[str, object]]] = {experiment.key: [] for experiment in experiments}
     for item, row in zip(due, measured, strict=True):
         rows[item.experiment.key].append(row)
-    return Lab(paper, {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}, runs)
+    frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
+    return Measurements(paper, frames, runs)
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
@@ -167,7 +275,3 @@ def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[
                 files[name] = Scenario.load(paper.folder / "scenarios" / name)
             resolved[id(item.case)] = files[name].with_(**{**item.case.overrides, **overrides})
     return [resolved[id(item.case)] for item in due]
-
-
-def _labels(experiment: Experiment) -> list[str]:
-    return list(experiment.cases[0].labels)

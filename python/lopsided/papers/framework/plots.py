@@ -1,0 +1,222 @@
+"""Drawings from specifications: a plot is a title, an axis and panels, and one plot is made from another.
+
+    THROUGHPUT = Plot("Throughput", "2400/196 kbit/s", "time (s)", (Panel("kbit/s", lines=rates),), ("sweep",))
+    WINDOWS = THROUGHPUT.but(title="Windows", panels=(Panel("kB", lines=windows),))
+
+A plot is a function of the measurements, so a `Figure` takes it as it is. What is drawn is also its data: lines with a
+`column` stand in the figure's table, joined on the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from lopsided.papers.framework.measurements import Curve, Measurements
+from lopsided.papers.framework.model import Artifact, Comparison
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CAPTION_IN = 0.17
+
+Text: TypeAlias = str | Callable[[Measurements], str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve, step curve, row of bars or row of points.
+
+    `label` names it in the legend, `end` at its right end. `column` is its name in the figure's data; `low` and `high`
+    are a band around it. `mark` is a marker, `style` a dash pattern, `width` that of the line or of a bar.
+    """
+
+    x: ArrayLike
+    y: ArrayLike
+    ink: str
+    look: Literal["line", "step", "bar", "points"] = "line"
+    label: str = ""
+    end: str = ""
+    column: str = ""
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    base: ArrayLike = 0.0
+    mark: str = ""
+    size: float = 4.5
+    style: Any = "-"
+    width: float = 1.2
+    hollow: bool = False
+
+    @classmethod
+    def of(cls, curve: Curve, ink: str, scale: float = 1.0, **more: Any) -> Self:
+        """A measured curve, with the range over the repetitions as a band."""
+        more = {"mark": "o", "width": 1.5, **more}
+        return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
+
+
+def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
+    """A published value: a hollow diamond."""
+    return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
+
+
+Lines: TypeAlias = Callable[[Measurements], Iterable[Line]]
+
+
+def _none(_m: Measurements) -> Iterable[Line]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: its axis, lines, and limits (by default from zero, or the least value, to a little above the most).
+
+    `levels` are horizontal lines `(y, ink)`, `uprights` vertical ones at times. `legend` is its place and columns.
+    """
+
+    y: str
+    lines: Lines = _none
+    caption: Text = ""
+    height: float = 2.6
+    limits: tuple[float, float] | Callable[[Measurements], tuple[float, float]] | None = None
+    levels: Callable[[Measurements], Iterable[tuple[float, str]]] | None = None
+    uprights: Callable[[Measurements], Iterable[float]] | None = None
+    legend: tuple[Literal["best", "upper left"], int] | None = None
+    finish: Callable[[Axes, Measurements], object] | None = None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure to be drawn. `experiments` are those whose runs the small print counts and whose digest it gives."""
+
+    title: Text
+    subtitle: Text
+    x: str
+    panels: tuple[Panel, ...]
+    experiments: tuple[str, ...] = ()
+    small_print: tuple[Text, ...] = ()
+    x_limits: tuple[float, float] | Callable[[Measurements], tuple[float, float]] | None = None
+    ticks: Sequence[float] | None = None
+    tick_names: Sequence[str] | None = None
+    log_x: bool = False
+    notes: tuple[str, ...] = ()
+    comparisons: Callable[[Measurements], Iterable[Comparison]] | None = None
+    data: Callable[[Measurements], pl.DataFrame] | None = None
+    axis: str = field(default="x")
+    """The name of the axis in the figure's data."""
+
+    def but(self, **changes: Any) -> Plot:
+        """The same plot with other parts."""
+        return replace(self, **changes)
+
+    def __call__(self, m: Measurements) -> Artifact:
+        """Draws it."""
+        heights = tuple(panel.height for panel in self.panels)
+        sheet = style.sheet(_text(self.title, m), _text(self.subtitle, m), heights, self.x)
+        drawn = [tuple(panel.lines(m)) for panel in self.panels]
+        for axes, panel, lines in zip(sheet.panels, self.panels, drawn, strict=True):
+            _draw(axes, panel, lines, m)
+        self._finish_axis(sheet.panels, m)
+        for axes, panel, lines in zip(sheet.panels, self.panels, drawn, strict=True):
+            ends = [(float(np.asarray(line.y)[-1]), line.end, line.ink) for line in lines if line.end]
+            style.end_labels(axes, [each for each in ends if np.isfinite(each[0])])
+            if panel.legend:
+                axes.legend(loc=panel.legend[0], fontsize=8.5, ncols=panel.legend[1], frameon=False)
+        provenance = [provenance_of(m, each) for each in self.experiments]
+        style.small_print(sheet.figure, *(_text(each, m) for each in self.small_print), *provenance)
+        data = self.data(m) if self.data else _data(self.axis, [line for lines in drawn for line in lines])
+        compared = tuple(self.comparisons(m)) if self.comparisons else ()
+        return Artifact(data, sheet.figure, compared, self.notes)
+
+    def _finish_axis(self, panels: Sequence[Axes], m: Measurements) -> None:
+        for axes in panels:
+            if self.log_x:
+                axes.set_xscale("log", base=2)
+            if self.ticks is not None:
+                axes.minorticks_off()
+                axes.set_xticks(list(self.ticks), self.tick_names or [f"{each:g}" for each in self.ticks])
+            if self.x_limits is not None:
+                axes.set_xlim(*(self.x_limits(m) if callable(self.x_limits) else self.x_limits))
+
+
+def _text(text: Text, m: Measurements) -> str:
+    return text(m) if callable(text) else text
+
+
+def _draw(axes: Axes, panel: Panel, lines: Sequence[Line], m: Measurements) -> None:
+    for line in lines:
+        _draw_line(axes, line)
+    for level, ink in panel.levels(m) if panel.levels else ():
+        axes.axhline(level, color=ink, linewidth=0.9, linestyle=(0, (4, 3)))
+    for place in panel.uprights(m) if panel.uprights else ():
+        axes.axvline(place, color=style.MUTED, linewidth=0.9, linestyle=":")
+    limits = panel.limits(m) if callable(panel.limits) else panel.limits
+    axes.set_ylim(*(limits or _around(lines)))
+    axes.set_ylabel(panel.y)
+    if panel.finish:
+        panel.finish(axes, m)
+    if panel.caption:
+        _caption(axes, _text(panel.caption, m))
+
+
+def _around(lines: Sequence[Line]) -> tuple[float, float]:
+    values = [value for line in lines for value in (line.y, line.low, line.high) if value is not None]
+    known = np.concatenate([np.asarray(value, dtype=float).ravel() for value in values]) if values else np.zeros(1)
+    known = known[np.isfinite(known)]
+    low, high = (min(float(known.min()), 0.0), float(known.max())) if known.size else (0.0, 1.0)
+    room = ((high - low) or 1.0) * 0.08
+    return (low - room if low < 0 else low), high + room
+
+
+def _draw_line(axes: Axes, line: Line) -> None:
+    if line.low is not None and line.look != "bar":
+        axes.fill_between(line.x, line.low, line.high, color=line.ink, alpha=0.14, linewidth=0)  # type: ignore[arg-type]
+    look: dict[str, Any] = {"color": line.ink, "label": line.label or None}
+    if line.look == "bar":
+        axes.bar(line.x, line.y, width=line.width, bottom=line.base, **look)  # type: ignore[arg-type]
+        if line.low is not None:
+            axes.vlines(line.x, line.low, line.high, color=style.INK, linewidth=1)  # type: ignore[arg-type]
+        return
+    if line.mark:
+        look |= {"marker": line.mark, "markersize": line.size}
+    if line.hollow:
+        look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
+    elif line.mark in "_x+" and line.mark:
+        look |= {"markeredgewidth": 2.2}
+    look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
+    if line.look == "step":
+        look |= {"drawstyle": "steps-post"}
+    axes.plot(np.asarray(line.x), np.asarray(line.y), **look)
+
+
+def _caption(axes: Axes, text: str) -> None:
+    """A line above a panel that says what it shows; the panel gives up the room."""
+    box = axes.get_position()
+    room = _CAPTION_IN / axes.figure.get_figheight()  # type: ignore[union-attr]
+    axes.set_position((box.x0, box.y0, box.width, box.height - room))
+    place = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(text, (0.0, 1.0), xytext=(0, 4), fontsize=9, va="bottom", **place)  # type: ignore[arg-type]
+
+
+def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
+    """The lines that have a column, side by side."""
+    frames: list[pl.DataFrame] = []
+    for line in lines:
+        if not line.column:
+            continue
+        parts = {line.column: line.y, f"{line.column}_low": line.low, f"{line.column}_high": line.high}
+        known = {name: np.asarray(value, dtype=float) for name, value in parts.items() if value is not None}
+        frames.append(pl.DataFrame({axis: np.asarray(line.x, dtype=float), **known}).fill_nan(None))
+    return pl.concat(frames, how="align").sort(axis) if frames else pl.DataFrame()
+
+
+def provenance_of(m: Measurements, experiment: str) -> str:
+    """How many runs stand behind a drawing, and their digest."""
+    runs = max(m.table(experiment)["runs"].to_list(), default=0)
+    spread = f"median of {runs} runs per point, band: their range" if runs > 1 else "one run per point"
+    return f"{spread}  ·  digest {m.digest(experiment)}"

@@ -1,0 +1,81 @@
+"""Where a report goes: it is written beside its place and moved there whole, and nobody else's file is touched.
+
+A report's `manifest.json` lists its files. A folder with a file that is in no such list is never written into. What is
+asked for in part (one figure, the claims) has a folder of its own inside the paper's, which a full report keeps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from lopsided.errors import FolderError
+
+MANIFEST = "manifest.json"
+KIND = "reproduction"
+
+
+def check(folder: Path) -> None:
+    """Raises FolderError where the folder holds anything that no earlier report made."""
+    if folder.exists() and not folder.is_dir():
+        raise FolderError(f"{folder} is a file; a report needs a folder")
+    strangers = sorted(str(path) for path in _strangers(folder)) if folder.is_dir() else []
+    if strangers:
+        more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
+        raise FolderError(f"{folder} holds files that are no report of ours ({strangers[0]}{more}); choose another")
+
+
+def _files(folder: Path) -> set[Path] | None:
+    """What the report in this folder is made of; None if there is none."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        known = {Path(name) for name in manifest["files"]} if manifest["kind"] == KIND else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if known is None else known | {Path(MANIFEST)}
+
+
+def _parts(folder: Path) -> list[Path]:
+    return [each for each in folder.iterdir() if each.is_dir() and _files(each) is not None]
+
+
+def _strangers(folder: Path) -> Iterator[Path]:
+    known = _files(folder) or set()
+    parts = _parts(folder)
+    for path in folder.rglob("*"):
+        inside = next((part for part in parts if part in path.parents), None)
+        if not path.is_dir() and inside is None and path.relative_to(folder) not in known:
+            yield path
+    for part in parts:
+        yield from _strangers(part)
+
+
+def begin(folder: Path) -> Path:
+    """An empty folder beside the report's place, to write it in."""
+    check(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.parent / f".{folder.name}.{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    return temporary
+
+
+def finish(temporary: Path, folder: Path, paper: str) -> None:
+    """Lists what was written and puts it in its place; the parts that were there stay."""
+    files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
+    manifest = {"kind": KIND, "paper": paper, "files": files}
+    (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    check(folder)
+    if not folder.exists():
+        temporary.replace(folder)
+        return
+    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
+    parts = [part.name for part in _parts(folder)]
+    folder.replace(old)
+    temporary.replace(folder)
+    for name in parts:
+        (old / name).replace(folder / name)
+    shutil.rmtree(old)

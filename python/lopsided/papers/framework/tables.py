@@ -1,0 +1,33 @@
+"""Tables of a reproduction, from lists of columns.
+
+table(tests, {"test": lambda test: test.name, "rtt_ms": lambda test: m.value("alone", "rtt_ms", test=test.name)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import polars as pl
+
+from lopsided.papers.framework.measurements import Spread
+from lopsided.papers.framework.model import Comparison
+from lopsided.papers.framework.published import PublishedValue
+
+T = TypeVar("T")
+
+
+def table(rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]]) -> pl.DataFrame:
+    """One row for each of `rows`, one column for each heading; of a spread the median stands, NaN is left out."""
+    found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
+    return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
+
+
+def _cell(value: Any) -> Any:
+    return value.median if isinstance(value, Spread) else value
+
+
+def compare(published: PublishedValue, value: Spread | float, remark: str = "", scale: float = 1.0) -> Comparison:
+    """A comparison of a measured value, scaled to the published unit."""
+    spread = value if isinstance(value, Spread) else Spread.of(value)
+    return Comparison(published, *spread.map(lambda each: each * scale), remark)

@@ -1,0 +1,112 @@
+"""How this paper's figures, tables and claims look things up: columns against the uplink buffer, link by link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.papers.framework.measurements import Array, Curve, Measurements, Spread
+from lopsided.papers.framework.plots import Line, Lines, Panel, Plot, printed_mark
+from lopsided.papers.framework.published import PublishedValue
+from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
+from lopsided.views.plot import style
+
+SWEEP = ("sweep",)
+BUFFER = "uplink_buffer_packets"
+
+INKS = {line.name: ink for line, ink in zip(LINES, (style.OTHER[0], style.DOWN[0], style.UP[0]), strict=True)}
+MARKS = {line.name: mark for line, mark in zip(LINES, "os^", strict=True)}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One of the two ways to read the thesis's performance, and the columns that hold it."""
+
+    name: str
+    suffix: str
+    """Of the keys of claims that are judged by it."""
+    performance: str
+    down: str
+    up: str
+
+
+GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
+"""What eq 1.2 says: octets delivered to the application, the reading of MER-A08."""
+
+WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
+"""What the scripts of appendices E, F and I compute from the programs' logs."""
+
+BOTH_READINGS = (GOODPUT, WINDOWS)
+
+
+def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "sweep") -> Curve:
+    """A measured column of one link, buffers rising."""
+    return m.curve(experiment, column, BUFFER, link=line.name)
+
+
+def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread:
+    """A measured column at a buffer size, linear between the sizes that were run."""
+    return curve(m, line, column).at(packets)
+
+
+def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
+    """A column of the link that chapter 5 looks at."""
+    return curve(m, MAIN, column, experiment)
+
+
+def sizes() -> Array:
+    """The buffers that were run, in packets."""
+    return np.asarray(BUFFERS, dtype=np.float64)
+
+
+def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
+    """The estimate that table 6.2 prints for a link, in packets."""
+    return m.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name)
+
+
+def crossing(
+    m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
+) -> metrics.Crossing:
+    """Where eq 6.6's estimate meets the configured size."""
+    found = curve(m, line, column, experiment)
+    return metrics.diagonal_crossing(found.x, found.median)
+
+
+def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep") -> float:
+    """The same as a number of packets; NaN where there is no crossing."""
+    packets = crossing(m, line, column, experiment).packets
+    return float("nan") if packets is None else packets
+
+
+def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
+    """Lines of a column against the buffer, one for each link, named at their right ends."""
+
+    def lines(m: Measurements) -> Iterable[Line]:
+        for line in LINES:
+            look = {"mark": MARKS[line.name], "label": line.title, "end": f"{line.name} kbit/s"}
+            found = curve(m, line, column, experiment)
+            yield Line.of(found, INKS[line.name], scale, **look, column=f"{line.name} {column}")
+
+    return lines
+
+
+def printed_at(found: Iterable[tuple[AccessLine, float, float]]) -> Iterable[Line]:
+    """Diamonds at `(link, packets, value)`."""
+    return (printed_mark(packets, value, INKS[line.name]) for line, packets, value in found)
+
+
+AGAINST_BUFFER = Plot(
+    title="",
+    subtitle="",
+    x="uplink buffer (packets)",
+    panels=(Panel(""),),
+    experiments=SWEEP,
+    small_print=("both flows active (120 s)",),
+    x_limits=(BUFFERS[0] - 2, BUFFERS[-1] + 2),
+    ticks=BUFFERS,
+    axis=BUFFER,
+)
+"""What figures against the uplink buffer have in common."""
