@@ -1,12 +1,14 @@
 # The laboratory's commands. `make help` lists them; each brings what it needs and is quick when nothing changed.
 # The same interpreter for every build, so that cargo does not take it for a change.
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+# The versions that the tests have passed with; dependents of the package are free to take others.
+export PIP_CONSTRAINT := constraints.txt
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test bench fidelity clean
+.PHONY: help install demo check test wheel bench fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -21,8 +23,14 @@ install: .venv/.installed ## only install: afterwards .venv/bin/lopsided runs
 demo: .venv/.installed ## install everything and re-run the buffer-sizing study merritt2010
 	@.venv/bin/lopsided reproduce merritt2010
 
+check: .venv/.checkers ## the checks that take seconds: layout, lint, unit tests
+	@tools/test quick
+
 test: .venv/.checkers ## install everything and run every test
 	@tools/test
+
+wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try them in a clean environment
+	@tools/wheel $(PROFILE)
 
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
 	@tools/rust .venv/bin/python bench/run.py
@@ -35,18 +43,18 @@ clean: ## remove what was built and installed here
 	rm -rf target .venv
 
 # Each stamp lies in the environment that it tells of, and goes with it.
-.venv/.maturin: tools/setup tools/rust
+.venv/.maturin: tools/setup tools/rust constraints.txt
 	@echo "Setting up"
 	@tools/setup
 	@.venv/bin/python -m pip install 'maturin>=1.9,<2'
 	@touch $@
 
-.venv/.installed: .venv/.maturin pyproject.toml $(RUST_SOURCES)
+.venv/.installed: .venv/.maturin pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "Installing the Python packages and building the simulator (a minute or two the first time)"
 	@$(DEVELOP)
 	@touch $@
 
-.venv/.checkers: pyproject.toml tools/setup tools/rust | .venv/.installed
+.venv/.checkers: pyproject.toml constraints.txt tools/setup tools/rust | .venv/.installed
 	@tools/setup test
 	@$(DEVELOP) --extras dev
 	@touch $@

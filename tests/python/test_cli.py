@@ -12,6 +12,8 @@ import pytest
 from conftest import ADSL
 from lopsided import cli
 
+pytestmark = pytest.mark.slow
+
 MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
 
 

@@ -13,6 +13,8 @@ from lopsided.errors import UsageError
 from lopsided.studies import compare
 from reference import fidelity
 
+pytestmark = pytest.mark.slow
+
 LINUX = Path(__file__).parents[2] / "docs" / "fidelity" / "linux.csv"
 
 

@@ -12,6 +12,8 @@ import lopsided as lop
 from lopsided.studies.jobs import run_many
 from lopsided.worlds.base import Job
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
     [*ROOT.glob("scenarios/*.toml"), *ROOT.glob("python/lopsided/**/*.toml"), *ROOT.glob("reference/**/*.toml")]

@@ -10,6 +10,8 @@ import pytest
 from lopsided._native import schema
 from lopsided.data import run_folder as folders
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

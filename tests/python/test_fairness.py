@@ -16,7 +16,9 @@ from lopsided.studies import sweep as sweeps
 from lopsided.studies.fairness import Bottleneck, Side
 from lopsided.studies.fairness.pairs import meetings, pairs_of
 from lopsided.views.plot import heat_maps
-from own_controllers import RenoLaw
+from own_controllers import RenoAlgorithm
+
+pytestmark = pytest.mark.slow
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 QUICK = {"both_s": 30.0, "lead_s": 5.0, "repeat": 1}
@@ -144,7 +146,7 @@ def test_without_harm_nobody_runs_alone():
 
 def test_a_control_of_ones_own_takes_part():
     matrix = fairness.matrix(
-        ["reno", "mine"], [20], "1M", controllers={"mine": RenoLaw}, both_s=20, lead_s=0, repeat=1, buffer="20p"
+        ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, both_s=20, lead_s=0, repeat=1, buffer="20p"
     )
     # What it does is what reno does.
     assert cell(matrix, Side("reno", 20), Side("mine", 20))["jain"] > 0.95

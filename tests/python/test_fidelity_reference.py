@@ -6,6 +6,8 @@ import pytest
 
 from reference.fidelity import reference
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parents[2] / "docs" / "fidelity" / "reference.csv"
 
 

@@ -11,6 +11,8 @@ from lopsided.worlds.base import Job
 from reference.fidelity import variants
 from reference.fidelity.variants import page, windows
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = variants.Records(DATA / "variants.csv")
 SLOW_LINES = variants.LINES[:2]

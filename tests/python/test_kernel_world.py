@@ -17,7 +17,7 @@ import lopsided as lop
 from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, backend, cleanup
 from lopsided.worlds.kernel.guest import tcp_info
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
 
 SHORT = """\
 [scenario]

@@ -24,6 +24,8 @@ from lopsided.papers.merritt2010.shared import at, curve, main
 from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def paper() -> Paper:

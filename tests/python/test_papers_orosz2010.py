@@ -20,6 +20,8 @@ from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, U
 from lopsided.papers.orosz2010.shared import OTHERS, mean_over, value
 from lopsided.studies.jobs import run_jobs
 
+pytestmark = pytest.mark.slow
+
 # A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)
 

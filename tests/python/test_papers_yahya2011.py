@@ -31,6 +31,8 @@ from lopsided.papers.yahya2011.shared import THROUGHPUT, mbit, printed_number, v
 from lopsided.papers.yahya2011.tables import iperf_mbit, products, recorded
 from lopsided.studies.jobs import run_jobs
 
+pytestmark = pytest.mark.slow
+
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
 """The tests of each experiment, by number, that are run here beside the baselines."""
 

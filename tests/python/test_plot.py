@@ -7,6 +7,8 @@ import lopsided as lop
 from lopsided.views import plot
 from lopsided.views.plot import style
 
+pytestmark = pytest.mark.slow
+
 
 def texts(figure) -> str:
     return "\n".join(artist.get_text() for artist in figure.findobj(lambda artist: hasattr(artist, "get_text")))

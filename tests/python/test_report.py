@@ -8,6 +8,8 @@ import pytest
 import lopsided as lop
 from lopsided.views import plot
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def page(adsl_run) -> str:

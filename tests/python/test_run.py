@@ -61,11 +61,11 @@ def test_events_are_recorded_where_asked_for(adsl, adsl_run):
 def test_a_capture_is_written_for_each_point(adsl, adsl_run, tmp_path):
     run = adsl.run(pcap=tmp_path / "pcap")
     names = sorted(path.name for path in (tmp_path / "pcap").iterdir())
-    assert names == ["host-client.pcapng", "host-server.pcapng", "link-link.pcapng"]
+    assert names == ["flows.csv", "host-client.pcapng", "host-server.pcapng", "link-link.pcapng"]
     assert run.digest == adsl_run.digest
     only_hosts = tmp_path / "hosts"
     adsl.run(pcap=only_hosts, pcap_at=["hosts"])
-    assert sorted(path.name for path in only_hosts.iterdir()) == ["host-client.pcapng", "host-server.pcapng"]
+    assert sorted(path.name for path in only_hosts.glob("*.pcapng")) == ["host-client.pcapng", "host-server.pcapng"]
 
 
 def test_a_capture_that_cannot_be_written_is_told(adsl, tmp_path):

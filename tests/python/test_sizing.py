@@ -7,6 +7,8 @@ from lopsided import metrics
 from lopsided.data import units
 from lopsided.studies import device_configs, sizing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sized() -> sizing.Sizing:

@@ -6,6 +6,8 @@ from rich.console import Console
 
 import lopsided as lop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def table() -> lop.Table:

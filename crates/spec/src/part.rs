@@ -169,6 +169,7 @@ pub trait AnyPart: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), Fault>;
     fn boxed_clone(&self) -> Box<dyn AnyPart>;
     fn equals(&self, other: &dyn AnyPart) -> bool;
+    fn as_any(&self) -> &dyn Any;
 }
 
 impl<P: Part> AnyPart for P {
@@ -200,16 +201,18 @@ impl<P: Part> AnyPart for P {
     }
 
     fn equals(&self, other: &dyn AnyPart) -> bool {
-        let other: &dyn Any = other;
-        other.downcast_ref::<P>() == Some(self)
+        other.downcast() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
 impl dyn AnyPart {
     /// The settings, if the part is of this type.
     pub fn downcast<P: Part>(&self) -> Option<&P> {
-        let any: &dyn Any = self;
-        any.downcast_ref()
+        self.as_any().downcast_ref()
     }
 }
 

@@ -1,0 +1,84 @@
+//! A scenario of anyone's: reading it gives a scenario or errors that can be shown, and what was read is written and read back.
+
+use crate::Input;
+use arbitrary::Arbitrary;
+use lopsided_scenario::Scenario;
+
+/// Texts with most of the keys, to begin from.
+const TEXTS: [&str; 4] = [
+    include_str!("../../scenarios/adsl.toml"),
+    include_str!("../../scenarios/lossy.toml"),
+    include_str!("../../scenarios/parking-lot.toml"),
+    include_str!("../../scenarios/short-transfers.toml"),
+];
+
+/// What hand-written scenarios have at odd places.
+const PIECES: [&str; 16] = [
+    "0",
+    "-1",
+    "1e400",
+    "18446744073709551616",
+    "nan",
+    "\"\"",
+    "\"1 ms\"",
+    "\"100 %\"",
+    "\"2 packets\"",
+    "[]",
+    "{}",
+    "[[flow]]\n",
+    "[link]\n",
+    "\n",
+    "\u{0}",
+    "ü",
+];
+
+/// Takes letters away at a place, in parts of 65536 of the text, and puts something there.
+#[derive(Debug, Arbitrary)]
+struct Edit {
+    at: u16,
+    removed: u8,
+    put: Put,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Put {
+    Piece(u8),
+    Text(String),
+    /// A line from elsewhere in the text.
+    Line(u16),
+}
+
+/// Reads an edited scenario.
+pub fn run(octets: &[u8]) {
+    let mut input = Input::new(octets);
+    let Some(number) = input.next::<u8>() else { return };
+    let mut text = TEXTS[usize::from(number) % TEXTS.len()].to_owned();
+    let edits = input.next::<u8>().unwrap_or(0) % 8;
+    input.all().take(usize::from(edits)).for_each(|edit| apply(&edit, &mut text));
+    match Scenario::parse(&text, "fuzzed.toml", &[]) {
+        Err(errors) => assert!(!errors.to_string().is_empty()),
+        Ok(scenario) => {
+            let written = scenario.to_toml();
+            match Scenario::parse(&written, "written.toml", &[]) {
+                Ok(again) => assert_eq!(again.to_toml(), written),
+                Err(errors) => panic!("{errors}\n{written}"),
+            }
+        }
+    }
+}
+
+fn apply(edit: &Edit, text: &mut String) {
+    let at = boundary(text, text.len() * usize::from(edit.at) / 65_536);
+    let end = boundary(text, at + usize::from(edit.removed) % 40);
+    let put = match &edit.put {
+        Put::Piece(number) => PIECES[usize::from(*number) % PIECES.len()].to_owned(),
+        Put::Text(text) => text.clone(),
+        Put::Line(number) => format!("\n{}\n", text.lines().nth(usize::from(*number) % 60).unwrap_or_default()),
+    };
+    text.replace_range(at..end, &put);
+}
+
+/// The place, or the next before it between two letters.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,29 @@
+//! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and printed.
+
+use lopsided_fuzz::{capture, connection, scenario};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Enough for some dozens of operations.
+fn octets() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..2000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn captures(octets in octets()) {
+        capture::run(&octets);
+    }
+
+    #[test]
+    fn connections(octets in octets()) {
+        connection::run(&octets);
+    }
+
+    #[test]
+    fn scenarios(octets in octets()) {
+        scenario::run(&octets);
+    }
+}
