@@ -3,8 +3,9 @@
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::{Bytes, Duration, Ecn, Ipv4Addr, Payload, Seq, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, State};
+use std::net::Ipv4Addr;
 
 const ISS: u32 = u32::MAX - 20_000;
 const IRS: u32 = u32::MAX - 40_000;
@@ -101,7 +102,7 @@ impl World {
         if setup.counting {
             profile.loss_detection = LossDetection::Rfc6675;
         }
-        let endpoint = |port| Endpoint { addr: Ipv4Addr(u32::from(port)), port };
+        let endpoint = |port| Endpoint { addr: Ipv4Addr::from_bits(u32::from(port)).into(), port };
         let config = ConnConfig::new(endpoint(1), endpoint(2), ISS, Bytes::new(1500), profile, "reno").expect("reno");
         let now = Time::from_nanos(1_000_000);
         let connection = if setup.passive { Connection::listen(config) } else { Connection::connect(config) };
