@@ -128,6 +128,8 @@ pub struct Accounting {
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
+    /// What waits in the other classes of the queue that is at work, see [`crate::Cx::within_class`].
+    backlog_beside: (u32, Bytes),
 }
 
 impl fmt::Debug for Accounting {
@@ -180,6 +182,10 @@ impl Accounting {
             sum.bytes_removed += counters.bytes_removed;
         }
         sum
+    }
+
+    pub(crate) fn backlog_beside(&mut self) -> &mut (u32, Bytes) {
+        &mut self.backlog_beside
     }
 
     #[inline]

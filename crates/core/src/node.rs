@@ -1,7 +1,7 @@
 //! The contract between a network and what stands in it: hosts, routers, links, stages.
 
 use crate::packet::{Delivered, NewPacket, PacketEditor};
-use crate::{Accounting, Count, DropReason, Ecn, Event, EventMask, MarkReason, Packet, Time};
+use crate::{Accounting, Bytes, Count, DropReason, Ecn, Event, EventMask, MarkReason, NodeCounters, Packet, Time};
 use std::fmt::Debug;
 
 /// A node's place in its network.
@@ -136,5 +136,30 @@ impl<'a> Cx<'a> {
             debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
             self.accounting.publish(self.now, self.node, &event);
         }
+    }
+
+    /// Tells the watchers that a queue took the packet in. The backlog is that of the discipline that holds the packet.
+    #[inline]
+    pub fn trace_enqueued(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: Bytes) {
+        if self.accounting.mask().has(EventMask::QUEUES) {
+            let (packets, bytes) = *self.accounting.backlog_beside();
+            let (backlog_packets, backlog_bytes) = (backlog_packets + packets, backlog_bytes + bytes);
+            self.accounting.publish(self.now, self.node, &Event::Enqueued { packet, backlog_packets, backlog_bytes });
+        }
+    }
+
+    /// Lets one class of this node's queue act. `packets` and `bytes` wait in the node's other classes: they count in the
+    /// backlog of the events that the class tells.
+    pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let outer = *self.accounting.backlog_beside();
+        *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);
+        let done = act(&mut self.at(self.now));
+        *self.accounting.backlog_beside() = outer;
+        done
+    }
+
+    /// This node's counters so far.
+    pub fn counters(&self) -> &NodeCounters {
+        self.accounting.node(self.node)
     }
 }

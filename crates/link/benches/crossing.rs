@@ -37,7 +37,8 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     let open = LinkConfig::new(None, delay, queue.clone());
     let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
     let fifo = queue.get::<FifoConfig>().expect("it is one of packets").clone();
-    let apart = serializer.build_with(apart(fifo), 1, "link").expect("the configuration is sound");
+    let shaper = serializer.build_shaper().expect("the configuration is sound");
+    let queued = serializer.build_with(custom(fifo), shaper, 1, "link").expect("the configuration is sound");
     vec![
         ("open", build(&open), 50),
         ("idle", build(&serializer), 1),
@@ -45,12 +46,12 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
         ("deep", build(&serializer), 3000),
         ("tbf", build(&tbf), 200),
         ("router", build(&router), 200),
-        ("apart", apart, 200),
+        ("queued", queued, 200),
     ]
 }
 
 /// A FIFO that the link does not know to be one.
-fn apart(config: FifoConfig) -> Queue {
+fn custom(config: FifoConfig) -> Queue {
     Queue::Custom(Box::new(lopsided_queue::Fifo::new(&config).expect("the limit is not zero")))
 }
 
@@ -73,7 +74,8 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
         }
     }
     let took = began.elapsed();
-    assert_eq!(link.queue_stats().dropped_packets(), 0);
+    let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+    assert_eq!(link.sync(&mut cx).queue_stats().dropped_packets(), 0);
     took.as_nanos() as f64 / crossed as f64
 }
 

@@ -1,8 +1,6 @@
 //! What a scenario says of a link, and what is wrong with it.
 
-use crate::bucket::Bucket;
-use crate::gate::Gate;
-use crate::serializer::{Serializer, credit_for};
+use crate::shaper::{AnyShaper, Serializer, TokenBucket, scaled_bits};
 use crate::{Framing, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{Queue, QueueConfig};
@@ -52,26 +50,26 @@ impl LinkConfig {
     /// The link, idle. Its random draws are keyed by the run's seed and the link's role, such as `"link/up"`.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
         let queue = self.queue.build(seed, role)?;
-        self.build_with(queue, seed, role)
+        self.build_with(queue, self.build_shaper()?, seed, role)
     }
 
-    /// The same with another queue, such as [`Queue::Custom`]; the configuration's own is left aside.
-    pub fn build_with(&self, queue: Queue, seed: u64, role: &str) -> Result<Link, LinkError> {
-        let gate = self.gate()?;
+    /// The same with this queue and shaper, such as [`Queue::Custom`]; those of the configuration are left aside.
+    pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         let loss = self.loss.build(seed, role)?;
         let queue = if self.audit { queue.checked() } else { queue };
-        Ok(Link::assemble(queue, gate, self.framing, self.delay, loss))
+        Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss))
     }
 
-    fn gate(&self) -> Result<Gate, LinkError> {
+    /// The shaper of this configuration.
+    pub fn build_shaper(&self) -> Result<AnyShaper, LinkError> {
         match (self.rate, self.shaper) {
-            (None, None) => Ok(Gate::Open),
+            (None, None) => Ok(AnyShaper::Unlimited),
             (None, Some(_)) => Err(LinkError::ShaperWithoutRate),
             (Some(rate), _) if !(1..=MOST_RATE).contains(&rate.as_bps()) => Err(LinkError::Rate(rate)),
-            (Some(rate), None) => Ok(Gate::Serializer(Serializer::new(rate))),
+            (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
             (Some(rate), Some(shaper)) => {
                 shaper.check(rate)?;
-                Ok(Gate::Bucket(Bucket::new(rate, &shaper)))
+                Ok(AnyShaper::TokenBucket(TokenBucket::new(rate, &shaper)))
             }
         }
     }
@@ -97,7 +95,7 @@ impl ShaperConfig {
                 return Err(LinkError::NoInterval);
             }
             let lump = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
-            if lump > u128::from(credit_for(self.burst)) {
+            if lump > u128::from(scaled_bits(self.burst)) {
                 return Err(LinkError::LumpOverflows { needed: Bytes::new(lump.div_ceil(8_000_000_000) as u64) });
             }
         }

@@ -30,7 +30,7 @@ pub struct GilbertConfig {
 
 impl LossConfig {
     /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and bursts
-    /// draw from streams of their own and once for each packet whatever else befalls it, so that neither shifts the other.
+    /// draw from streams of their own and once for each packet whatever else drop_reason it, so that neither shifts the other.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check()?;
         if *self == LossConfig::default() {
@@ -76,7 +76,7 @@ pub(crate) struct Loss {
 
 impl Loss {
     /// The fate of the next packet, which leaves the queue at `now`.
-    pub(crate) fn befalls(&mut self, now: Time) -> Option<DropReason> {
+    pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);
         // Both draw in any case, so that each keeps its own place in its stream.

@@ -5,15 +5,15 @@ mod common;
 
 use common::{Fate, Touch, nanos, octets, run};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Time};
-use lopsided_link::{Framing, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_link::{AnyShaper, Framing, LinkConfig, LossConfig, Shaper, ShaperConfig};
 use lopsided_queue::{
-    Backlog, DropFrom, FifoConfig, Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, QueuedPacket, RedConfig,
-    Threshold, ThresholdConfig,
+    Backlog, DropFrom, Fifo, FifoConfig, Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, QueuedPacket,
+    RedConfig, Threshold, ThresholdConfig,
 };
 use proptest::prelude::*;
 
 /// What the naive model found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Outcome {
     delivered: Vec<Fate>,
     drops: Vec<Fate>,
@@ -24,7 +24,7 @@ struct Outcome {
     marked: u64,
 }
 
-/// A line that goes through its life one nanosecond at a time. Bits are in units of 10^-9.
+/// A line that goes through its life one nanosecond at a time.
 struct Naive<'a> {
     config: &'a LinkConfig,
     shortest_first: bool,
@@ -32,18 +32,21 @@ struct Naive<'a> {
     queue: Vec<(u64, u64)>,
     /// When each packet came, by its number.
     since: Vec<u64>,
-    credit: i128,
-    /// What the physical line has still to send.
-    unsent: i128,
+    shaper: Box<dyn Stepped>,
     outcome: Outcome,
 }
 
 impl<'a> Naive<'a> {
-    fn run(config: &'a LinkConfig, shortest_first: bool, touches: &[(Time, Touch)], until: u64) -> Outcome {
-        let credit = config.shaper.map_or(0, |shaper| units(shaper.burst));
+    fn run(
+        config: &'a LinkConfig,
+        shaper: Box<dyn Stepped>,
+        shortest_first: bool,
+        touches: &[(Time, Touch)],
+        until: u64,
+    ) -> Outcome {
         let outcome = Outcome::default();
         let queue = Vec::new();
-        let mut line = Naive { config, shortest_first, now: 0, queue, since: vec![0], credit, unsent: 0, outcome };
+        let mut line = Naive { config, shortest_first, now: 0, queue, since: vec![0], shaper, outcome };
         let mut arrivals = touches.iter().filter_map(|&(at, touch)| match touch {
             Touch::Packet(size) => Some((at.as_nanos(), u64::from(size))),
             _ => None,
@@ -64,10 +67,6 @@ impl<'a> Naive<'a> {
         }
         assert!(line.queue.is_empty() && next.is_none(), "the model's time ended too early");
         line.outcome
-    }
-
-    fn line_rate(&self) -> Option<BitRate> {
-        self.config.shaper.map_or(self.config.rate, |shaper| shaper.line_rate)
     }
 
     fn arrive(&mut self, id: u64, size: u64) {
@@ -110,20 +109,14 @@ impl<'a> Naive<'a> {
         }
     }
 
-    fn need(&self, index: usize) -> i128 {
-        units(self.config.framing.wire_size(octets(self.queue[index].1)))
-    }
-
-    /// Whether less than this nanosecond is left to send.
-    fn line_is_free(&self) -> bool {
-        self.line_rate().is_none_or(|rate| self.unsent < i128::from(rate.as_bps()))
+    fn wire_size(&self, index: usize) -> Bytes {
+        self.config.framing.wire_size(octets(self.queue[index].1))
     }
 
     fn let_go(&mut self) {
         while let Some(index) = self.head() {
-            let need = self.need(index);
-            let credited = self.config.shaper.is_none() || self.credit >= need;
-            if !credited || !self.line_is_free() {
+            let wire = self.wire_size(index);
+            if !self.shaper.may_send(self.now, wire) {
                 return;
             }
             let (id, _) = self.queue.remove(index);
@@ -132,35 +125,132 @@ impl<'a> Naive<'a> {
             {
                 self.outcome.marked += u64::from(self.now - self.since[id as usize] > longest.as_nanos());
             }
-            self.credit -= need;
-            let mut end = self.now;
-            if let Some(rate) = self.line_rate() {
-                self.unsent += need;
-                end += (self.unsent / i128::from(rate.as_bps())) as u64;
-            }
+            let end = self.shaper.send(self.now, wire);
             self.outcome.delivered.push(Fate::Delivered(id, nanos(end) + self.config.delay));
         }
     }
 
     fn tick(&mut self) {
+        self.now += 1;
+        let head = self.head().map(|index| self.wire_size(index));
+        self.shaper.tick(self.now, head);
+    }
+}
+
+/// A shaper that goes through its life one nanosecond at a time.
+trait Stepped {
+    fn may_send(&mut self, now: u64, wire: Bytes) -> bool;
+    /// Sends now; says when the last bit has left the line.
+    fn send(&mut self, now: u64, wire: Bytes) -> u64;
+    /// A nanosecond has passed, during which a packet of the size of `head` was the first that waited, if any.
+    fn tick(&mut self, now: u64, head: Option<Bytes>);
+}
+
+/// The plain model of the shapers that a configuration can ask for. Bits are in units of 10^-9.
+struct NaiveShaper {
+    rate: Option<BitRate>,
+    bucket: Option<ShaperConfig>,
+    tokens: i128,
+    /// What the physical line has still to send.
+    unsent: i128,
+}
+
+impl NaiveShaper {
+    fn of(config: &LinkConfig) -> Box<dyn Stepped> {
+        let tokens = config.shaper.map_or(0, |shaper| units(shaper.burst));
+        Box::new(NaiveShaper { rate: config.rate, bucket: config.shaper, tokens, unsent: 0 })
+    }
+
+    fn line_rate(&self) -> Option<BitRate> {
+        self.bucket.map_or(self.rate, |shaper| shaper.line_rate)
+    }
+}
+
+impl Stepped for NaiveShaper {
+    fn may_send(&mut self, _now: u64, wire: Bytes) -> bool {
+        let has_tokens = self.bucket.is_none() || self.tokens >= units(wire);
+        // The line is free if less than this nanosecond is left to send.
+        has_tokens && self.line_rate().is_none_or(|rate| self.unsent < i128::from(rate.as_bps()))
+    }
+
+    fn send(&mut self, now: u64, wire: Bytes) -> u64 {
+        self.tokens -= units(wire);
+        let Some(rate) = self.line_rate() else { return now };
+        self.unsent += units(wire);
+        now + (self.unsent / i128::from(rate.as_bps())) as u64
+    }
+
+    fn tick(&mut self, now: u64, head: Option<Bytes>) {
         // What is left of a nanosecond is carried into a packet that follows at once, and forgotten otherwise.
         if let Some(rate) = self.line_rate() {
             self.unsent = (self.unsent - i128::from(rate.as_bps())).max(0);
         }
-        self.now += 1;
-        let Some(shaper) = self.config.shaper else { return };
-        let rate = i128::from(self.config.rate.unwrap().as_bps());
+        let Some(shaper) = self.bucket else { return };
+        let rate = i128::from(self.rate.unwrap().as_bps());
         let gained = match shaper.interval.map(Duration::as_nanos) {
             None => rate,
-            Some(interval) if self.now % interval == 0 => rate * i128::from(interval),
+            Some(interval) if now % interval == 0 => rate * i128::from(interval),
             Some(_) => 0,
         };
-        let waits_for_credit = self.head().is_some_and(|index| self.need(index) > self.credit);
-        if waits_for_credit {
-            self.credit += gained;
-        } else if self.credit < units(shaper.burst) {
-            self.credit = (self.credit + gained).min(units(shaper.burst));
+        if head.is_some_and(|wire| units(wire) > self.tokens) {
+            self.tokens += gained;
+        } else if self.tokens < units(shaper.burst) {
+            self.tokens = (self.tokens + gained).min(units(shaper.burst));
         }
+    }
+}
+
+/// Any shaper, told of each nanosecond as it passes: what a link tells it later and at once must give the same.
+struct EveryNanosecond(AnyShaper);
+
+impl Stepped for EveryNanosecond {
+    fn may_send(&mut self, now: u64, wire: Bytes) -> bool {
+        self.0.ready_at(wire) <= nanos(now)
+    }
+
+    fn send(&mut self, now: u64, wire: Bytes) -> u64 {
+        self.0.transmit(nanos(now), wire).as_nanos()
+    }
+
+    fn tick(&mut self, now: u64, head: Option<Bytes>) {
+        match head {
+            None => self.0.advance_idle(nanos(now)),
+            Some(wire) => self.0.advance_backlogged(nanos(now), wire),
+        }
+    }
+}
+
+/// A shaper that this crate does not know: one packet of at most 1600 octets may leave at each multiple of a period.
+#[derive(Debug)]
+struct Slots {
+    period: u64,
+    next: u64,
+}
+
+impl Shaper for Slots {
+    fn needs_size(&self) -> bool {
+        false
+    }
+
+    fn advance_idle(&mut self, now: Time) {
+        self.next = self.next.max(now.as_nanos().next_multiple_of(self.period));
+    }
+
+    fn advance_backlogged(&mut self, now: Time, _wire: Bytes) {
+        self.advance_idle(now);
+    }
+
+    fn ready_at(&mut self, _wire: Bytes) -> Time {
+        nanos(self.next)
+    }
+
+    fn transmit(&mut self, start: Time, _wire: Bytes) -> Time {
+        self.next = (start.as_nanos() + 1).next_multiple_of(self.period);
+        nanos(self.next)
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        None
     }
 }
 
@@ -182,11 +272,13 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// Serves the shortest packet first, the older of equals: its head may change at any enqueue.
+/// Serves the shortest packet first, the older of equals: the head may change at any enqueue.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
     backlog: Backlog,
+    /// Does not say which packet is next: a shaper takes it.
+    hides_head: bool,
 }
 
 impl ShortestFirst {
@@ -212,8 +304,45 @@ impl Qdisc for ShortestFirst {
         self.backlog
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        self.head().map(|index| self.inside[index].packet.size())
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.head().filter(|_| !self.hides_head).map(|index| self.inside[index].packet.size())
+    }
+}
+
+/// Lets no packet go before it has waited for `longest`, or at a later multiple of `grain`: work waits, though the line is free.
+#[derive(Debug)]
+struct Holds {
+    fifo: Fifo,
+    since: std::collections::VecDeque<Time>,
+    longest: Duration,
+    grain: Duration,
+    hides_head: bool,
+}
+
+impl Qdisc for Holds {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.fifo.enqueue(packet, cx);
+        self.since.push_back(cx.now());
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        if self.ready_at(cx.now())? > cx.now() {
+            return None;
+        }
+        self.since.pop_front();
+        self.fifo.dequeue(cx)
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        self.since.front().map(|since| (*since + self.longest).ceil_to(self.grain).max(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        if self.hides_head { None } else { self.fifo.peek(cx) }
     }
 }
 
@@ -300,13 +429,15 @@ proptest! {
     #[test]
     fn a_lazy_link_does_what_an_eager_one_does(config in config(), touches in touches()) {
         let until = long_enough(&config, &touches);
-        let expected = Naive::run(&config, false, &touches, until);
+        let expected = Naive::run(&config, NaiveShaper::of(&config), false, &touches, until);
+        let stepped = EveryNanosecond(config.build_shaper().unwrap());
+        prop_assert_eq!(&Naive::run(&config, Box::new(stepped), false, &touches, until), &expected);
         for audit in [false, true] {
             let config = LinkConfig { audit, ..config.clone() };
-            let bench = run(config.build(1, "link").unwrap(), &touches);
+            let mut bench = run(config.build(1, "link").unwrap(), &touches);
             prop_assert_eq!(bench.delivered(), &expected.delivered[..]);
             prop_assert_eq!(bench.drops(), expected.drops.clone());
-            let stats = bench.link.queue_stats();
+            let stats = bench.view_last(|link| link.queue_stats().clone());
             let span = nanos(until + 1);
             prop_assert_eq!((stats.mean_packets(span) * span.as_nanos() as f64).round() as u64, expected.area_packets);
             prop_assert_eq!((stats.mean_bytes(span) * span.as_nanos() as f64).round() as u64, expected.area_bytes);
@@ -349,9 +480,49 @@ proptest! {
     #[test]
     fn so_it_does_when_the_head_changes_while_it_waits(config in config(), touches in touches()) {
         let config = LinkConfig { queue: QueueConfig::packets(1000), ..config };
-        let expected = Naive::run(&config, true, &touches, long_enough(&config, &touches));
+        let expected = Naive::run(&config, NaiveShaper::of(&config), true, &touches, long_enough(&config, &touches));
         let queue = Queue::Custom(Box::new(ShortestFirst::default())).checked();
-        let bench = run(config.build_with(queue, 1, "link").unwrap(), &touches);
+        let bench = run(config.build_with(queue, config.build_shaper().unwrap(), 1, "link").unwrap(), &touches);
         prop_assert_eq!(bench.delivered(), &expected.delivered[..]);
+    }
+
+    #[test]
+    fn any_shaper_stands_behind_any_queue(config in config(), touches in touches(), period in 1..3000_u64) {
+        let slots = || AnyShaper::Custom(Box::new(Slots { period, next: 0 }));
+        let until = touches.last().map_or(0, |(at, _)| at.as_nanos()) + (touches.len() as u64 + 2) * period;
+        let expected = Naive::run(&config, Box::new(EveryNanosecond(slots())), false, &touches, until);
+        let queue = config.queue.build(1, "link").unwrap();
+        let bench = run(config.build_with(queue, slots(), 1, "link").unwrap(), &touches);
+        prop_assert_eq!(bench.delivered(), &expected.delivered[..]);
+        prop_assert_eq!(bench.drops(), expected.drops.clone());
+    }
+
+    /// Where the discipline cannot tell the next packet's size, or holds it back, there is no other model than the link itself: one
+    /// that is looked at all the time, which replays nothing late.
+    #[test]
+    fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
+        config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,
+    ) {
+        let queue = || -> Box<dyn Qdisc> {
+            if holds {
+                let fifo = Fifo::new(&FifoConfig::new(Limit::Packets(1000))).unwrap();
+                let (longest, grain) = (Duration::from_nanos(longest), Duration::from_nanos(grain));
+                Box::new(Holds { fifo, since: Default::default(), longest, grain, hides_head })
+            } else {
+                Box::new(ShortestFirst { hides_head, ..ShortestFirst::default() })
+            }
+        };
+        let build = || {
+            let (queue, shaper) = (Queue::Custom(queue()).checked(), config.build_shaper().unwrap());
+            config.build_with(queue, shaper, 1, "link").unwrap()
+        };
+        let until = long_enough(&config, &touches) + longest + grain;
+        let looks = (0..until).step_by(100).map(|at| (nanos(at), Touch::Observe));
+        let mut watched: Vec<(Time, Touch)> = touches.iter().copied().chain(looks).collect();
+        watched.sort_by_key(|(at, _)| *at);
+        let (alone, watched) = (run(build(), &touches), run(build(), &watched));
+        let offered = touches.iter().filter(|(_, touch)| matches!(touch, Touch::Packet(_))).count();
+        prop_assert_eq!(alone.delivered().len(), offered);
+        prop_assert_eq!(alone.delivered(), watched.delivered());
     }
 }

@@ -25,11 +25,11 @@ fn lost(bench: &Bench) -> Vec<u64> {
 
 #[test]
 fn a_pattern_loses_the_packets_it_names_as_they_leave_the_queue() {
-    let bench = cross(LossConfig { packets: vec![1, 4, 5, 1000], ..LossConfig::default() }, 1, 8);
+    let mut bench = cross(LossConfig { packets: vec![1, 4, 5, 1000], ..LossConfig::default() }, 1, 8);
     let at = |id: u64| Fate::Dropped(id, nanos((id - 1) * 1_000_000), DropReason::PatternLoss);
     assert_eq!(bench.drops(), [at(1), at(4), at(5)]);
     assert_eq!(bench.delivered().len(), 5);
-    assert_eq!(bench.link.wire_bytes().get(), 800, "a lost packet took its time on the wire");
+    assert_eq!(bench.view_last(|link| link.wire_bytes().get()), 800, "a lost packet took its time on the wire");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! The discipline is given accounting of its own to discard into, so that what it says it lost can be held against what it holds;
 //! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
 
-use crate::{Backlog, Qdisc, QueuedPacket};
+use crate::{Backlog, ClassStats, Qdisc, QueuedPacket};
 use lopsided_core::{
     Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time,
 };
@@ -21,6 +21,8 @@ pub struct CheckedQdisc<Q> {
     private: Accounting,
     seen: Arc<Mutex<Vec<Seen>>>,
     latest: Time,
+    /// When the next packet's size was asked for, and the answer; `None` once another packet came.
+    shown: Option<(Time, Bytes)>,
 }
 
 #[derive(Debug)]
@@ -65,7 +67,15 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mut private = Accounting::new(1);
         private.subscribe(Box::new(EventRecorder(seen.clone())));
-        CheckedQdisc { queue, inside: BTreeMap::new(), bytes: Bytes::ZERO, private, seen, latest: Time::ZERO }
+        CheckedQdisc {
+            queue,
+            inside: BTreeMap::new(),
+            bytes: Bytes::ZERO,
+            private,
+            seen,
+            latest: Time::ZERO,
+            shown: None,
+        }
     }
 
     /// The queue inside.
@@ -108,9 +118,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                     assert_eq!(Some(packet.id()), offered, "the discipline took in a packet that was not offered");
                     assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id());
                     taken_in = true;
-                    let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes);
-                    let packet = &packet;
-                    cx.trace(EventMask::QUEUES, || Event::Enqueued { packet, backlog_packets, backlog_bytes });
+                    cx.trace_enqueued(&packet, backlog.packets, backlog.bytes);
                 }
                 Seen::Marked(packet, why) => {
                     let entry = self.inside.get_mut(&packet.id());
@@ -129,10 +137,22 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
+    /// What was said before a packet was asked for must hold.
+    fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
+        match (given, self.shown.take()) {
+            (Some(given), Some((at, size))) if at == self.latest => {
+                assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
+            }
+            (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
+                assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
+            }
+            _ => {}
+        }
+    }
+
     fn check(&self) {
         let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
-        assert_eq!(self.queue.head_size().is_some(), inside.packets > 0, "a head without a backlog, or none with one");
         let ready = self.queue.ready_at(self.latest);
         assert_eq!(ready.is_some(), inside.packets > 0, "ready without a backlog, or never with one");
         assert!(ready.is_none_or(|ready| ready >= self.latest), "ready in the past");
@@ -142,6 +162,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
 impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.on_the_clock(cx.now());
+        self.shown = None;
         let id = packet.id();
         self.put(&packet, cx.now());
         self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
@@ -151,6 +172,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         self.on_the_clock(cx.now());
+        let (ready, waiting) = (self.queue.ready_at(cx.now()), self.inside.len());
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
         if let Some(waiting) = &given {
@@ -163,6 +185,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
             );
         }
         self.check();
+        self.check_promises(ready, waiting, given.as_ref());
         given
     }
 
@@ -174,8 +197,21 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.queue.backlog()
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        self.queue.head_size()
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.on_the_clock(cx.now());
+        let size = self.queue.peek(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
+        self.post(None, cx);
+        self.shown = size.map(|size| (cx.now(), size));
+        self.check();
+        size
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.queue.classes(out);
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.queue.gauges(out);
     }
 }
 

@@ -130,7 +130,7 @@ impl Qdisc for Fifo {
         self.backlog
     }
 
-    fn head_size(&self) -> Option<Bytes> {
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         self.ring.front().map(|slot| slot.size)
     }
 }

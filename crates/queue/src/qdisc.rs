@@ -1,6 +1,6 @@
-//! The contract between a queue discipline and the link in front of which it stands.
+//! The contract between a queue discipline and the link, or the discipline, in front of which it stands.
 
-use lopsided_core::{Bytes, Cx, Event, EventMask, Packet, Time};
+use lopsided_core::{Bytes, Count, Cx, Duration, Packet, Time};
 use std::fmt::Debug;
 
 /// A queue discipline: which packet leaves next, and which are dropped or marked.
@@ -8,17 +8,23 @@ use std::fmt::Debug;
 /// # Contract
 /// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.drop` with its reason; never both.
 ///   [`crate::CheckedQdisc`] holds a discipline to this.
-/// - ECN marks are set in `enqueue` or `dequeue`, through `cx.mark`; sizes never change.
+/// - ECN marks are set through `cx.mark`; sizes never change.
 /// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but several
 ///   calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any later `enqueue`.
 /// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing that it
 ///   could see has changed in between.
+/// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a packet,
+///   or drops one, or `ready_at` names a later time.
+///
+/// # Composition
+/// A discipline that has classes gives each a [`crate::Child`], or a [`crate::Class`] that also counts. Any discipline can be
+/// the child of another. The one that holds the packet reports it with [`Backlog::add`], those around it do not.
 pub trait Qdisc: Debug + Send {
-    /// Offers a packet: it is taken in, or discarded; room for it may be made by discarding others. A discipline that takes
-    /// it in says so with [`Backlog::add`].
+    /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes it in
+    /// says so with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Gives the packet to send now. May discard or mark on the way, and give nothing if that emptied the queue.
+    /// Gives the packet to send now. May drop or mark on the way, and give nothing if that emptied the queue.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
     /// When a packet can leave: `None` if none waits, later than `now` if the discipline itself holds packets back.
@@ -29,9 +35,68 @@ pub trait Qdisc: Debug + Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
-    /// The size of the IP packet that would leave next, for a token bucket that must know whether its credit suffices. A
-    /// discipline that drops at dequeue may then give another one, whose size is charged instead.
-    fn head_size(&self) -> Option<Bytes>;
+    /// The size of the IP packet that `dequeue` would give now, if that is known without taking it.
+    ///
+    /// A shaper and a deficit round robin must know a size before they let the packet go. Where the answer is `None` they take
+    /// the packet and hold it, as Linux's `qdisc_peek_dequeued` does. A discipline in which a later arrival may still overtake
+    /// or push out the head (FIFO, priorities) answers, as Linux's `qdisc_peek_head`. Asked only when a packet is ready.
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        None
+    }
+
+    /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
+    fn classes(&self, _out: &mut dyn FnMut(&str, ClassStats)) {}
+
+    /// Calls `out` with the name and value of each internal quantity that is worth a curve: a drop probability, an average.
+    fn gauges(&self, _out: &mut dyn FnMut(&str, f64)) {}
+}
+
+impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        (**self).enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        (**self).dequeue(cx)
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        (**self).ready_at(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        (**self).backlog()
+    }
+
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        (**self).peek(cx)
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        (**self).classes(out);
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        (**self).gauges(out);
+    }
+}
+
+/// What one class of a discipline has done since its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassStats {
+    /// What waits in the class.
+    pub backlog: Backlog,
+    /// Packets that left the class and their octets of IP.
+    pub sent_packets: u64,
+    pub sent_bytes: Bytes,
+    /// Packets that the class refused or dropped, and their octets of IP.
+    pub dropped_packets: u64,
+    pub dropped_bytes: Bytes,
+    /// Packets that the class marked (RFC 3168).
+    pub marked_packets: u64,
+    /// The sum and the longest of the waits of the packets that left.
+    pub sojourn_sum: Duration,
+    pub sojourn_max: Duration,
 }
 
 /// A packet that waits or waited, and since when.
@@ -49,14 +114,19 @@ pub struct Backlog {
     pub bytes: Bytes,
 }
 
+impl From<Backlog> for Count {
+    fn from(backlog: Backlog) -> Count {
+        Count { packets: u64::from(backlog.packets), bytes: backlog.bytes }
+    }
+}
+
 impl Backlog {
     /// Counts a packet that the queue takes in now, and tells the watchers. `size` is the packet's, which the caller knows.
     #[inline]
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
-        let (backlog_packets, backlog_bytes) = (self.packets, self.bytes);
-        cx.trace(EventMask::QUEUES, || Event::Enqueued { packet, backlog_packets, backlog_bytes });
+        cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 
     /// Counts a packet that leaves, for whatever reason.
@@ -64,5 +134,19 @@ impl Backlog {
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
         self.bytes -= size;
+    }
+}
+
+impl std::ops::Add for Backlog {
+    type Output = Backlog;
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Backlog {
+    type Output = Backlog;
+    fn sub(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 }

@@ -1,6 +1,6 @@
 //! Any queue, with static dispatch for the ones we know.
 
-use crate::{Backlog, CheckedQdisc, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
+use crate::{Backlog, CheckedQdisc, ClassStats, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
 use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A queue discipline of whatever kind.
@@ -51,7 +51,15 @@ impl Qdisc for Queue {
         forward!(self, queue => queue.backlog())
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        forward!(self, queue => queue.head_size())
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        forward!(self, queue => queue.peek(cx))
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        forward!(self, queue => queue.classes(out));
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        forward!(self, queue => queue.gauges(out));
     }
 }

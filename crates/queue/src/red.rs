@@ -77,11 +77,6 @@ impl Red {
         })
     }
 
-    /// The average backlog, in the unit of the thresholds.
-    pub fn average(&self) -> f64 {
-        self.average
-    }
-
     fn update_average(&mut self, now: Time) {
         let weight = self.config.weight;
         match self.idle_since {
@@ -174,7 +169,12 @@ impl Qdisc for Red {
         self.fifo.backlog()
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        self.fifo.head_size()
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.fifo.peek(cx)
+    }
+
+    /// `average` is the average backlog in the unit of the thresholds.
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("average", self.average);
     }
 }

@@ -142,7 +142,7 @@ impl Qdisc for ThresholdFifo {
         self.fifo.backlog()
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        self.fifo.head_size()
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.fifo.peek(cx)
     }
 }

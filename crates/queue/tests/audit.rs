@@ -14,7 +14,8 @@ enum Vice {
     LiesAboutTheBacklog,
     ShrinksPackets,
     ForgetsSince,
-    HasNoHead,
+    ShowsAnotherSize,
+    IsReadyForNothing,
     KeepsQuietAboutEntry,
 }
 
@@ -43,7 +44,10 @@ impl Qdisc for Cheat {
         self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        if self.vice == Vice::IsReadyForNothing {
+            return None;
+        }
         let mut waiting = self.inside.pop_front()?;
         self.backlog.remove(waiting.packet.size());
         match self.vice {
@@ -61,11 +65,9 @@ impl Qdisc for Cheat {
         self.backlog
     }
 
-    fn head_size(&self) -> Option<Bytes> {
-        if self.vice == Vice::HasNoHead && self.inside.len() == 3 {
-            return None;
-        }
-        self.inside.front().map(|waiting| waiting.packet.size())
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        let wrong = Bytes::new(u64::from(self.vice == Vice::ShowsAnotherSize));
+        self.inside.front().map(|waiting| waiting.packet.size() + wrong)
     }
 }
 
@@ -74,6 +76,7 @@ fn catch(vice: Vice) {
     let mut accounting = Accounting::new(1);
     let now = Time::from_nanos(5);
     (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut accounting)));
+    queue.peek(&mut cx(now, &mut accounting));
     queue.dequeue(&mut cx(now, &mut accounting));
 }
 
@@ -93,7 +96,8 @@ catches! {
     a_wrong_backlog: Vice::LiesAboutTheBacklog, "in = out + dropped + backlog";
     a_packet_that_shrank: Vice::ShrinksPackets, "changed its size";
     a_wrong_time_of_entry: Vice::ForgetsSince, "waited since another time";
-    a_head_that_is_not_shown: Vice::HasNoHead, "a head without a backlog, or none with one";
+    a_size_that_is_not_the_next_packets: Vice::ShowsAnotherSize, "a packet of another size was shown before";
+    a_queue_that_is_ready_and_gives_nothing: Vice::IsReadyForNothing, "ready, but gives no packet";
     an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
 }
 
@@ -118,10 +122,6 @@ impl Qdisc for MarkOrDrop {
 
     fn backlog(&self) -> Backlog {
         self.0.backlog()
-    }
-
-    fn head_size(&self) -> Option<Bytes> {
-        self.0.head_size()
     }
 }
 

@@ -86,7 +86,7 @@ proptest! {
             }
             prop_assert_eq!(u64::from(fifo.backlog().packets), list.len() as u64);
             prop_assert_eq!(fifo.backlog().bytes.get(), list.iter().map(|(_, size)| size).sum::<u64>());
-            prop_assert_eq!(fifo.head_size().map(Bytes::get), list.first().map(|(_, size)| *size));
+            prop_assert_eq!(fifo.peek(&mut cx(now, &mut accounting)).map(Bytes::get), list.first().map(|(_, size)| *size));
             let used = fifo.inner().room().used();
             prop_assert_eq!(used, needs(&config, list.iter().map(|(_, size)| *size)));
         }

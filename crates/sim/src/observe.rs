@@ -10,7 +10,6 @@ use crate::results::{LinkRow, LinkTable, QueueRow, QueueTable, RunResult, Sample
 use crate::world::World;
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Dir, DropReason, Duration, NodeId, Time};
-use lopsided_link::Link;
 use lopsided_scenario::Scenario;
 
 /// Everything that is gathered of one run.
@@ -128,7 +127,7 @@ impl Recorder {
         }
         for link in 0..simulation.links {
             let node = simulation.link_node(link);
-            let sample = simulation.world.with_link(node, |link, cx| link.sample(cx));
+            let sample = simulation.world.with_link(node, |link, cx| link.sync(cx).sample());
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
                 link: link as u32,
@@ -205,21 +204,21 @@ fn millis(span: Option<Duration>) -> f64 {
     span.map_or(f64::NAN, Duration::as_millis_f64)
 }
 
-fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
-    let (spec, dir) = (&scenario.graph.links[link / 2], Dir::BOTH[link % 2]);
-    let node = simulation.link_node(link);
-    simulation.world.with_link(node, Link::observe);
-    let accounting = simulation.world.accounting().node(node).clone();
+fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
+    let (spec, dir) = (&scenario.graph.links[number / 2], Dir::BOTH[number % 2]);
+    let node = simulation.link_node(number);
     let now = simulation.world.now();
     let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
-    simulation.world.with_link(node, |place, _| {
-        let stats = place.queue_stats();
+    simulation.world.with_link(node, |link, cx| {
+        let view = link.sync(cx);
+        let counters = cx.counters();
+        let stats = view.queue_stats();
         LinkRow {
-            link: link as u32,
+            link: number as u32,
             name: spec.name.clone(),
             direction: dir.name(),
             rate_bps: rate,
-            utilisation: place.wire_bytes().bits() as f64 / (rate * now.as_secs_f64()),
+            utilisation: view.wire_bytes().bits() as f64 / (rate * now.as_secs_f64()),
             mean_backlog_packets: stats.mean_packets(now),
             max_backlog_packets: stats.max_backlog().packets,
             mean_backlog_bytes: stats.mean_bytes(now),
@@ -228,13 +227,13 @@ fn link_row(link: usize, scenario: &Scenario, simulation: &mut Simulation) -> Li
             sent_packets: stats.sent_packets(),
             sent_bytes: stats.sent_bytes().get(),
             dropped_packets: stats.dropped_packets(),
-            dropped_queue_full: accounting.dropped(DropReason::QueueFull).packets,
-            dropped_head: accounting.dropped(DropReason::HeadDrop).packets,
-            dropped_early: accounting.dropped(DropReason::Early).packets,
-            dropped_policed: accounting.dropped(DropReason::Policed).packets,
-            marked_packets: accounting.marked_total().packets,
-            lost_random: accounting.dropped(DropReason::RandomLoss).packets,
-            lost_pattern: accounting.dropped(DropReason::PatternLoss).packets,
+            dropped_queue_full: counters.dropped(DropReason::QueueFull).packets,
+            dropped_head: counters.dropped(DropReason::HeadDrop).packets,
+            dropped_early: counters.dropped(DropReason::Early).packets,
+            dropped_policed: counters.dropped(DropReason::Policed).packets,
+            marked_packets: counters.marked_total().packets,
+            lost_random: counters.dropped(DropReason::RandomLoss).packets,
+            lost_pattern: counters.dropped(DropReason::PatternLoss).packets,
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
             sojourn_p95_ms: millis(stats.sojourns().quantile(0.95)),

@@ -135,7 +135,7 @@ impl World {
         for (slot, station) in self.stations.iter_mut().enumerate() {
             sum += match station {
                 Station::Link(link) => {
-                    link.observe(&mut Cx::new(self.now, NodeId(slot as u32), &mut self.accounting));
+                    link.sync(&mut Cx::new(self.now, NodeId(slot as u32), &mut self.accounting));
                     link.held()
                 }
                 Station::Host(host) => host.held(),

@@ -6,7 +6,7 @@ use lopsided_core::{
     Accounting, Bytes, Cx, DropReason, Duration, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, NodeId,
     Observer, Packet, Payload, Port, Time, Transport,
 };
-use lopsided_link::Link;
+use lopsided_link::{Link, LinkCounters, LinkView};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -49,6 +49,7 @@ pub struct Bench {
     /// Calls of `handle_timeout` that were due.
     pub timeouts: u64,
     pub marked: u64,
+    latest: Time,
 }
 
 struct DropRecorder(Arc<Mutex<Vec<Fate>>>);
@@ -69,10 +70,11 @@ impl Bench {
         let drops = Arc::new(Mutex::new(Vec::new()));
         let mut accounting = Accounting::new(1);
         accounting.subscribe(Box::new(DropRecorder(drops.clone())));
-        Bench { link, accounting, drops, delivered: Vec::new(), next_id: 1, timeouts: 0, marked: 0 }
+        Bench { link, accounting, drops, delivered: Vec::new(), next_id: 1, timeouts: 0, marked: 0, latest: Time::ZERO }
     }
 
     pub fn with_cx<T>(&mut self, now: Time, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
+        self.latest = now;
         act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.accounting))
     }
 
@@ -96,13 +98,22 @@ impl Bench {
                 self.with_cx(now, |link, cx| link.handle_packet(Port(0), packet(id, size, now), cx));
             }
             Touch::SpuriousTimeout => self.with_cx(now, |link, cx| link.handle_timeout(cx)),
-            Touch::Observe => self.with_cx(now, |link, cx| link.observe(cx)),
+            Touch::Observe => self.view(now, |link| assert_balanced(&link.counters())),
         }
-        let ledger = self.link.ledger();
-        assert!(ledger.balances(), "{ledger:?}");
-        let in_books = self.accounting.node(NodeId(0)).dropped_total().packets;
-        assert_eq!(in_books, ledger.dropped.packets + ledger.lost.packets, "the accounting and the ledger disagree");
         self.collect(now);
+        let lost = self.accounting.node(NodeId(0)).dropped_total().packets;
+        let fates = self.delivered.len() as u64 + lost + self.link.held().packets;
+        assert_eq!(self.next_id - 1, fates, "in = out + lost + held does not hold");
+    }
+
+    /// Looks at the link as it is after all that happened.
+    pub fn view_last<T>(&mut self, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
+        self.view(self.latest, look)
+    }
+
+    /// Looks at the link as it is at `now`.
+    pub fn view<T>(&mut self, now: Time, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
+        self.with_cx(now, |link, cx| look(&mut link.sync(cx)))
     }
 
     fn collect(&mut self, now: Time) {
@@ -116,9 +127,11 @@ impl Bench {
     /// Everything that is still under way arrives.
     pub fn finish(&mut self) {
         self.run_until(Time::MAX);
-        let ledger = self.link.ledger();
-        assert!(ledger.balances(), "{ledger:?}");
-        assert_eq!((ledger.waiting.packets, ledger.on_the_line.packets), (0, 0), "packets were left behind");
+        let counters = self.view_last(|link| link.counters());
+        assert_balanced(&counters);
+        assert_eq!(self.link.held().packets, 0, "packets were left behind");
+        let lost = self.accounting.node(NodeId(0)).dropped_total().packets;
+        assert_eq!(lost, counters.dropped.packets + counters.lost.packets, "two counts of lost packets disagree");
     }
 
     pub fn marks_in_books(&self) -> u64 {
@@ -161,4 +174,10 @@ pub fn kbit(kbit_per_second: u64) -> lopsided_core::BitRate {
 
 pub fn octets(octets: u64) -> Bytes {
     Bytes::new(octets)
+}
+
+/// Every packet that came in is in one of the counters' places.
+fn assert_balanced(counters: &LinkCounters) {
+    let LinkCounters { received, delivered, dropped, lost, waiting, in_flight } = *counters;
+    assert_eq!(received, delivered + dropped + lost + waiting + in_flight, "{counters:?}");
 }

@@ -1,0 +1,173 @@
+//! Any queue discipline, and the line behind it: what leaves next is known only when it leaves.
+
+use crate::link::{Line, Measured, dequeued};
+use crate::loss::Loss;
+use crate::shaper::Shaper;
+use lopsided_core::{Bytes, Count, Cx, Duration, EventMask, Packet, Time};
+use lopsided_queue::{Child, Qdisc, Queue, QueuedPacket};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(crate) struct QueuedPath {
+    queue: Child<Queue>,
+    /// The size on the wire of the packet at the head, where the shaper waits for one.
+    head: Option<Bytes>,
+    /// When to look again whether a packet leaves the queue, if nothing happens before; `Time::MAX` if none waits.
+    next_look: Time,
+    /// The packets on the line in the order of their arrival.
+    in_flight: VecDeque<InFlight>,
+    loss: Option<Loss>,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    arrives: Time,
+    packet: Packet,
+}
+
+impl QueuedPath {
+    pub(crate) fn new(queue: Queue, loss: Option<Loss>) -> QueuedPath {
+        QueuedPath { queue: Child::new(queue), head: None, next_look: Time::MAX, in_flight: VecDeque::new(), loss }
+    }
+
+    /// The discipline.
+    pub(crate) fn qdisc(&self) -> &Queue {
+        self.queue.qdisc()
+    }
+
+    /// A packet arrives at the queue.
+    #[inline(never)]
+    pub(crate) fn handle_packet(
+        &mut self,
+        packet: Packet,
+        size: Bytes,
+        line: &mut Line,
+        measured: &mut Measured,
+        cx: &mut Cx<'_>,
+    ) {
+        self.advance_shaper(line, cx.now());
+        self.queue.enqueue(packet, cx);
+        measured.queue.offered(cx.now(), size, self.queue.backlog());
+        self.look(line, measured, cx);
+        self.catch_up(line, measured, cx);
+    }
+
+    /// Lets go what should have left by now, at the times at which it should.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while self.next_look <= cx.now() {
+            let mut cx = cx.at(self.next_look);
+            if self.may_depart(line, measured, &mut cx) {
+                self.depart(line, measured, &mut cx);
+                self.look(line, measured, &mut cx);
+            }
+        }
+    }
+
+    /// Whether a packet leaves now. Where the shaper waits for a size, another packet may have come to the head meanwhile, or one
+    /// at last: a discipline that holds packets back is looked into when one is ready.
+    #[inline]
+    fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
+        if !line.shaper.needs_size() {
+            return true;
+        }
+        self.advance_shaper(line, cx.now());
+        self.look(line, measured, cx);
+        self.next_look == cx.now()
+    }
+
+    /// A packet leaves the queue, unless the discipline drops all that it has ready.
+    fn depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let given = self.queue.dequeue(cx);
+        let backlog = self.queue.backlog();
+        let Some(QueuedPacket { packet, enqueued_at }) = given else {
+            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but gives no packet: {:?}", self.queue);
+            return measured.queue.settle(now, backlog);
+        };
+        let size = packet.size();
+        let wire = line.framing.wire_size(size);
+        let sent = line.shaper.transmit(now, wire);
+        measured.queue.left(now, enqueued_at, size);
+        measured.wire_bytes += wire;
+        cx.trace(EventMask::QUEUES, || dequeued(&packet, backlog, now, enqueued_at));
+        match self.loss.as_mut().and_then(|loss| loss.drop_reason(now)) {
+            None => self.in_flight.push_back(InFlight { arrives: sent + line.delay, packet }),
+            Some(why) => {
+                measured.lost.record(size);
+                cx.drop(packet, why);
+            }
+        }
+        measured.queue.settle(now, backlog);
+    }
+
+    /// Finds out when the next packet leaves the queue, as far as that can be known now.
+    fn look(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        self.head = None;
+        if !line.shaper.needs_size() {
+            let free = line.shaper.ready_at(Bytes::ZERO).max(now);
+            self.next_look = self.queue.ready_at(free).map_or(Time::MAX, |ready| ready.max(free));
+            return;
+        }
+        self.next_look = match self.queue.ready_at(now) {
+            None => Time::MAX,
+            Some(ready) if ready > now => ready,
+            Some(_) => self.look_at_head(line, measured, cx),
+        };
+    }
+
+    /// When the packet at the head, which the discipline lets go, has the shaper's leave.
+    fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
+        let now = cx.now();
+        let head = self.queue.peek(cx);
+        measured.queue.settle(now, self.queue.backlog());
+        let Some(size) = head else {
+            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but shows no packet: {:?}", self.queue);
+            return self.queue.ready_at(now).unwrap_or(Time::MAX);
+        };
+        let wire = line.framing.wire_size(size);
+        self.head = Some(wire);
+        line.shaper.ready_at(wire).max(now)
+    }
+
+    #[inline]
+    fn advance_shaper(&self, line: &mut Line, now: Time) {
+        match self.head {
+            None => line.shaper.advance_idle(now),
+            Some(wire) => line.shaper.advance_backlogged(now, wire),
+        }
+    }
+
+    /// Takes the first packet on the line if it has arrived.
+    #[inline(never)]
+    pub(crate) fn take_arrived(&mut self, now: Time) -> Option<(Packet, Bytes)> {
+        if self.in_flight.front()?.arrives > now {
+            return None;
+        }
+        let packet = self.in_flight.pop_front()?.packet;
+        let size = packet.size();
+        Some((packet, size))
+    }
+
+    /// When the next packet arrives, or the earliest time at which one could.
+    #[inline]
+    pub(crate) fn next_arrival(&self, delay: Duration) -> Option<Time> {
+        match self.in_flight.front() {
+            Some(first) => Some(first.arrives),
+            None if self.next_look == Time::MAX => None,
+            // That a packet leaves the queue need not be an event of its own: it cannot arrive before this.
+            None => Some(self.next_look + delay),
+        }
+    }
+
+    /// The packets that wait.
+    pub(crate) fn waiting(&self) -> Count {
+        self.queue.backlog().into()
+    }
+
+    /// The packets on the line.
+    pub(crate) fn in_flight(&self) -> Count {
+        Count::of(self.in_flight.iter().map(|flying| flying.packet.size()))
+    }
+}

@@ -1,0 +1,74 @@
+//! A discipline inside another one, or behind a shaper.
+
+use crate::{Backlog, ClassStats, Qdisc, QueuedPacket};
+use lopsided_core::{Bytes, Cx, Packet, Time};
+
+/// A discipline, and a place for the one packet that was taken from it to learn its size (Linux's `gso_skb`).
+///
+/// A discipline that answers [`Qdisc::peek`] keeps its packet until `dequeue`. The packet of any other is taken and held here; it
+/// waits on, and counts in the backlog, but the discipline can no longer drop or overtake it.
+#[derive(Debug)]
+pub struct Child<Q = Box<dyn Qdisc>> {
+    qdisc: Q,
+    held: Option<QueuedPacket>,
+}
+
+impl<Q: Qdisc> Child<Q> {
+    pub fn new(qdisc: Q) -> Child<Q> {
+        Child { qdisc, held: None }
+    }
+
+    /// The discipline, without the packet that is held for it.
+    pub fn qdisc(&self) -> &Q {
+        &self.qdisc
+    }
+
+    fn held(&self) -> Backlog {
+        match &self.held {
+            None => Backlog::default(),
+            Some(held) => Backlog { packets: 1, bytes: held.packet.size() },
+        }
+    }
+}
+
+impl<Q: Qdisc> Qdisc for Child<Q> {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        if self.held.is_none() {
+            return self.qdisc.enqueue(packet, cx);
+        }
+        let held = self.held();
+        cx.within_class(held.packets, held.bytes, |cx| self.qdisc.enqueue(packet, cx));
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.held.take().or_else(|| self.qdisc.dequeue(cx))
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        if self.held.is_some() { Some(now) } else { self.qdisc.ready_at(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.qdisc.backlog() + self.held()
+    }
+
+    /// The size of the packet that `dequeue` will give now; `None` only if none is left. May drop packets on the way.
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        if self.held.is_none() {
+            let known = self.qdisc.peek(cx);
+            if known.is_some() {
+                return known;
+            }
+            self.held = self.qdisc.dequeue(cx);
+        }
+        self.held.as_ref().map(|held| held.packet.size())
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.qdisc.classes(out);
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.qdisc.gauges(out);
+    }
+}

@@ -1,0 +1,82 @@
+//! A class of a discipline: a child with a name, and what it has done.
+
+use crate::{Backlog, Child, ClassStats, Qdisc, QueuedPacket};
+use lopsided_core::{Bytes, Cx, Packet, Time};
+
+/// A named child whose packets are counted.
+#[derive(Debug)]
+pub struct Class {
+    name: String,
+    child: Child,
+    stats: ClassStats,
+}
+
+impl Class {
+    /// An empty class.
+    pub fn new(name: impl Into<String>, child: Box<dyn Qdisc>) -> Class {
+        Class { name: name.into(), child: Child::new(child), stats: ClassStats::default() }
+    }
+
+    /// Offers a packet. `beside` is what waits in the other classes of the same discipline.
+    pub fn enqueue(&mut self, packet: Packet, beside: Backlog, cx: &mut Cx<'_>) {
+        let marked = cx.counters().marked_total().packets;
+        self.stats.backlog.packets += 1;
+        self.stats.backlog.bytes += packet.size();
+        cx.within_class(beside.packets, beside.bytes, |cx| self.child.enqueue(packet, cx));
+        self.settle(marked, cx);
+    }
+
+    /// See [`Qdisc::dequeue`].
+    pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let marked = cx.counters().marked_total().packets;
+        let given = self.child.dequeue(cx);
+        if let Some(given) = &given {
+            let (size, sojourn) = (given.packet.size(), cx.now() - given.enqueued_at);
+            self.stats.backlog.remove(size);
+            self.stats.sent_packets += 1;
+            self.stats.sent_bytes += size;
+            self.stats.sojourn_sum += sojourn;
+            self.stats.sojourn_max = self.stats.sojourn_max.max(sojourn);
+        }
+        self.settle(marked, cx);
+        given
+    }
+
+    /// The size of the packet that `dequeue` will give now; `None` only if none is left.
+    pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        let marked = cx.counters().marked_total().packets;
+        let size = self.child.peek(cx);
+        self.settle(marked, cx);
+        size
+    }
+
+    /// See [`Qdisc::ready_at`].
+    pub fn ready_at(&self, now: Time) -> Option<Time> {
+        self.child.ready_at(now)
+    }
+
+    /// What waits in the class.
+    pub fn backlog(&self) -> Backlog {
+        self.stats.backlog
+    }
+
+    /// Calls `out` for this class and for each class inside, whose names have this one's in front.
+    pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        out(&self.name, self.stats);
+        self.child.classes(&mut |inner, stats| out(&format!("{}/{inner}", self.name), stats));
+    }
+
+    /// Calls `out` for each gauge of the child, whose name has this class's in front.
+    pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
+    }
+
+    /// Counts what the child dropped and marked by itself.
+    fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
+        let dropped = self.stats.backlog - self.child.backlog();
+        self.stats.backlog = self.child.backlog();
+        self.stats.dropped_packets += u64::from(dropped.packets);
+        self.stats.dropped_bytes += dropped.bytes;
+        self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
+    }
+}
