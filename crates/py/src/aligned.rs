@@ -155,14 +155,20 @@ fn scene<'py>(
     let is_it = |pair: &Pair<'_>| pair.from() == Some(at.from) && pair.number == at.number;
     let place = pairs.iter().position(is_it).map_or(0, |place| place + 1);
     let shown = &pairs[place.saturating_sub(wanted.before + 1)..place];
-    let both = |before, after| {
-        Ok::<_, PyErr>([around(py, one, at.at, before, after)?, around(py, other, at.at, before, after)?])
+    let sides = [one, other].map(|side| (side, side.place_of(at.from, at.number)));
+    let both = |before: usize, after: usize| {
+        let part = |(side, place): (&Conversation, usize)| {
+            let shown = &side.segments[place.saturating_sub(before)..side.segments.len().min(place + after)];
+            shown.iter().map(|found| segment(py, found)).collect::<PyResult<Vec<_>>>()
+        };
+        sides.into_iter().map(part).collect::<PyResult<Vec<_>>>()
     };
     let row = PyDict::new(py);
     row.set_item("context", shown.iter().map(|pair| pair_row(py, pair)).collect::<PyResult<Vec<_>>>()?)?;
     row.set_item("then", both(0, wanted.after)?)?;
     row.set_item("around", both(wanted.drawn, 2 * wanted.drawn)?)?;
-    row.set_item("standing", [standing(py, one, at.at)?, standing(py, other, at.at)?])?;
+    let ends = |(side, place)| standing(py, side, place);
+    row.set_item("standing", sides.into_iter().map(ends).collect::<PyResult<Vec<_>>>()?)?;
     Ok(row)
 }
 
@@ -175,25 +181,11 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// The packets of one capture around a time: so many before it, and so many from it on.
-fn around<'py>(
-    py: Python<'py>,
-    conversation: &Conversation,
-    at: u64,
-    before: usize,
-    after: usize,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let segments = &conversation.segments;
-    let place = segments.partition_point(|segment| segment.at < at);
-    let shown = &segments[place.saturating_sub(before)..segments.len().min(place + after)];
-    shown.iter().map(|found| segment(py, found)).collect()
-}
-
 /// What each end has sent and has had acknowledged.
-fn standing<'py>(py: Python<'py>, conversation: &Conversation, at: u64) -> PyResult<Bound<'py, PyDict>> {
+fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {
-        let found = conversation.standing(end, at);
+        let found = conversation.standing(end, place);
         row.set_item(name(end), (found.sent, found.acked))?;
     }
     Ok(row)

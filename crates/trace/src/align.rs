@@ -256,17 +256,11 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        // In the order of the capture; what the first one lacks would be behind all of that time.
-        let (mut sent, mut packets) = (0, 0);
-        for segment in self.one.segments.iter().take_while(|segment| segment.at <= at) {
-            if segment.from == from {
-                if sent == found.number {
-                    break;
-                }
-                sent += 1;
-            }
-            packets += 1;
-        }
+        // In the order of the capture; what it lacks would be behind all of that time.
+        let packets = match found.one {
+            Some(_) => self.one.place_of(from, found.number),
+            None => self.one.segments.partition_point(|segment| segment.at <= at),
+        };
         Some(Divergence { at, from, number: found.number, packets, fields: found.differ })
     }
 }

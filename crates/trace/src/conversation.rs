@@ -53,7 +53,7 @@ impl Segment {
     }
 }
 
-/// How far an end has come.
+/// How far an end has come: the highest numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     pub sent: u64,
@@ -97,10 +97,16 @@ impl Origin {
 }
 
 impl Conversation {
-    /// What an end has sent and has had acknowledged before `until`, as seen at the point of capture: the highest numbers.
-    pub fn standing(&self, end: End, until: u64) -> Standing {
+    /// Where in `segments` the n-th packet of an end is, counted from 0; behind the last where there is none.
+    pub fn place_of(&self, from: End, number: usize) -> usize {
+        let of_it = self.segments.iter().enumerate().filter(|(_, segment)| segment.from == from);
+        of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())
+    }
+
+    /// What an end has sent and has had acknowledged in the packets before a place, as seen at the point of capture.
+    pub fn standing(&self, end: End, place: usize) -> Standing {
         let mut standing = Standing::default();
-        for segment in self.segments.iter().take_while(|segment| segment.at < until) {
+        for segment in &self.segments[..place] {
             if segment.from == end {
                 standing.sent = standing.sent.max(segment.end());
             } else {

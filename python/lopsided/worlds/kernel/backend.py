@@ -120,6 +120,14 @@ class Machine:
         return 0.1 if self.virtual_time else 0.8
 
 
+def _processor() -> list[str]:
+    """The flags of this machine's processor."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next((line.split() for line in lines if line.startswith("flags")), [])
+    return []
+
+
 def choose(wanted: str) -> Machine:
     """The machine asked for, or with `auto` the best there is: virtual time first, for nothing disturbs it."""
     if wanted == "auto":
@@ -136,6 +144,10 @@ def choose(wanted: str) -> Machine:
         program = shutil.which("linux.uml")
         if program is None:
             raise KernelUnavailable("user-mode Linux is not installed: run `apt-get install user-mode-linux`")
+        if "amx_tile" in _processor():
+            raise KernelUnavailable(
+                "the distribution's user-mode Linux has no room for the state of a processor with AMX"
+            )
         return Machine("uml", Path(program))
     if wanted == "host":
         if os.geteuid() != 0:

@@ -70,8 +70,8 @@ def _virtual_time() -> list[Finding]:
 def _user_mode_linux() -> Finding:
     try:
         return Finding("user-mode Linux", True, str(choose("uml").program))
-    except KernelUnavailable:
-        return Finding("user-mode Linux", False, "not installed", "`apt-get install user-mode-linux`")
+    except KernelUnavailable as error:
+        return Finding("user-mode Linux", False, "does not run here", str(error))
 
 
 def _namespaces() -> Finding:

@@ -7,8 +7,9 @@ Every link becomes two nodes of its own between its ends, so that shaper and del
 
 The shaper is never on a sending host, where TCP small queues would see it, and a link's delay always comes after the
 bottleneck. Only a host's own interface, where a scenario has one, is a `netem` on that host. A shaper is a `tbf` over
-the queue. A plain serializer is a `tbf` of one packet's burst and a `netem` of the same rate behind it: the two
-together are exactly a line that a packet occupies for size/rate, with one packet in service beyond those waiting.
+the queue. A plain serializer is an `htb` over the queue, which lets a packet go when the one before it has left the
+line, and a `netem` of the same rate behind it, in which the packet spends its own time: the two together are exactly a
+line that a packet occupies for size/rate, with one packet in service beyond those waiting, whatever their sizes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ UDP_HEADERS = 28
 
 ROOT, CHILD = 0x10000, 0x100000
 """Handles 1: and 10: of the shaper and of the queue below it."""
+
+CREDIT_NS = 2_000
+"""By how much a serializer's packet may go early, so that a timer which is late by some looks at the clock costs no
+rate. The line behind makes up for it."""
 
 
 @dataclass(frozen=True)
@@ -236,18 +241,21 @@ class _Planner:
         if not direction.rate_bps:
             return
         interface = self._interface(node, to)
-        shaper = qdisc.token_bucket(
-            direction.rate_bps, self._bucket(direction), direction.overhead, direction.minimum, direction.atm
-        )
+        framing = (direction.overhead, direction.minimum, direction.atm)
         # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
-        self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, qdisc.size_table(-ETHERNET_HEADER)))
+        sizes = qdisc.size_table(-ETHERNET_HEADER)
+        if direction.burst:
+            shaper = qdisc.token_bucket(direction.rate_bps, self._bucket(direction), *framing)
+            self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, sizes))
+        else:
+            line = qdisc.serializer_class(direction.rate_bps, CREDIT_NS + self.slip_ns, *framing)
+            self.qdiscs.append(Qdisc(node, interface, "htb", ROOT, 0, qdisc.serializer(), sizes, line))
         self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
         self.watched.append(Watched(link, name, node, interface, CHILD, way_in))
 
     def _bucket(self, direction: Direction) -> int:
         """Octets. What comes in while a timer is late must find room beside the packet that waits for it."""
-        slip = direction.rate_bps * self.slip_ns // 8_000_000_000
-        return (direction.burst or direction.octets(LARGEST_PACKET)) + slip
+        return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
         serializes = direction.rate_bps and not direction.burst

@@ -13,12 +13,16 @@ LINK_LAYER_ETHERNET = 1
 LINK_LAYER_ATM = 2
 
 TBF_PARMS, TBF_BURST = 1, 6
+HTB_PARMS, HTB_INIT = 1, 2
 NETEM_LOSS, NETEM_RATE, NETEM_LATENCY = 5, 6, 10
 NETEM_LOSS_GILBERT_ELLIOTT = 2
 STAB_BASE = 1
 RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
 RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
 CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_CE_THRESHOLD = 1, 2, 3, 5
+
+SCHEDULER_TICK_NS = 64
+"""The unit of times in options of tbf and htb: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
 """Packets that a delay line may hold: never the limit of anything."""
@@ -34,6 +38,27 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
     parameters = rate + bytes(12) + struct.pack("=III", 1 << 20, 0, 0)
     # The kernel counts the burst like a packet, overhead and all.
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
+
+
+def serializer() -> str:
+    """htb, whose one class is made by `serializer_class`: what is not classified goes there."""
+    version, rate_to_quantum, default_class = 3, 10, 1
+    return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
+
+
+def serializer_class(
+    bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
+) -> str:
+    """A class of htb that lets a packet go as soon as the one before it has had its time on the line.
+
+    Unlike tbf, htb charges a packet after it has gone, so that with next to no credit (`credit_ns` at the rate) nothing
+    goes early, however small it is.
+    """
+    layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
+    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
+    credit = -(-credit_ns // SCHEDULER_TICK_NS)
+    quantum = 2000
+    return _attribute(HTB_PARMS, rate + rate + struct.pack("=IIIII", credit, credit, quantum, 0, 0)).hex()
 
 
 def fifo(limit: int) -> str:

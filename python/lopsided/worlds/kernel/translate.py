@@ -119,7 +119,7 @@ def modules(scenario: dict[str, Any]) -> list[str]:
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
     own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel"})
-    return ["veth", "sch_tbf", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
+    return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
 def notes(scenario: dict[str, Any]) -> list[str]:

@@ -39,7 +39,7 @@ class Veth:
 @dataclass(frozen=True)
 class Qdisc:
     """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
-    hexadecimal."""
+    hexadecimal; with `class_options` it gets a class, which is its first."""
 
     node: str
     interface: str
@@ -48,6 +48,7 @@ class Qdisc:
     parent: int
     options: str
     size_table: str = ""
+    class_options: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 from pyroute2 import IPRoute
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
 from pyroute2.netlink.exceptions import NetlinkError
-from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, TC_H_ROOT
+from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, TC_H_ROOT
 
 from .job import Interface, Job, Node, Qdisc, Route, Veth
 from .namespace import Namespace
@@ -149,15 +149,20 @@ class Network:
         )
 
     def _queue(self, qdisc: Qdisc) -> None:
+        self._make(RTM_NEWQDISC, qdisc, qdisc.handle, qdisc.parent or TC_H_ROOT, qdisc.options, qdisc.size_table)
+        if qdisc.class_options:
+            self._make(RTM_NEWTCLASS, qdisc, qdisc.handle | 1, qdisc.handle, qdisc.class_options)
+
+    def _make(self, what: int, qdisc: Qdisc, handle: int, parent: int, options: str, size_table: str = "") -> None:
         message = _QdiscMessage()
         message["index"] = self._index[qdisc.node, qdisc.interface]
-        message["handle"] = qdisc.handle
-        message["parent"] = qdisc.parent or TC_H_ROOT
-        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(qdisc.options))]
-        if qdisc.size_table:
-            message["attrs"].append(("TCA_STAB", bytes.fromhex(qdisc.size_table)))
+        message["handle"] = handle
+        message["parent"] = parent
+        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(options))]
+        if size_table:
+            message["attrs"].append(("TCA_STAB", bytes.fromhex(size_table)))
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
-        self._netlink[qdisc.node].nlm_request(message, msg_type=RTM_NEWQDISC, msg_flags=flags)
+        self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
         """Whether the kernel knows a discipline: tries it, and takes it away again."""
