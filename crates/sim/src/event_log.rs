@@ -1,9 +1,8 @@
 //! The table of every packet event.
 
-use crate::build::{NodeKind, node_labels};
+use crate::labels::{NodeKind, NodeLabel};
 use crate::results::{EventRow, EventTable, NodeRow, NodeTable};
 use lopsided_core::{Bytes, Duration, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
-use lopsided_scenario::Scenario;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A watcher that keeps everything. Its clones are one log.
@@ -72,15 +71,16 @@ fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow
 }
 
 /// The table of nodes.
-pub(crate) fn nodes(scenario: &Scenario) -> NodeTable {
+pub(crate) fn nodes(labels: &[NodeLabel]) -> NodeTable {
     let mut table = NodeTable::default();
-    for label in node_labels(scenario) {
+    for label in labels {
         let (kind, direction) = match label.kind {
             NodeKind::Host => ("host", ""),
             NodeKind::Router => ("router", ""),
             NodeKind::Link(dir) => ("link", dir.name()),
+            NodeKind::Middlebox(dir) => ("middlebox", dir.name()),
         };
-        table.push(NodeRow { node: label.node.0, name: label.name, kind, direction });
+        table.push(NodeRow { node: label.node.0, name: label.name.clone(), kind, direction });
     }
     table
 }

@@ -1,12 +1,11 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
-use crate::build::{FlowSite, Simulation};
 use crate::host::{Host, add_counters};
-use crate::meter::Moments;
-use crate::observe::Tally;
+use crate::meter::{Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
-use crate::world::World;
+use crate::simulation::{FlowSite, Simulation};
 use lopsided_core::{Dir, Duration};
+use lopsided_net::Network;
 use lopsided_scenario::{FlowSpec, Scenario, Transfer};
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
@@ -26,10 +25,10 @@ impl From<&SampleRow> for Watched {
 }
 
 /// The flow now. `rtt`: the round trips of the interval that ends now; of a row between two intervals `None`.
-pub(crate) fn sample(flow: usize, site: &FlowSite, world: &World, rtt: Option<Moments>) -> SampleRow {
-    let now = world.now();
-    let host = world.host(site.source.host);
-    let delivered = delivered(world, site);
+pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
+    let now = network.now();
+    let host = network.host(site.source.host);
+    let delivered = delivered(network, site);
     let rtt = rtt.unwrap_or_default();
     let row = SampleRow {
         time_s: now.as_secs_f64(),
@@ -91,8 +90,8 @@ struct Delivered {
     packets: u64,
 }
 
-fn delivered(world: &World, site: &FlowSite) -> Delivered {
-    let (host, app) = (world.host(site.sink.host), site.sink.app);
+fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
+    let (host, app) = (network.host(site.sink.host), site.sink.app);
     let meter = host.flow_meter(app);
     let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app) };
     Delivered { bytes: meter.delivered_bytes, packets }
@@ -104,7 +103,7 @@ fn total(host: &Host, app: usize, live: &[TcpInfo]) -> Counters {
 }
 
 /// The summaries of all flows.
-pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[Tally]) -> FlowTable {
+pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[TransferStats]) -> FlowTable {
     let mut table = FlowTable::default();
     for (flow, spec) in scenario.flows.iter().enumerate() {
         table.push(row(flow, spec, scenario, simulation, &tallies[flow]));
@@ -112,15 +111,15 @@ pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[Tal
     table
 }
 
-fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulation, tally: &Tally) -> FlowRow {
-    let (world, site) = (&simulation.world, &simulation.flows[flow]);
-    let (sent, delivered) = (sent(world, site), delivered(world, site));
+fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
+    let (network, site) = (&simulation.network, &simulation.flows[flow]);
+    let (sent, delivered) = (sent(network, site), delivered(network, site));
     let measured_at = if site.datagrams { site.sink } else { site.source };
-    let delays = &world.host(measured_at.host).flow_meter(measured_at.app).rtt;
+    let delays = &network.host(measured_at.host).flow_meter(measured_at.app).rtt;
     let rtt = delays.all();
     let active_s = match spec.transfer {
         Transfer::Bytes { .. } => {
-            let running = tally.running_since.map_or(Duration::ZERO, |since| world.now().saturating_since(since));
+            let running = tally.running_since.map_or(Duration::ZERO, |since| network.now().saturating_since(since));
             tally.done.sum + running.as_secs_f64()
         }
         _ => site.stop.saturating_since(site.start).as_secs_f64(),
@@ -175,8 +174,8 @@ struct Sent {
     cwnd_max: u64,
 }
 
-fn sent(world: &World, site: &FlowSite) -> Sent {
-    let (host, app) = (world.host(site.source.host), site.source.app);
+fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
+    let (host, app) = (network.host(site.source.host), site.source.app);
     let meter = host.flow_meter(app);
     if site.datagrams {
         let packets = meter.datagrams_out;
@@ -192,7 +191,7 @@ fn sent(world: &World, site: &FlowSite) -> Sent {
     Sent {
         counters: total(host, app, &live),
         srtt: live.first().map_or(meter.last_srtt, |info| info.srtt),
-        cwnd_mean: meter.cwnd.mean(world.now()),
+        cwnd_mean: meter.cwnd.mean(network.now()),
         cwnd_max: meter.cwnd.max,
     }
 }

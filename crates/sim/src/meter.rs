@@ -148,3 +148,10 @@ impl Level {
         self.area as f64 / self.span.as_nanos() as f64
     }
 }
+/// The transfers of one flow.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TransferStats {
+    pub running_since: Option<Time>,
+    /// Completion times.
+    pub done: Moments,
+}

@@ -1,15 +1,16 @@
 //! What is written down while a world runs, and the tables at its end.
 //!
-//! An observation is not an event of the world: it happens between events, after all of its instant, and changes nothing.
+//! An observation is not an event of the network: it happens between events, after all of its instant, and changes nothing.
 
-use crate::build::{AppSite, FlowSite, Simulation};
 use crate::event_log::{self, EventLog};
 use crate::flow_row;
-use crate::meter::Moments;
+use crate::host::Host;
+use crate::meter::{Moments, TransferStats};
 use crate::results::{LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable};
-use crate::world::World;
+use crate::simulation::{AppSite, FlowSite, Simulation};
 use lopsided_app::Report;
-use lopsided_core::{Bytes, Dir, DropReason, Duration, NodeId, Time};
+use lopsided_core::{Bytes, Dir, DropReason, Duration, Time};
+use lopsided_net::Network;
 use lopsided_scenario::Scenario;
 
 /// Everything that is gathered of one run.
@@ -22,18 +23,10 @@ pub(crate) struct Recorder {
     queues: QueueTable,
     transfers: TransferTable,
     /// The transfers of each flow, by its number.
-    tallies: Vec<Tally>,
+    tallies: Vec<TransferStats>,
     /// The state at each flow's last sample, where changes are watched.
     last: Vec<Option<flow_row::Watched>>,
     log: EventLog,
-}
-
-/// The transfers of one flow.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
-    pub running_since: Option<Time>,
-    /// Completion times.
-    pub done: Moments,
 }
 
 impl Recorder {
@@ -41,7 +34,7 @@ impl Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
         if record.on_change {
-            simulation.world.note_touched();
+            simulation.network.note_polled();
         }
         Recorder {
             interval,
@@ -50,7 +43,7 @@ impl Recorder {
             samples: SampleTable::default(),
             queues: QueueTable::default(),
             transfers: TransferTable::default(),
-            tallies: vec![Tally::default(); scenario.flows.len()],
+            tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![None; scenario.flows.len()],
             log,
         }
@@ -70,7 +63,7 @@ impl Recorder {
     pub fn gather(&mut self, simulation: &mut Simulation) {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let (begun, done) =
-                (take_reports(&mut simulation.world, site.source), take_reports(&mut simulation.world, site.sink));
+                (take_reports(&mut simulation.network, site.source), take_reports(&mut simulation.network, site.sink));
             if !(begun.is_empty() && done.is_empty()) {
                 self.tally(flow, begun, done);
             }
@@ -120,14 +113,14 @@ impl Recorder {
         let Some(interval) = self.interval.filter(|_| self.next == Some(now)) else { return };
         self.next = Some(now + interval);
         for (flow, site) in simulation.flows.iter().enumerate() {
-            let rtt = take_delays(&mut simulation.world, site);
-            let row = flow_row::sample(flow, site, &simulation.world, Some(rtt));
+            let rtt = take_delays(&mut simulation.network, site);
+            let row = flow_row::sample(flow, site, &simulation.network, Some(rtt));
             self.last[flow] = Some(flow_row::Watched::from(&row));
             self.samples.push(row);
         }
         for link in 0..simulation.links {
             let node = simulation.link_node(link);
-            let sample = simulation.world.with_link(node, |link, cx| link.sync(cx).sample());
+            let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
                 link: link as u32,
@@ -135,7 +128,7 @@ impl Recorder {
                 backlog_bytes: sample.backlog.bytes.get(),
                 offered_packets: sample.offered_packets,
                 dropped_packets: sample.dropped_packets,
-                marked_packets: simulation.world.accounting().node(node).marked_total().packets,
+                marked_packets: simulation.network.accounting().node(node).marked_total().packets,
                 sent_packets: sample.sent_packets,
                 sent_bytes: sample.sent_bytes.get(),
                 sojourn_mean_ms: millis(sample.sojourn_mean),
@@ -145,12 +138,12 @@ impl Recorder {
     }
 
     fn sample_changes(&mut self, simulation: &mut Simulation) {
-        let touched = simulation.world.take_touched();
+        let touched = simulation.network.take_polled();
         for (flow, site) in simulation.flows.iter().enumerate() {
-            if !touched.contains(&NodeId(site.source.host as u32)) {
+            if !touched.contains(&site.source.host) {
                 continue;
             }
-            let row = flow_row::sample(flow, site, &simulation.world, None);
+            let row = flow_row::sample(flow, site, &simulation.network, None);
             let watched = flow_row::Watched::from(&row);
             if self.last[flow] != Some(watched) {
                 self.last[flow] = Some(watched);
@@ -167,16 +160,16 @@ impl Recorder {
             links.push(link_row(link, scenario, &mut simulation));
         }
         for site in &simulation.flows {
-            take_delays(&mut simulation.world, site);
+            take_delays(&mut simulation.network, site);
         }
         let flows = flow_row::table(scenario, &simulation, &self.tallies);
-        let held = simulation.world.held();
-        let conservation = simulation.world.accounting().conservation(held);
+        let held = simulation.network.held();
+        let conservation = simulation.network.accounting().conservation(held);
         RunResult {
             seed,
             duration_s: scenario.duration.as_secs_f64(),
-            digest: digest(&simulation.world, &flows.delivered_bytes),
-            events: simulation.world.events(),
+            digest: digest(&simulation.network, &flows.delivered_bytes),
+            events: simulation.network.events(),
             conservation,
             flows,
             samples: self.samples,
@@ -184,20 +177,20 @@ impl Recorder {
             links,
             transfers: self.transfers,
             packet_events: self.log.take(),
-            nodes: event_log::nodes(scenario),
+            nodes: event_log::nodes(&simulation.labels),
         }
     }
 }
 
 /// What an application told, as far as nobody asked before.
-fn take_reports(world: &mut World, site: AppSite) -> Vec<(Time, Report)> {
-    world.host_mut(site.host).flow_meter_mut(site.app).take_reports()
+fn take_reports(network: &mut Network<Host>, site: AppSite) -> Vec<(Time, Report)> {
+    network.host_mut(site.host).flow_meter_mut(site.app).take_reports()
 }
 
 /// The flow's round trips, or one-way times, of the interval that ends now.
-fn take_delays(world: &mut World, site: &FlowSite) -> Moments {
-    let at_source = world.host_mut(site.source.host).take_delays(site.source.app);
-    if at_source.count > 0 { at_source } else { world.host_mut(site.sink.host).take_delays(site.sink.app) }
+fn take_delays(network: &mut Network<Host>, site: &FlowSite) -> Moments {
+    let at_source = network.host_mut(site.source.host).take_delays(site.source.app);
+    if at_source.count > 0 { at_source } else { network.host_mut(site.sink.host).take_delays(site.sink.app) }
 }
 
 fn millis(span: Option<Duration>) -> f64 {
@@ -207,9 +200,9 @@ fn millis(span: Option<Duration>) -> f64 {
 fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
     let (spec, dir) = (&scenario.graph.links[number / 2], Dir::BOTH[number % 2]);
     let node = simulation.link_node(number);
-    let now = simulation.world.now();
+    let now = simulation.network.now();
     let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
-    simulation.world.with_link(node, |link, cx| {
+    simulation.network.with_link(node, |link, cx| {
         let view = link.sync(cx);
         let counters = cx.counters();
         let stats = view.queue_stats();
@@ -243,9 +236,9 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
 }
 
 /// The digest of the packets' fates, and of what the applications got.
-fn digest(world: &World, delivered: &[u64]) -> u64 {
+fn digest(network: &Network<Host>, delivered: &[u64]) -> u64 {
     let mut digest = lopsided_core::Digest::default();
-    digest.mix(world.accounting().digest());
+    digest.mix(network.accounting().digest());
     delivered.iter().for_each(|bytes| digest.mix(*bytes));
     digest.value()
 }

@@ -196,9 +196,9 @@ table! {
     NodeTable of NodeRow {
         node: u32,
         name: String,
-        /// `host`, `router` or `link`.
+        /// `host`, `router`, `link` or `middlebox`.
         kind: &'static str,
-        /// Of a link.
+        /// Of a link, or of a middlebox's link.
         direction: &'static str,
     }
 }

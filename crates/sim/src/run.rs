@@ -1,15 +1,17 @@
 //! Runs scenarios: one, or many on several threads.
 
-use crate::build::{BuildError, Simulation, build};
+use crate::build::build;
+use crate::error::{BuildError, RunError};
 use crate::event_log::EventLog;
+use crate::host::Host;
 use crate::observe::Recorder;
+use crate::options::RunOptions;
 use crate::results::RunResult;
-use crate::world::Progress;
-use lopsided_app::Applications;
-use lopsided_core::{Conservation, Dir, Duration, Node, Observer, Time};
+use crate::simulation::Simulation;
+use lopsided_core::{Duration, Time};
+use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,44 +19,6 @@ use std::sync::{Mutex, PoisonError};
 const SLICE: u64 = 1 << 16;
 /// So many events without time moving on mean that it never will.
 const STUCK: u64 = 1 << 20;
-
-/// How to run, beside what the scenario says.
-#[derive(Default)]
-pub struct RunOptions {
-    /// Watchers of the packets; [`crate::node_labels`] tells them which node is which.
-    pub observers: Vec<Box<dyn Observer>>,
-    /// Check every operation of every queue (slow). Always so in builds with debug assertions.
-    pub audit_queues: bool,
-    /// Nodes put into the way; each has the number after the last, in this order.
-    pub middleboxes: Vec<Placed>,
-    /// Congestion controls beside the built-in ones; [`Scenario::parse_with`] takes their names.
-    pub controllers: Controllers,
-    /// Applications beside the built-in ones.
-    pub applications: Applications,
-}
-
-/// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
-#[derive(Debug)]
-pub struct Placed {
-    /// A place in the scenario's links.
-    pub link: usize,
-    pub dir: Dir,
-    pub node: Box<dyn Node>,
-}
-
-impl fmt::Debug for RunOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { observers, audit_queues, middleboxes, controllers, applications } = self;
-        let mut shown = f.debug_struct("RunOptions");
-        shown
-            .field("observers", &observers.len())
-            .field("audit_queues", audit_queues)
-            .field("middleboxes", middleboxes)
-            .field("controllers", controllers)
-            .field("applications", applications)
-            .finish()
-    }
-}
 
 /// Seen from other threads: how far the work is; and the way to end it early.
 #[derive(Debug, Default)]
@@ -88,45 +52,6 @@ impl Monitor {
     }
 }
 
-/// Why there is no result.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RunError {
-    Build(BuildError),
-    Cancelled,
-    /// Events without end at one instant: a loop of links that take no time.
-    Stuck {
-        at: Time,
-    },
-    /// The accounting does not balance: an error in lopsided itself.
-    Unbalanced {
-        conservation: Conservation,
-    },
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Build(error) => error.fmt(f),
-            RunError::Cancelled => write!(f, "cancelled"),
-            RunError::Stuck { at } => write!(
-                f,
-                "the clock stands still at {at:?}: packets go round a path that takes no time; give a link on it a rate or a delay"
-            ),
-            RunError::Unbalanced { conservation } => {
-                write!(f, "packets or octets appeared or vanished: {conservation}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<BuildError> for RunError {
-    fn from(error: BuildError) -> RunError {
-        RunError::Build(error)
-    }
-}
-
 /// Runs the scenario once.
 pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
     monitor.expect(scenario.duration);
@@ -153,7 +78,26 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { scenario, seed, simulation, observer })
     }
 
-    /// Runs to the end.
+    /// Runs to the end on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns.
+    ///
+    /// # Errors
+    /// If the run cannot be accounted for.
+    pub fn finish_on(mut self, mut pump: impl FnMut(&mut Network<Host>, Time)) -> Result<RunResult, RunError> {
+        let end = Time::ZERO + self.scenario.duration;
+        loop {
+            let next = self.observer.next().map_or(end, |next| next.min(end));
+            pump(&mut self.simulation.network, next);
+            assert_eq!(self.simulation.network.now(), next, "the pump stopped early");
+            self.observer.gather(&mut self.simulation);
+            self.observer.observe(next, &mut self.simulation);
+            if next == end {
+                break;
+            }
+        }
+        self.result()
+    }
+
+    /// Runs to the end in virtual time.
     pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
         let end = Time::ZERO + self.scenario.duration;
         loop {
@@ -164,6 +108,10 @@ impl<'a> Prepared<'a> {
                 break;
             }
         }
+        self.result()
+    }
+
+    fn result(self) -> Result<RunResult, RunError> {
         let result = self.observer.finish(self.scenario, self.seed, self.simulation);
         let conservation = result.conservation;
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
@@ -179,10 +127,10 @@ fn run_until(
 ) -> Result<(), RunError> {
     let mut stuck = 0;
     loop {
-        let before = simulation.world.now();
+        let before = simulation.network.now();
         let budget = observer.patience(SLICE);
-        let progress = simulation.world.run(until, budget);
-        let now = simulation.world.now();
+        let progress = simulation.network.run(until, budget);
+        let now = simulation.network.now();
         observer.gather(simulation);
         monitor.advance(now - before);
         if monitor.is_cancelled() {

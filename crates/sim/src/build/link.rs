@@ -1,6 +1,6 @@
 //! One direction of a scenario's link, made into a link.
 
-use super::BuildError;
+use crate::error::BuildError;
 use crate::host::Ring;
 use lopsided_core::{Bytes, Dir};
 use lopsided_link::{Carrying, Framing, GilbertConfig, Link, LinkConfig, LossConfig, ShaperConfig};

@@ -1,6 +1,6 @@
 //! What a host needs to open the connections of one end of a flow.
 
-use crate::build::Stack;
+use crate::stack::Stack;
 use lopsided_core::Rng;
 use lopsided_tcp::{ConnConfig, Endpoint};
 use std::net::IpAddr;

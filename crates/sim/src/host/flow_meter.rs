@@ -1,6 +1,6 @@
 //! What a host measures of one end of a flow, over all the connections of its application.
 
-use super::add_counters;
+use super::counters::add_counters;
 use crate::meter::{Delays, Level};
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Duration, Packet, Time};

@@ -18,17 +18,18 @@ pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
 pub(crate) use sockets::AppSlot;
 
 use crate::meter::Moments;
-use crate::router::Routes;
+
 use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::{
     Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Time,
     Transport,
 };
+use lopsided_net::Routes;
 use lopsided_tcp::{ConnEvent, Connection, State};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 #[derive(Debug)]
 pub struct Host {
@@ -45,9 +46,9 @@ pub struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(addr: Ipv4Addr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
+    pub(crate) fn new(addr: IpAddr, routes: Option<Routes>, interface: Option<Interface>) -> Host {
         Host {
-            addr: addr.into(),
+            addr,
             routes,
             apps: Vec::new(),
             sockets: HostSockets::new(),

@@ -3,9 +3,9 @@
 use super::dialer::{Dialer, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::ports::Ports;
-use crate::agenda::Agenda;
 use lopsided_app::{Report, SocketId, Sockets};
 use lopsided_core::{FlowId, Payload, Rng, Time};
+use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ pub(crate) struct HostSockets {
     pub ports: Ports,
     /// One time for each application, then one for each connection. A time may be earlier than the true one, never later:
     /// a timer that moved away is looked at when the old time comes, which costs less than moving it with every segment.
-    pub timers: Agenda,
+    pub timers: EventQueue,
     /// Applications and connections, numbered as in `timers`, that may have something to send.
     pub ready: Vec<u32>,
 }
@@ -78,7 +78,7 @@ impl HostSockets {
             conns: Vec::new(),
             free: Vec::new(),
             ports: Ports::default(),
-            timers: Agenda::new(1),
+            timers: EventQueue::new(1),
             ready: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ mod interface;
 mod metamorphic;
 mod network;
 mod observing;
+mod pump;
 mod sharing;
 mod stack;
 mod transfers;

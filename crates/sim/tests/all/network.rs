@@ -2,7 +2,7 @@
 
 use crate::{flow, run, scenario};
 use lopsided_core::{Bytes, Cx, Dir, DropReason, Node, Packet, Port, Time};
-use lopsided_sim::{BuildError, Monitor, Placed, RunError, RunOptions, RunResult};
+use lopsided_sim::{BuildError, MiddleboxPlacement, Monitor, RunError, RunOptions, RunResult};
 
 #[test]
 fn a_datagram_flow_has_its_rate_and_its_delay() {
@@ -176,7 +176,7 @@ fn with_middlebox(link: usize) -> Result<RunResult, RunError> {
         transfer = "1 MB"
         "#,
     );
-    let placed = Placed { link, dir: Dir::Down, node: Box::new(Tenth::default()) };
+    let placed = MiddleboxPlacement { name: "tenth".into(), link, dir: Dir::Down, node: Box::new(Tenth::default()) };
     let options = RunOptions { middleboxes: vec![placed], ..RunOptions::default() };
     lopsided_sim::run(&scenario, 1, options, &Monitor::default())
 }

@@ -11,9 +11,9 @@ use lopsided_core::Time;
 /// The next time of every slot, and the slot that is first.
 ///
 /// Time and slot share one 64-bit key so that a match is one comparison: with 2^b slots, times from 2^(64-b) ns on count as
-/// never (13 days for 16,000 slots). See [`Agenda::horizon`].
+/// never (13 days for 16,000 slots). See [`EventQueue::horizon`].
 #[derive(Debug, Clone)]
-pub struct Agenda {
+pub struct EventQueue {
     /// The tree: the root at 1, the children of i at 2i and 2i + 1, the slots in the second half.
     keys: Vec<u64>,
     leaves: usize,
@@ -24,11 +24,11 @@ pub struct Agenda {
 
 const NEVER: u64 = u64::MAX;
 
-impl Agenda {
-    pub fn new(slots: usize) -> Agenda {
+impl EventQueue {
+    pub fn new(slots: usize) -> EventQueue {
         let leaves = slots.max(1).next_power_of_two();
         let slot_bits = leaves.trailing_zeros();
-        Agenda { keys: vec![NEVER; 2 * leaves], leaves, slot_bits, horizon: (NEVER >> slot_bits) - 1 }
+        EventQueue { keys: vec![NEVER; 2 * leaves], leaves, slot_bits, horizon: (NEVER >> slot_bits) - 1 }
     }
 
     /// The last instant that can be told from never.
@@ -41,7 +41,7 @@ impl Agenda {
         if slots <= self.leaves {
             return;
         }
-        let mut grown = Agenda::new(slots);
+        let mut grown = EventQueue::new(slots);
         for slot in 0..self.leaves {
             grown.set(slot, self.get(slot));
         }
@@ -100,35 +100,35 @@ mod tests {
             slots in 1usize..40,
             changes in prop::collection::vec((any::<u16>(), prop::option::of(0u64..50)), 0..200),
         ) {
-            let mut agenda = Agenda::new(slots);
+            let mut queue = EventQueue::new(slots);
             let mut model = vec![None; slots];
             for (slot, time) in changes {
                 let slot = usize::from(slot) % slots;
-                agenda.set(slot, time.map(Time::from_nanos));
+                queue.set(slot, time.map(Time::from_nanos));
                 model[slot] = time;
-                prop_assert_eq!(agenda.first(), first_of(&model));
-                prop_assert_eq!(agenda.get(slot), time.map(Time::from_nanos));
+                prop_assert_eq!(queue.first(), first_of(&model));
+                prop_assert_eq!(queue.get(slot), time.map(Time::from_nanos));
             }
         }
 
         #[test]
         fn growing_keeps_what_was_set(times in prop::collection::vec(prop::option::of(0u64..50), 1..20)) {
-            let mut agenda = Agenda::new(1);
+            let mut queue = EventQueue::new(1);
             for (slot, time) in times.iter().enumerate() {
-                agenda.reserve(slot + 1);
-                agenda.set(slot, time.map(Time::from_nanos));
+                queue.reserve(slot + 1);
+                queue.set(slot, time.map(Time::from_nanos));
             }
-            prop_assert_eq!(agenda.first(), first_of(&times));
+            prop_assert_eq!(queue.first(), first_of(&times));
         }
     }
 
     #[test]
     fn a_time_past_the_horizon_is_never() {
-        let mut agenda = Agenda::new(4);
-        let horizon = agenda.horizon();
-        agenda.set(3, Some(horizon));
-        assert_eq!(agenda.first(), Some((horizon, 3)));
-        agenda.set(3, Some(Time::from_nanos(horizon.as_nanos() + 1)));
-        assert_eq!(agenda.first(), None);
+        let mut queue = EventQueue::new(4);
+        let horizon = queue.horizon();
+        queue.set(3, Some(horizon));
+        assert_eq!(queue.first(), Some((horizon, 3)));
+        queue.set(3, Some(Time::from_nanos(horizon.as_nanos() + 1)));
+        assert_eq!(queue.first(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A scenario's words about a stack, made into a profile.
 
-use super::BuildError;
+use crate::error::BuildError;
 use lopsided_core::{Bytes, Duration};
 use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, FlowSpec, StackSpec, Window};
 use lopsided_tcp::cc::ControllerFactory;

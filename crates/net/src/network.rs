@@ -1,0 +1,338 @@
+//! The nodes of a network, how they are joined, and the one order in which they are polled.
+//!
+//! **The order.** The node whose time is earliest acts; of equal times, the one with the lowest number. It handles its time, and is then
+//! asked for what it sends until it sends nothing more. Each packet goes straight on to what the wire leads to, through routers, which
+//! forward at once and cost no event. A node that is given a packet is asked next, before its giver goes on.
+//!
+//! **A link** is the exception, for it is the most frequent: it is asked once for each time that it names, and gives at most one packet.
+//! Where several arrive at one instant it names that instant again. What it is given it never sends on at once, but at a time that it
+//! names.
+
+use crate::{EventQueue, Router};
+use lopsided_core::packet::{Delivered, NewPacket};
+use lopsided_core::{Accounting, Count, Cx, Node, NodeId, Packet, Port, Time};
+use lopsided_link::Link;
+use std::collections::VecDeque;
+
+/// What can stand in a network, the hosts of which are of type `H`. An enum for the usual kinds, so that calls are direct.
+#[derive(Debug)]
+pub enum NetNode<H> {
+    Link(Box<Link>),
+    Host(Box<H>),
+    Router(Router),
+    /// Anything else: a stage, a medium, a node of the user's own.
+    Custom(Box<dyn Node>),
+    /// Where packets of others enter by [`Network::inject`] and leave by [`Network::poll_egress`]; it has one port.
+    Edge,
+}
+
+impl<H: Node> NetNode<H> {
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            NetNode::Link(link) => link.poll_timeout(),
+            NetNode::Host(host) => host.poll_timeout(),
+            NetNode::Custom(node) => node.poll_timeout(),
+            NetNode::Router(_) | NetNode::Edge => None,
+        }
+    }
+
+    /// The packets that it holds.
+    fn held(&self) -> Count {
+        match self {
+            NetNode::Link(link) => link.held(),
+            NetNode::Host(host) => host.held(),
+            NetNode::Custom(node) => node.held(),
+            NetNode::Router(_) | NetNode::Edge => Count::ZERO,
+        }
+    }
+
+    /// Its own quantities now, by name.
+    pub fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        match self {
+            NetNode::Link(link) => Node::sample(&**link, out),
+            NetNode::Host(host) => host.sample(out),
+            NetNode::Custom(node) => node.sample(out),
+            NetNode::Router(_) | NetNode::Edge => {}
+        }
+    }
+}
+
+/// Where the far end of a node's port is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attachment {
+    pub node: NodeId,
+    pub port: Port,
+}
+
+/// How far a call of [`Network::run`] came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Every event up to the given instant, and that one included, has happened.
+    Reached,
+    /// The budget of events is used up; the network stands at the last of them.
+    Paused,
+}
+
+#[derive(Debug)]
+pub struct Network<H> {
+    /// First, so that it is closed when the nodes are dropped with the packets they hold.
+    accounting: Accounting,
+    /// The latest instant at which something happened, or up to which nothing does.
+    now: Time,
+    nodes: Vec<NetNode<H>>,
+    /// The wires of all nodes in one list: those of node n from `first_wire[n]`, by port.
+    wires: Vec<Attachment>,
+    first_wire: Vec<u32>,
+    queue: EventQueue,
+    /// Nodes that must still be polled, the one on top first.
+    dirty: Vec<NodeId>,
+    events: u64,
+    /// What came out at edges.
+    egress: VecDeque<(NodeId, Delivered)>,
+    /// The nodes polled since somebody last asked, for those who watch changes.
+    polled: Option<Vec<NodeId>>,
+}
+
+impl<H: Node> Network<H> {
+    /// A network of nodes, in the order of their numbers, with what hangs on each port of each.
+    pub fn new(nodes: Vec<NetNode<H>>, wires: &[Vec<Attachment>], accounting: Accounting) -> Network<H> {
+        let mut first_wire = Vec::with_capacity(wires.len());
+        let mut flat = Vec::new();
+        for of_node in wires {
+            first_wire.push(flat.len() as u32);
+            flat.extend_from_slice(of_node);
+        }
+        let mut queue = EventQueue::new(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            queue.set(index, node.poll_timeout());
+        }
+        Network {
+            accounting,
+            now: Time::ZERO,
+            nodes,
+            wires: flat,
+            first_wire,
+            queue,
+            dirty: Vec::new(),
+            events: 0,
+            egress: VecDeque::new(),
+            polled: None,
+        }
+    }
+
+    /// The latest instant that it was brought to.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled so far: a measure of the work done.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// The latest instant that this network can tell from never.
+    pub fn horizon(&self) -> Time {
+        self.queue.horizon()
+    }
+
+    /// When something happens next by itself.
+    pub fn next_time(&self) -> Option<Time> {
+        self.queue.first().map(|(time, _)| time)
+    }
+
+    pub fn node(&self, node: NodeId) -> &NetNode<H> {
+        &self.nodes[node.index()]
+    }
+
+    /// The host with this number.
+    ///
+    /// # Panics
+    /// If another kind of node has it.
+    pub fn host(&self, node: NodeId) -> &H {
+        match &self.nodes[node.index()] {
+            NetNode::Host(host) => host,
+            _ => panic!("{node:?} is no host"),
+        }
+    }
+
+    /// As [`Network::host`].
+    ///
+    /// # Panics
+    /// If another kind of node has it.
+    pub fn host_mut(&mut self, node: NodeId) -> &mut H {
+        match &mut self.nodes[node.index()] {
+            NetNode::Host(host) => host,
+            _ => panic!("{node:?} is no host"),
+        }
+    }
+
+    /// Does something with a link at the present time.
+    ///
+    /// # Panics
+    /// If the node is no link.
+    pub fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
+        match &mut self.nodes[node.index()] {
+            NetNode::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
+            _ => panic!("{node:?} is no link"),
+        }
+    }
+
+    /// The packets in all nodes.
+    pub fn held(&self) -> Count {
+        self.nodes.iter().map(NetNode::held).sum()
+    }
+
+    /// From now on remembers which nodes were polled.
+    pub fn note_polled(&mut self) {
+        self.polled = Some(Vec::new());
+    }
+
+    pub fn take_polled(&mut self) -> Vec<NodeId> {
+        self.polled.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A packet of another enters by an edge now. Everything up to `now` must have happened: see [`Network::advance`].
+    ///
+    /// # Panics
+    /// If the node is no edge, or something is due before `now`.
+    pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) {
+        assert!(matches!(self.nodes[edge.index()], NetNode::Edge), "{edge:?} is no edge");
+        assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
+        self.now = now;
+        let packet = Cx::new(now, edge, &mut self.accounting).originate(new);
+        self.forward(self.wires[self.first_wire[edge.index()] as usize], packet);
+        self.drain_transmits();
+    }
+
+    /// Lets everything happen up to and including `now`, each event at its own time, and says when the next one is due.
+    pub fn advance(&mut self, now: Time) -> Option<Time> {
+        self.run(now, u64::MAX);
+        self.next_time()
+    }
+
+    /// A packet that came out at an edge, in order of time. It is delivered; [`Network::recycle`] takes back its box.
+    pub fn poll_egress(&mut self) -> Option<(NodeId, Delivered)> {
+        self.egress.pop_front()
+    }
+
+    pub fn recycle(&mut self, delivered: Delivered) {
+        Cx::new(self.now, NodeId(0), &mut self.accounting).recycle(delivered);
+    }
+
+    /// As [`Network::advance`], for at most `budget` events.
+    pub fn run(&mut self, until: Time, budget: u64) -> Progress {
+        let last = self.events.saturating_add(budget);
+        while let Some((time, index)) = self.queue.first() {
+            if time > until {
+                break;
+            }
+            if self.events == last {
+                return Progress::Paused;
+            }
+            self.events += 1;
+            // A node whose time is already past (it became due while another was handled) acts now, not then.
+            self.now = self.now.max(time);
+            self.wake(index);
+        }
+        self.now = self.now.max(until);
+        Progress::Reached
+    }
+
+    #[inline]
+    fn wake(&mut self, index: usize) {
+        let node = NodeId(index as u32);
+        let mut cx = Cx::new(self.now, node, &mut self.accounting);
+        match &mut self.nodes[index] {
+            NetNode::Link(link) => {
+                link.handle_timeout(&mut cx);
+                return self.take_arrived(node);
+            }
+            NetNode::Host(host) => host.handle_timeout(&mut cx),
+            NetNode::Custom(custom) => custom.handle_timeout(&mut cx),
+            NetNode::Router(_) | NetNode::Edge => {}
+        }
+        self.dirty.push(node);
+        self.drain_transmits();
+    }
+
+    /// Takes a packet that arrives now at the end of a link. Where there are more, the link's time says so: each is an event.
+    #[inline]
+    fn take_arrived(&mut self, node: NodeId) {
+        let index = node.index();
+        let NetNode::Link(link) = &mut self.nodes[index] else { unreachable!("asked of links only") };
+        let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.accounting));
+        // Set before the packet goes on: what it meets may be the same link.
+        self.queue.set(index, link.poll_timeout());
+        if let Some((_, packet)) = given {
+            self.forward(self.wires[self.first_wire[index] as usize], packet);
+            if !self.dirty.is_empty() {
+                self.drain_transmits();
+            }
+        }
+    }
+
+    /// Polls every dirty node until none has anything to send. A node given a packet goes on top, before its giver.
+    fn drain_transmits(&mut self) {
+        while let Some(&node) = self.dirty.last() {
+            let mut cx = Cx::new(self.now, node, &mut self.accounting);
+            let out = match &mut self.nodes[node.index()] {
+                NetNode::Host(host) => host.poll_transmit(&mut cx),
+                NetNode::Custom(custom) => custom.poll_transmit(&mut cx),
+                NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge => None,
+            };
+            match out {
+                Some((port, packet)) => {
+                    let wire = self.first_wire[node.index()] as usize + usize::from(port.0);
+                    self.forward(self.wires[wire], packet);
+                }
+                None => {
+                    self.dirty.pop();
+                    self.rearm(node);
+                    if let Some(polled) = &mut self.polled {
+                        polled.push(node);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands the packet to the node at the end of the wire, through any routers on the way.
+    #[inline(always)]
+    fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
+        loop {
+            let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
+            match &mut self.nodes[wire.node.index()] {
+                NetNode::Router(router) => match router.forward(&mut packet) {
+                    Ok(port) => {
+                        wire = self.wires[self.first_wire[wire.node.index()] as usize + usize::from(port.0)];
+                        continue;
+                    }
+                    Err(why) => return cx.drop(packet, why),
+                },
+                // A link is never polled here: what it has to send, even at once, it asks for by its time.
+                NetNode::Link(link) => {
+                    link.handle_packet(wire.port, packet, &mut cx);
+                    return self.queue.set(wire.node.index(), link.poll_timeout());
+                }
+                NetNode::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
+                NetNode::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
+                NetNode::Edge => {
+                    let delivered = cx.deliver(packet);
+                    return self.egress.push_back((wire.node, delivered));
+                }
+            }
+            return self.dirty.push(wire.node);
+        }
+    }
+
+    #[inline]
+    fn rearm(&mut self, node: NodeId) {
+        let index = node.index();
+        self.queue.set(index, self.nodes[index].poll_timeout());
+    }
+}

@@ -1,0 +1,105 @@
+//! Packets of other hosts through a network: in at one edge, over a link and a router, out at another.
+
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Time,
+    Transport, wire,
+};
+use lopsided_link::LinkConfig;
+use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
+use lopsided_queue::QueueConfig;
+use std::net::Ipv4Addr;
+
+/// These networks have no hosts of their own.
+#[derive(Debug)]
+enum NoHost {}
+
+impl Node for NoHost {
+    fn handle_packet(&mut self, _port: Port, _packet: Packet, _cx: &mut Cx<'_>) {
+        match *self {}
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Cx<'_>) {
+        match *self {}
+    }
+
+    fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        match *self {}
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        match *self {}
+    }
+}
+
+const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const IN: NodeId = NodeId(0);
+const ROUTER: NodeId = NodeId(1);
+const LINK: NodeId = NodeId(2);
+const OUT: NodeId = NodeId(3);
+
+/// An edge, a router, a link of 8 Mbit/s and 10 ms, and the other edge.
+fn line() -> Network<NoHost> {
+    let mut routes = Routes::default();
+    routes.set(FAR.into(), Port(0));
+    let rate = Some(BitRate::from_bps(8_000_000));
+    let config = LinkConfig::new(rate, Duration::from_millis(10), QueueConfig::packets(100));
+    let link = config.build(1, "line").expect("a plain link");
+    let nodes = vec![NetNode::Edge, NetNode::Router(Router::new(routes)), NetNode::Link(Box::new(link)), NetNode::Edge];
+    let to = |node| vec![Attachment { node, port: Port(0) }];
+    Network::new(nodes, &[to(ROUTER), to(LINK), to(OUT), to(LINK)], Accounting::new(4))
+}
+
+/// A datagram with 972 octets of payload: 1000 in all.
+fn datagram(dst: Ipv4Addr) -> Vec<u8> {
+    let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+    let ip = IpHeader::v4(Ipv4Addr::new(198, 51, 100, 1), dst);
+    let new = NewPacket::new(FlowId(0), ip, transport, Payload::real((0..972u32).map(|n| n as u8).collect()));
+    wire::encode(&Packet::unbooked(77, Time::ZERO, new))
+}
+
+#[test]
+fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
+    let mut network = line();
+    let at = |us: u64| Time::from_nanos(us * 1000);
+    let sent = datagram(FAR);
+    for us in [0, 100, 5000] {
+        network.advance(at(us));
+        network.inject(at(us), IN, wire::read_foreign(FlowId(0), &sent).expect("a whole packet"));
+    }
+    // 1 ms each on the line, the second behind the first.
+    for expected in [11_000, 12_000, 16_000] {
+        let next = network.next_time().expect("packets are in flight");
+        assert_eq!(next, at(expected));
+        network.advance(next);
+        let (edge, packet) = network.poll_egress().expect("it arrives now");
+        assert_eq!(edge, OUT);
+        let octets = wire::encode(&packet);
+        let read = wire::parse(&octets).expect("its checksums are right");
+        assert_eq!((read.ttl(), &octets[28..]), (63, &sent[28..]));
+        network.recycle(packet);
+        assert!(network.poll_egress().is_none());
+    }
+    let sum = network.accounting().conservation(network.held());
+    assert!(sum.holds(), "{sum}");
+    assert_eq!((sum.delivered.packets, sum.delivered.bytes), (3, Bytes::new(3000)));
+}
+
+#[test]
+fn what_has_no_route_is_dropped_and_what_is_in_flight_is_held() {
+    let mut network = line();
+    for dst in [Ipv4Addr::new(192, 0, 2, 1), FAR] {
+        network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(dst)).expect("a whole packet"));
+    }
+    let sum = network.accounting().conservation(network.held());
+    assert!(sum.holds(), "{sum}");
+    assert_eq!((sum.dropped.packets, sum.held.packets), (1, 1));
+}
+
+#[test]
+#[should_panic(expected = "is not the present")]
+fn a_packet_cannot_enter_the_past() {
+    let mut network = line();
+    network.advance(Time::from_nanos(5));
+    network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(FAR)).expect("a whole packet"));
+}

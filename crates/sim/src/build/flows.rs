@@ -1,0 +1,95 @@
+//! The applications of a scenario's flows, put on their hosts.
+
+use crate::address::address;
+use crate::error::BuildError;
+use crate::host::{AppSlot, Dialer, FlowMeter, Host, MAX_SERVICES, Remote};
+use crate::options::RunOptions;
+use crate::simulation::{AppSite, FlowSite};
+use crate::stack::Stack;
+use lopsided_app::{AppConfig, AppError, FlowContext, Side};
+use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
+use lopsided_scenario::{FlowSpec, Transfer};
+use std::collections::VecDeque;
+
+/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know.
+pub(super) fn place_flow(
+    flow: FlowId,
+    spec: &FlowSpec,
+    duration: Duration,
+    seed: u64,
+    options: &RunOptions,
+    hosts: &mut [Host],
+) -> Result<FlowSite, BuildError> {
+    let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
+    let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
+    let end = Time::ZERO + duration;
+    let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
+    let pair =
+        app_config(&spec.transfer).build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
+    let slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
+        let (host, stack, name) = match side {
+            Side::From => (spec.from, &spec.from_stack, "from"),
+            Side::To => (spec.to, &spec.to_stack, "to"),
+        };
+        let dialer = || -> Result<Dialer, BuildError> {
+            let numbers = role(&format!("numbers/{name}"));
+            Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, &options.controllers)?, numbers })
+        };
+        Ok(AppSlot {
+            flow,
+            sends: side == Side::From && !pair.datagrams,
+            remote,
+            dialer: if pair.datagrams { None } else { Some(dialer()?) },
+            port,
+            live: Vec::new(),
+            accepted: Vec::new(),
+            datagrams: VecDeque::new(),
+            rng: role(&format!("app/{name}")),
+            start: Some(start),
+            stop: (spec.stop < end).then_some(spec.stop),
+            meter: FlowMeter::default(),
+        })
+    };
+    let host_of = |side: Side| if side == Side::From { spec.from } else { spec.to };
+    let (waits, opens) = (pair.listener, pair.listener.other());
+    let port = hosts[host_of(waits)].serve().ok_or_else(|| too_many(spec))?;
+    let (waiting_app, opening_app) = match waits {
+        Side::From => (pair.from, pair.to),
+        Side::To => (pair.to, pair.from),
+    };
+    let waiting = hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?);
+    let remote = Remote { addr: address(host_of(waits)), port };
+    let local = match pair.datagrams {
+        true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
+        false => None,
+    };
+    let opening = hosts[host_of(opens)].add_app(opening_app, slot(opens, local, Some(remote))?);
+    let (from, to) = if waits == Side::From { (waiting, opening) } else { (opening, waiting) };
+    Ok(FlowSite {
+        source: AppSite { host: NodeId(spec.from as u32), app: from },
+        sink: AppSite { host: NodeId(spec.to as u32), app: to },
+        start,
+        stop: spec.stop.min(end),
+        datagrams: pair.datagrams,
+    })
+}
+
+/// What the scenario says of a flow's application.
+fn app_config(transfer: &Transfer) -> AppConfig {
+    match *transfer {
+        Transfer::Bulk => AppConfig::Transfer(lopsided_app::Transfer::Bulk),
+        Transfer::Bytes { size, repeat, pause } => {
+            AppConfig::Transfer(lopsided_app::Transfer::Bytes { size, repeat, pause })
+        }
+        Transfer::OnOff { on, off } => AppConfig::Transfer(lopsided_app::Transfer::OnOff { on, off }),
+        Transfer::Udp { rate, size } => AppConfig::Datagrams { rate, size },
+    }
+}
+
+fn no_app(spec: &FlowSpec, error: &AppError) -> BuildError {
+    BuildError::NoApplication { flow: spec.name.clone(), what: error.to_string() }
+}
+
+fn too_many(spec: &FlowSpec) -> BuildError {
+    BuildError::TooMany { what: "flows", at: spec.name.clone(), limit: MAX_SERVICES }
+}

@@ -1,0 +1,42 @@
+//! A network ready to run, and where the results find in it what they report on.
+
+use crate::host::Host;
+use crate::labels::NodeLabel;
+use lopsided_core::{NodeId, Time};
+use lopsided_net::Network;
+
+#[derive(Debug)]
+pub(crate) struct Simulation {
+    pub network: Network<Host>,
+    pub flows: Vec<FlowSite>,
+    /// Directions of links.
+    pub links: usize,
+    pub first_link: usize,
+    /// Of all nodes, in their order.
+    pub labels: Vec<NodeLabel>,
+}
+
+impl Simulation {
+    /// The node of a link's direction: down and up of the first link, then of the next.
+    pub fn link_node(&self, link: usize) -> NodeId {
+        NodeId((self.first_link + link) as u32)
+    }
+}
+
+/// Where a flow's two applications are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlowSite {
+    pub source: AppSite,
+    pub sink: AppSite,
+    /// The start with its jitter.
+    pub start: Time,
+    pub stop: Time,
+    /// The two applications exchange datagrams rather than connections.
+    pub datagrams: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AppSite {
+    pub host: NodeId,
+    pub app: usize,
+}
