@@ -185,6 +185,8 @@ pub struct StackSpec {
     pub abc: Option<u32>,
     pub delayed_ack: Option<DelayedAck>,
     pub initial_window: Option<Window>,
+    /// The threshold of slow start that the host remembers of the destination.
+    pub remembered_threshold: Option<Window>,
     pub min_rto: Option<Duration>,
     /// Upper bound of the congestion window.
     pub max_window: Option<Window>,
@@ -216,6 +218,7 @@ impl StackSpec {
             abc: None,
             delayed_ack: None,
             initial_window: None,
+            remembered_threshold: None,
             min_rto: None,
             max_window: None,
             mss: None,

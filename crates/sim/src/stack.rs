@@ -42,13 +42,13 @@ impl Stack {
         };
         let mtu = spec.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS);
         let mut profile = adjust(base, spec);
-        profile.max_window = spec.max_window.map(|window| match window {
+        let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
+        let octets = |window| match window {
             Window::Bytes(bytes) => bytes,
-            Window::Segments(count) => {
-                let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
-                Bytes::new(u64::from(count) * payload)
-            }
-        });
+            Window::Segments(count) => Bytes::new(u64::from(count) * payload),
+        };
+        profile.max_window = spec.max_window.map(octets);
+        profile.remembered_threshold = spec.remembered_threshold.map(octets);
         Ok(Stack { profile, make_controller, mtu: Bytes::new(mtu) })
     }
 }

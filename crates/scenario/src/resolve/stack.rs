@@ -46,6 +46,7 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
         abc: read(layers, "abc", value::small_count, report),
         delayed_ack: resolve_delayed_ack(&layers.below("delayed_ack"), report),
         initial_window: read(layers, "initial_window", window, report),
+        remembered_threshold: read(layers, "remembered_threshold", window, report),
         min_rto: read(layers, "min_rto", value::span, report),
         max_window: read(layers, "max_window", window, report),
         mss: resolve_mss(layers, report),

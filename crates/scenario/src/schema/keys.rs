@@ -402,6 +402,12 @@ pub(crate) fn stack() -> PartInfo {
             value("abc", Integer, "", "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs."),
             value("delayed_ack", Part(delayed_ack), "", "Delayed ACKs: \"on\", \"off\", or a table."),
             value("initial_window", Window, "", "The first congestion window, such as \"10 segments\"."),
+            value(
+                "remembered_threshold",
+                Window,
+                "",
+                "Where the first slow start ends, as a host cache remembers it of the destination, such as \"20 kB\".",
+            ),
             value("min_rto", Time, "", "The shortest retransmission timeout, such as \"200 ms\"."),
             value("max_window", Window, "", "Upper bound of the congestion window, such as \"64 KiB\"."),
             value(

@@ -236,6 +236,7 @@ fn stack(stack: &StackSpec) -> Json {
         ("abc", optional(stack.abc, |limit| number(u64::from(limit)))),
         ("delayed_ack", optional(stack.delayed_ack, delayed_ack)),
         ("initial_window", optional(stack.initial_window, window)),
+        ("remembered_threshold", optional(stack.remembered_threshold, window)),
         ("min_rto_s", optional(stack.min_rto, span)),
         ("max_window", optional(stack.max_window, window)),
         ("mss_bytes", optional(stack.mss, |mss| number(u64::from(mss)))),

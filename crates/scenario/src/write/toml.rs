@@ -201,6 +201,7 @@ fn stack(stack: &StackSpec) -> Inline {
         .maybe("abc", stack.abc)
         .maybe("delayed_ack", stack.delayed_ack.map(delayed_ack))
         .maybe("initial_window", stack.initial_window.map(window))
+        .maybe("remembered_threshold", stack.remembered_threshold.map(window))
         .maybe("min_rto", stack.min_rto.map(|min| quoted(&format_span(min))))
         .maybe("max_window", stack.max_window.map(window))
         .maybe("mss", stack.mss.map(|mss| quoted(&format!("{mss} B"))))

@@ -116,7 +116,7 @@ fn stack() -> impl Strategy<Value = StackSpec> {
         (of(1u32..), of(span())).prop_map(|(segments, timeout)| DelayedAck::On { segments, timeout })
     ];
     let flags = proptest::array::uniform12(any::<Option<bool>>());
-    let sizes = (of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
+    let sizes = (of(window()), of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
     let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
     let ecn = of(prop_oneof![Just(EcnSpec::Off), Just(EcnSpec::Accept), Just(EcnSpec::On), Just(EcnSpec::Accurate)]);
     ((profile, ecn), flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
@@ -135,7 +135,7 @@ fn stack() -> impl Strategy<Value = StackSpec> {
                 frto,
                 limited_transmit,
             ] = flags;
-            let (initial_window, max_window, mss, send_buffer, receive_buffer) = sizes;
+            let (initial_window, remembered_threshold, max_window, mss, send_buffer, receive_buffer) = sizes;
             StackSpec {
                 profile: profile.to_owned(),
                 cc: "reno".to_owned(),
@@ -155,6 +155,7 @@ fn stack() -> impl Strategy<Value = StackSpec> {
                 abc,
                 delayed_ack,
                 initial_window,
+                remembered_threshold,
                 min_rto,
                 max_window,
                 mss,

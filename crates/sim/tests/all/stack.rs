@@ -93,6 +93,16 @@ fn the_largest_window() {
     }
 }
 
+#[test]
+fn a_remembered_threshold_ends_the_first_slow_start() {
+    let overshoot = |stack: &str| with_stack(stack).flows.cwnd_max_bytes[0];
+    // A segment a round trip from there on, in place of twice as many.
+    for remembered in ["remembered_threshold = \"20 kB\"", "remembered_threshold = \"13 segments\""] {
+        let stack = format!("cc = \"reno\", {remembered}");
+        assert!(2 * overshoot(&stack) < overshoot("cc = \"reno\""), "{remembered}: {}", overshoot(&stack));
+    }
+}
+
 /// A transfer that loses every twentieth segment.
 fn with_losses(stack: &str) -> RunResult {
     run(&format!(

@@ -158,6 +158,8 @@ pub trait Controller: Debug + Send {
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub initial_window: Bytes,
+    /// Where slow start ends the first time; unbounded if the host remembers nothing of the destination.
+    pub remembered_threshold: Option<Bytes>,
     pub counting: ByteCounting,
     /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
     pub abe: bool,
@@ -175,6 +177,7 @@ impl Setup {
         };
         Setup {
             initial_window: profile.initial_window(mss),
+            remembered_threshold: profile.remembered_threshold,
             counting: profile.byte_counting,
             abe: profile.abe,
             tick,

@@ -17,6 +17,7 @@ pub fn setup() -> Setup {
     Setup {
         abe: false,
         initial_window: Bytes::new(10 * MSS),
+        remembered_threshold: None,
         counting: ByteCounting::Delivered,
         tick: Duration::from_millis(4),
         seed: 1,

@@ -204,12 +204,14 @@ pub trait WindowAlgorithm: Debug + Send {
 #[derive(Debug)]
 pub struct WindowController<L> {
     window: Window,
+    remembered_threshold: Option<Bytes>,
     algorithm: L,
 }
 
 impl<L: WindowAlgorithm> WindowController<L> {
     pub fn new(setup: &Setup, algorithm: L) -> WindowController<L> {
-        WindowController { window: Window::new(setup.initial_window, setup.counting), algorithm }
+        let window = Window::new(setup.initial_window, setup.counting);
+        WindowController { window, remembered_threshold: setup.remembered_threshold, algorithm }
     }
 
     pub fn algorithm(&self) -> &L {
@@ -224,6 +226,9 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
 
     fn on_established(&mut self, now: Time, path: &PathState) {
         self.window.set_mss(path.mss);
+        if let Some(threshold) = self.remembered_threshold {
+            self.window.set_ssthresh(threshold.get() / path.mss.get().max(1));
+        }
         self.algorithm.on_established(now, path, &mut self.window);
     }
 

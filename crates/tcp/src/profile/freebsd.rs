@@ -15,6 +15,7 @@ impl Profile {
             name: "freebsd-7",
             initial_window_segments: 4,
             initial_window_cap: Some(Bytes::new(4380)),
+            remembered_threshold: None,
             max_window: None,
             byte_counting: ByteCounting::Acks,
             sack: true,

@@ -13,6 +13,7 @@ impl Profile {
             name: "linux-6.1",
             initial_window_segments: 10,
             initial_window_cap: None,
+            remembered_threshold: None,
             max_window: None,
             byte_counting: ByteCounting::Delivered,
             sack: true,

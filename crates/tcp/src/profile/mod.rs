@@ -21,6 +21,10 @@ pub struct Profile {
     pub initial_window_segments: u32,
     /// RFC 3390's cap: at most this many octets, but at least two segments.
     pub initial_window_cap: Option<Bytes>,
+    /// The threshold of slow start that the host remembers of this destination (FreeBSD's host cache, `tcp_hostcache`;
+    /// Linux's metrics without `tcp_no_ssthresh_metrics_save`); at least two segments of it are taken. Left out: the
+    /// round-trip time that is remembered beside it, and how a host comes to remember either.
+    pub remembered_threshold: Option<Bytes>,
     /// The congestion window never goes beyond (Linux's `snd_cwnd_clamp`).
     pub max_window: Option<Bytes>,
     pub byte_counting: ByteCounting,

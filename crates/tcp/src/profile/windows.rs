@@ -15,6 +15,7 @@ impl Profile {
             name: "windows",
             initial_window_segments: 2,
             initial_window_cap: None,
+            remembered_threshold: None,
             max_window: None,
             byte_counting: ByteCounting::Limited { segments: 2 },
             sack: true,
