@@ -195,7 +195,8 @@ class Paper:
 
     `repeat` is the number of repetitions by default, of which the first is the reference run that time plots show.
     `varied` names the experiments that are run again under every variant of the assumptions; the key results read only
-    these. `answer` says in a few sentences what came out, from the measurements.
+    these. So many variants as `paired` says, those that move most verdicts, are tried two at a time.
+    `answer` says in a few sentences what came out, from the measurements.
     """
 
     key: str
@@ -211,6 +212,7 @@ class Paper:
     key_results: tuple[KeyResult, ...] = ()
     repeat: int = 1
     varied: tuple[str, ...] = ()
+    paired: int = 4
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
 

@@ -21,9 +21,6 @@ from lopsided.papers.framework.model import (
 Progress = Callable[[str, float], object]
 """Told what is being done and which share of it is done."""
 
-PAIRED = 5
-"""So many variants, those that move most verdicts, are tried two at a time."""
-
 
 @dataclass(frozen=True)
 class ClaimOutcome:
@@ -192,7 +189,7 @@ def _vary(
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     judged = [outcome for outcome in base if set(outcome.claim.needs) <= set(paper.varied)]
     experiments = [paper.experiment(key) for key in paper.varied]
-    total = len(alone) + PAIRED * (PAIRED - 1) // 2
+    total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
@@ -202,7 +199,7 @@ def _vary(
         return Sensitivity(varied, results, _moves(judged, m))
 
     found = [under(varied, number) for number, varied in enumerate(alone)]
-    for number, (one, other) in enumerate(_pairs(found)):
+    for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
@@ -218,13 +215,13 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
     )
 
 
-def _pairs(alone: Sequence[Sensitivity]) -> list[tuple[Sensitivity, Sensitivity]]:
+def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
     """The variants that move most verdicts, two at a time, of different assumptions that set different things."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:
         known = {one.varied[0][0].key for one in strongest}
-        if each.moves and each.varied[0][0].key not in known and len(strongest) < PAIRED:
+        if each.moves and each.varied[0][0].key not in known and len(strongest) < most:
             strongest.append(each)
     return [
         (one, other)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework.claims import MORE
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.yahya2011.assumptions import ASSUMPTIONS, KEY_RESULTS
@@ -27,6 +28,7 @@ from lopsided.papers.yahya2011.setup import (
     OBSERVED,
     PAIR,
     PREFLIGHT,
+    SECOND_DELAY_MS,
     WITHOUT_SACK,
 )
 from lopsided.papers.yahya2011.shared import mbit
@@ -34,13 +36,15 @@ from lopsided.papers.yahya2011.shared import mbit
 
 def answer(m: Measurements) -> str:
     """Who shares fairly with whom, and what decides it."""
-    ratios = [mbit(m, test, "S2") / mbit(m, test) for test in COMBOS]
-    fair = sum(1 / 1.1 < ratio < 1.1 for ratio in ratios)
+    leads = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
+    even = sum(1 / MORE < lead < MORE for lead in leads.values())
+    unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]
     alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in BASELINES[4:])
     return (
-        f"In {fair} of the {len(COMBOS)} combinations the two flows share within a tenth; in the others the flow "
-        f"with the shorter delay leads, up to {max(ratios):.0f} times. Alone with 100 ms of delay they get {alone} "
-        "Mbit/s: what each makes of one refusal by the netem of its own sender."
+        f"In {even} of the {len(COMBOS)} combinations the two flows share within a tenth. At unequal delays the flow "
+        f"with the shorter one leads in {sum(lead >= MORE for lead in unequal)} of {len(unequal)}, by up to "
+        f"{max(unequal):.0f} times. Alone with 100 ms of delay they get {alone} Mbit/s: what each makes of one "
+        "refusal by the netem of its own sender."
     )
 
 
@@ -58,6 +62,7 @@ PAPER = Paper(
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("baselines", "combos"),
+    paired=3,
     answer=answer,
     answer_needs=("baselines", "combos"),
 )

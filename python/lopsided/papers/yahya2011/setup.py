@@ -22,6 +22,9 @@ SCENARIO = "lab.toml"
 START_S, LOSS_S = 10.0, 4.0
 """When both flows begin, and how long after that the loss of group 3 (section 2.5.2 step 9)."""
 
+SECOND_DELAY_MS = 100
+"""What netem adds at Sender2, always."""
+
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
 """RWIN for two flows, by Sender1's delay in ms (YAH-M02)."""
 BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
@@ -59,7 +62,12 @@ class Test:
 
     def flow_delay_ms(self, flow: str) -> int:
         """What netem adds at a flow's sender."""
-        return self.delay_ms if flow == "S1" else 100
+        return self.delay_ms if flow == "S1" else SECOND_DELAY_MS
+
+    @property
+    def even(self) -> bool:
+        """Whether both flows have the same delay."""
+        return self.delay_ms == SECOND_DELAY_MS
 
     def flow_variant(self, flow: str) -> str:
         """The variant that a flow's sender runs."""
