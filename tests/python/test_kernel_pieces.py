@@ -114,7 +114,7 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
     ("settings", "said"),
     [
         ({"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}, "no such queue"),
-        ({"link.down.shaper": '{ burst = "1600 B", interval = "4 ms" }'}, "continuously"),
+        ({"link.down.shaper": '{ burst = "1600 B", refill_interval = "4 ms" }'}, "continuously"),
         ({"link.down.shaper": '{ burst = "600 B" }'}, "below one packet"),
         ({"link.down.loss": "{ packets = [3] }"}, "chosen packets"),
         ({"stack.prr": "false"}, "prr"),

@@ -59,7 +59,7 @@ def test_the_scenario_says_what_tables_4_1_to_4_4_say(paper: Paper, line: Access
         assert link["rate"] == f"{printed['cir']:.0f} kbit/s"
         # Printed in bits (MER-A03), written in octets; the credit of an interval is the rate's (MER-M11).
         assert link["shaper"]["burst"] == f"{printed['bc'] / 8:.0f} B"
-        assert link["shaper"]["interval"] == f"{printed['tc']:.0f} ms"
+        assert link["shaper"]["refill_interval"] == f"{printed['tc']:.0f} ms"
         assert printed["bc"] == printed["cir"] * printed["tc"]
         assert link["shaper"]["line_rate"] == "100 Mbit/s"
         assert link["queue"]["kind"] == "fifo" and link["queue"]["drop"] == "tail"

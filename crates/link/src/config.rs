@@ -1,10 +1,10 @@
 //! What a scenario says of a link, and what is wrong with it.
 
-use crate::shaper::{AnyShaper, Serializer, TokenBucket, scaled_bits};
+use crate::shaper::{AnyShaper, Serializer, TokenBucket};
 use crate::{Framing, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{Queue, QueueConfig};
-use lopsided_spec::Fault;
+use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 use std::fmt;
 
 /// One direction of a line as plain data.
@@ -23,7 +23,7 @@ pub struct LinkConfig {
 }
 
 /// A token bucket, whose credit comes at the link's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShaperConfig {
     /// The depth of the bucket (Bc), in octets on the wire.
     pub burst: Bytes,
@@ -68,7 +68,7 @@ impl LinkConfig {
             (Some(rate), _) if !(1..=MOST_RATE).contains(&rate.as_bps()) => Err(LinkError::Rate(rate)),
             (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
             (Some(rate), Some(shaper)) => {
-                shaper.check(rate)?;
+                shaper.check_at(rate).map_err(LinkError::Shaper)?;
                 Ok(AnyShaper::TokenBucket(TokenBucket::new(rate, &shaper)))
             }
         }
@@ -81,26 +81,128 @@ const MOST_RATE: u64 = 10_000_000_000_000;
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
 
 impl ShaperConfig {
-    fn check(&self, rate: BitRate) -> Result<(), LinkError> {
+    /// What is wrong with the bucket where credit comes at this rate.
+    fn check_at(&self, rate: BitRate) -> Result<(), Fault> {
         if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
-            return Err(LinkError::Burst(self.burst));
+            return Err(Fault::new("burst", format!("a burst of {:?}: it must be from 1 B to 1 GiB", self.burst)));
         }
-        if let Some(line) = self.line_rate {
-            if !(rate.as_bps()..=MOST_RATE).contains(&line.as_bps()) {
-                return Err(LinkError::LineRate(line));
-            }
+        if self.line_rate.is_some_and(|line| !(rate.as_bps()..=MOST_RATE).contains(&line.as_bps())) {
+            let fault = Fault::new("line_rate", "the line_rate is below the shaper's own rate, or above 10 Tbit/s");
+            return Err(fault.help("it is the physical rate at which a burst leaves, such as \"100 Mbit/s\""));
         }
-        if let Some(interval) = self.interval {
-            if interval.is_zero() {
-                return Err(LinkError::NoInterval);
-            }
-            let lump = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
-            if lump > u128::from(scaled_bits(self.burst)) {
-                return Err(LinkError::LumpOverflows { needed: Bytes::new(lump.div_ceil(8_000_000_000) as u64) });
-            }
+        let Some(interval) = self.interval else { return Ok(()) };
+        if interval.is_zero() {
+            let fault = Fault::new("refill_interval", "an interval of zero");
+            return Err(fault.help("leave it out for credit that comes all the time"));
+        }
+        let lump = lump(rate, interval);
+        if lump > self.burst {
+            let message = format!(
+                "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
+                self.burst.get(),
+                lump.get()
+            );
+            return Err(
+                Fault::new("burst", message).help("leave `burst` out: with an interval it follows from the rate")
+            );
         }
         Ok(())
     }
+}
+
+/// What comes in one interval, rounded up: a bucket must hold all of it.
+fn lump(rate: BitRate, interval: Duration) -> Bytes {
+    let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
+    Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))
+}
+
+impl Part for ShaperConfig {
+    const NAME: &'static str = "shaper";
+    const TEXT: &'static str = "A token bucket that fills at the direction's rate.";
+    const SHORTHAND: Option<&'static str> = Some("burst");
+    const KEYS: &'static [Key<ShaperConfig>] = &[
+        key(
+            "burst",
+            |shaper: &mut Self| &mut shaper.burst,
+            "Bucket depth (Bc), in octets on the wire. Required without a refill_interval; with one it may be less than a packet.",
+        )
+        .default_text("rate x refill_interval"),
+        key(
+            "refill_interval",
+            |shaper| &mut shaper.interval,
+            "Credit comes in lumps of rate x refill_interval this often (Tc); without it, continuously.",
+        ),
+        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "The physical rate at which a burst leaves.")
+            .none_word("unlimited"),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        let Some(rate) = given.line_rate else {
+            return Err(Fault::new("", "a shaper needs a rate").help("the bucket fills at the direction's rate"));
+        };
+        if !given.has("burst") {
+            let Some(interval) = self.interval else {
+                return Err(Fault::new("", "`burst` is missing in the shaper").help("add burst = \"1600 B\""));
+            };
+            self.burst = lump(rate, interval);
+        }
+        self.check_at(rate)
+    }
+}
+
+impl Scalar for ShaperConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<ShaperConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<ShaperConfig, String> {
+        value.into_part()
+    }
+}
+
+impl Default for LinkConfig {
+    /// Infinitely fast, without delay.
+    fn default() -> LinkConfig {
+        LinkConfig::new(None, Duration::ZERO, QueueConfig::default())
+    }
+}
+
+/// The keys of a direction. What a packet meets, in order: queue, shaper or serializer, loss, propagation delay.
+impl Part for LinkConfig {
+    const NAME: &'static str = "direction";
+    const TEXT: &'static str = "One direction of a link.";
+    const KEYS: &'static [Key<LinkConfig>] = &[
+        key(
+            "rate",
+            |link: &mut Self| &mut link.rate,
+            "Bits per second on the wire, such as \"2.4 Mbit/s\" or \"196 kbit/s\"; \"unlimited\" for an infinitely fast line. \
+             Required.",
+        )
+        .default_text("")
+        .none_word("unlimited"),
+        key("delay", |link| &mut link.delay, "One-way propagation delay, such as \"10 ms\"."),
+        key(
+            "framing",
+            |link: &mut Self| &mut link.framing,
+            "Octets a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table.",
+        )
+        .default_text("none"),
+        key(
+            "queue",
+            |link: &mut Self| &mut link.queue,
+            "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access links default to \
+             1000 packets.",
+        )
+        .default_text("50 packets"),
+        key(
+            "shaper",
+            |link| &mut link.shaper,
+            "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table.",
+        ),
+        key("loss", |link| &mut link.loss, "Packets lost on the line: a probability such as \"1 %\", or a table."),
+    ];
 }
 
 /// Why a link cannot be built.
@@ -108,35 +210,25 @@ impl ShaperConfig {
 pub enum LinkError {
     Rate(BitRate),
     ShaperWithoutRate,
-    Burst(Bytes),
-    LineRate(BitRate),
-    NoInterval,
-    /// The bucket cannot hold what comes in one interval.
-    LumpOverflows {
-        needed: Bytes,
-    },
-    NoProbability,
-    PacketsOutOfOrder,
-    OutagesOutOfOrder,
+    Shaper(Fault),
+    Loss(Fault),
     Queue(Fault),
 }
 
 impl From<Fault> for LinkError {
-    fn from(error: Fault) -> LinkError {
-        LinkError::Queue(error)
+    fn from(fault: Fault) -> LinkError {
+        LinkError::Queue(fault)
     }
 }
 
 impl LinkError {
-    /// The part of the link's configuration that is at fault, as scenarios name it.
-    pub fn key(&self) -> &'static str {
+    /// The key of the link's configuration that is at fault, as scenarios name it.
+    pub fn key(&self) -> String {
         match self {
-            LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate",
-            LinkError::Burst(_) | LinkError::LumpOverflows { .. } => "shaper.burst",
-            LinkError::LineRate(_) => "shaper.line_rate",
-            LinkError::NoInterval => "shaper.interval",
-            LinkError::NoProbability | LinkError::PacketsOutOfOrder | LinkError::OutagesOutOfOrder => "loss",
-            LinkError::Queue(_) => "queue",
+            LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),
+            LinkError::Shaper(fault) => format!("shaper.{}", fault.key),
+            LinkError::Loss(fault) => format!("loss.{}", fault.key),
+            LinkError::Queue(fault) => format!("queue.{}", fault.key),
         }
     }
 }
@@ -150,22 +242,7 @@ impl fmt::Display for LinkError {
             LinkError::ShaperWithoutRate => {
                 f.write_str("a shaper needs the link's rate: its credit comes at that rate")
             }
-            LinkError::Burst(burst) => write!(f, "a burst of {burst:?}: it must be from 1 B to 1 GiB"),
-            LinkError::LineRate(rate) => {
-                write!(f, "a line rate of {rate:?} is below the shaper's own rate, or above 10 Tbit/s")
-            }
-            LinkError::NoInterval => {
-                f.write_str("an interval of zero: leave it out for credit that comes all the time")
-            }
-            LinkError::LumpOverflows { needed } => {
-                write!(f, "the burst is less than what one interval brings: it must be at least {needed:?}")
-            }
-            LinkError::NoProbability => f.write_str("a probability must be from 0 to 1"),
-            LinkError::PacketsOutOfOrder => f.write_str("lost packets are counted from 1 and given in ascending order"),
-            LinkError::OutagesOutOfOrder => {
-                f.write_str("outages are given in ascending order, without overlap, none empty")
-            }
-            LinkError::Queue(error) => error.fmt(f),
+            LinkError::Shaper(fault) | LinkError::Loss(fault) | LinkError::Queue(fault) => fault.fmt(f),
         }
     }
 }

@@ -5,27 +5,92 @@
 //! Leaves out bit stuffing of HDLC-like framing and the interleaving or coding of the physical layer.
 
 use lopsided_core::Bytes;
+use lopsided_spec::{Choice, Fault, Given, Key, Part, PartInfo, Presets, Scalar, Value, ValueType, key};
 
 /// What is added to a packet, and what the sum is carried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Framing {
     /// Octets added to every packet.
-    pub overhead: u32,
+    pub overhead: Bytes,
     /// The smallest frame, overhead included; shorter ones are padded.
-    pub minimum: u32,
-    pub carrying: Carrying,
+    pub minimum: Bytes,
+    pub cell_format: CellFormat,
 }
 
 /// How the line carries a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Carrying {
+pub enum CellFormat {
     /// Octet by octet.
     #[default]
-    Plain,
+    None,
     /// In cells of 48 octets that take 53; the last one is padded.
-    AtmCells,
+    Atm,
     /// With one octet of synchronisation for each 64 begun.
     Ptm,
+}
+
+impl Choice for CellFormat {
+    const WORDS: &'static [(&'static str, CellFormat)] =
+        &[("none", CellFormat::None), ("atm", CellFormat::Atm), ("ptm", CellFormat::Ptm)];
+}
+
+/// No line adds more to a packet.
+const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
+
+impl Part for Framing {
+    const NAME: &'static str = "framing";
+    const TEXT: &'static str = "How many octets a packet takes on the wire.";
+    const SHORTHAND: Option<&'static str> = Some("kind");
+    const PRESETS: Option<Presets<Framing>> = Some(Presets {
+        key: "kind",
+        text: "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
+        named: Framing::NAMED,
+    });
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["kind", "cell_format"]];
+    const KEYS: &'static [Key<Framing>] = &[
+        key("overhead", |framing| &mut framing.overhead, "Octets per packet: beyond the kind's where one is named."),
+        key(
+            "minimum",
+            |framing| &mut framing.minimum,
+            "The smallest frame, overhead included; shorter ones are padded.",
+        ),
+        key(
+            "cell_format",
+            |framing| &mut framing.cell_format,
+            "In place of a kind: none, atm (53 octets for each begun 48) or ptm (65 for 64).",
+        ),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        self.check()?;
+        if let Some(base) = given.preset.and_then(Framing::named).filter(|_| given.has("overhead")) {
+            self.overhead += base.overhead;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        // What a kind adds comes on top.
+        let most = MOST_OVERHEAD + Bytes::new(100);
+        for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
+            if size > most {
+                return Err(Fault::new(key, format!("{} B with each packet is more than any line adds", size.get())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for Framing {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<Framing>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<Framing, String> {
+        value.into_part()
+    }
 }
 
 impl Framing {
@@ -34,12 +99,13 @@ impl Framing {
     /// What Linux counts for an Ethernet device: the 14-octet header, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
     /// All that a frame takes of an Ethernet line: preamble 8, header 14, padding to 64 octets, check sequence 4, gap 12.
-    pub const ETHERNET_WIRE: Framing = Framing { overhead: 38, minimum: 84, carrying: Carrying::Plain };
+    pub const ETHERNET_WIRE: Framing =
+        Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
     /// PPPoE on an Ethernet device: header 14, PPPoE 6, PPP 2.
     pub const PPPOE: Framing = Framing::plain(22);
 
     /// Names and framings as scenarios know them. Names and overheads of the DSL ones are as in `tc-cake(8)`.
-    pub const NAMED: [(&'static str, Framing); 14] = [
+    pub const NAMED: &'static [(&'static str, Framing)] = &[
         ("none", Framing::NONE),
         ("ethernet", Framing::ETHERNET),
         ("ethernet-wire", Framing::ETHERNET_WIRE),
@@ -57,18 +123,18 @@ impl Framing {
     ];
 
     /// A number of octets with each packet.
-    pub const fn plain(overhead: u32) -> Framing {
-        Framing { overhead, minimum: 0, carrying: Carrying::Plain }
+    pub const fn plain(overhead: u64) -> Framing {
+        Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::None }
     }
 
     /// AAL5 over ATM. `overhead` includes the 8-octet trailer.
-    pub const fn atm(overhead: u32) -> Framing {
-        Framing { overhead, minimum: 0, carrying: Carrying::AtmCells }
+    pub const fn atm(overhead: u64) -> Framing {
+        Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Atm }
     }
 
     /// Packet transfer mode, as on VDSL2.
-    pub const fn ptm(overhead: u32) -> Framing {
-        Framing { overhead, minimum: 0, carrying: Carrying::Ptm }
+    pub const fn ptm(overhead: u64) -> Framing {
+        Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Ptm }
     }
 
     /// The framing of that name.
@@ -79,11 +145,11 @@ impl Framing {
     /// The octets on the wire of an IP packet of this size.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
-        let frame = (ip.get() + u64::from(self.overhead)).max(u64::from(self.minimum));
-        Bytes::new(match self.carrying {
-            Carrying::Plain => frame,
-            Carrying::AtmCells => frame.div_ceil(48) * 53,
-            Carrying::Ptm => frame + frame.div_ceil(64),
+        let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());
+        Bytes::new(match self.cell_format {
+            CellFormat::None => frame,
+            CellFormat::Atm => frame.div_ceil(48) * 53,
+            CellFormat::Ptm => frame + frame.div_ceil(64),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
 /// The ways a link loses packets, as plain data. The default loses none.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -28,11 +29,105 @@ pub struct GilbertConfig {
     pub loss_good: f64,
 }
 
+impl Default for GilbertConfig {
+    /// Always in the good state, in which nothing is lost.
+    fn default() -> GilbertConfig {
+        GilbertConfig { to_bad: 0.0, to_good: 1.0, loss_bad: 1.0, loss_good: 0.0 }
+    }
+}
+
+impl Part for LossConfig {
+    const NAME: &'static str = "loss";
+    const TEXT: &'static str = "How packets are lost on the line; all that is given applies.";
+    const SHORTHAND: Option<&'static str> = Some("random");
+    const KEYS: &'static [Key<LossConfig>] = &[
+        key("random", |loss| &mut loss.random, "Probability for each packet on its own: 0.01 or \"1 %\"."),
+        key("gilbert", |loss| &mut loss.gilbert, "Bursts of loss: the Gilbert-Elliott model, stepped once per packet."),
+        key("packets", |loss| &mut loss.packets, "These packets of the direction, counted from 1."),
+        key("outages", |loss| &mut loss.outages, "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
+    ];
+
+    /// A file may give them in any order.
+    fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        self.packets.sort_unstable();
+        self.packets.dedup();
+        self.outages.sort_unstable();
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if !(0.0..=1.0).contains(&self.random) {
+            return Err(Fault::new("random", "a probability must be from 0 to 1"));
+        }
+        if let Some(gilbert) = &self.gilbert {
+            gilbert.check().map_err(|fault| Fault { key: "gilbert", ..fault })?;
+        }
+        if self.packets.first() == Some(&0) {
+            return Err(Fault::new("packets", "packets are counted from 1"));
+        }
+        if !self.packets.is_sorted_by(|a, b| a < b) {
+            return Err(Fault::new("packets", "lost packets are given in ascending order"));
+        }
+        if self.outages.iter().any(|(from, to)| from >= to) {
+            return Err(Fault::new("outages", "outages are given in ascending order, none empty"));
+        }
+        if self.outages.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+            return Err(Fault::new("outages", "this outage begins before another ends: they overlap"));
+        }
+        Ok(())
+    }
+}
+
+impl Part for GilbertConfig {
+    const NAME: &'static str = "gilbert";
+    const TEXT: &'static str = "The Gilbert-Elliott model: a good and a bad state.";
+    const KEYS: &'static [Key<GilbertConfig>] = &[
+        key("to_bad", |gilbert: &mut Self| &mut gilbert.to_bad, "Probability of going from good to bad.")
+            .required("0.01"),
+        key("to_good", |gilbert: &mut Self| &mut gilbert.to_good, "Probability of going from bad to good.")
+            .required("0.3"),
+        key("loss_bad", |gilbert| &mut gilbert.loss_bad, "Loss probability in the bad state."),
+        key("loss_good", |gilbert| &mut gilbert.loss_good, "Loss probability in the good state."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        let all = [self.to_bad, self.to_good, self.loss_bad, self.loss_good];
+        if !all.iter().all(|probability| (0.0..=1.0).contains(probability)) {
+            return Err(Fault::new("to_bad", "a probability must be from 0 to 1"));
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for LossConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<LossConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<LossConfig, String> {
+        value.into_part()
+    }
+}
+
+impl Scalar for GilbertConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<GilbertConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<GilbertConfig, String> {
+        value.into_part()
+    }
+}
+
 impl LossConfig {
     /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and bursts
     /// draw from streams of their own and once for each packet whatever else drop_reason it, so that neither shifts the other.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
-        self.check()?;
+        self.check().map_err(LinkError::Loss)?;
         if *self == LossConfig::default() {
             return Ok(None);
         }
@@ -45,21 +140,6 @@ impl LossConfig {
             next_packet: 0,
             next_outage: 0,
         }))
-    }
-
-    fn check(&self) -> Result<(), LinkError> {
-        let gilbert = self.gilbert.iter().flat_map(|g| [g.to_bad, g.to_good, g.loss_bad, g.loss_good]);
-        if !gilbert.chain([self.random]).all(|probability| (0.0..=1.0).contains(&probability)) {
-            return Err(LinkError::NoProbability);
-        }
-        if self.packets.first() == Some(&0) || !self.packets.is_sorted_by(|a, b| a < b) {
-            return Err(LinkError::PacketsOutOfOrder);
-        }
-        let instants: Vec<Time> = self.outages.iter().flat_map(|&(from, to)| [from, to]).collect();
-        if !instants.is_sorted() || self.outages.iter().any(|(from, to)| from == to) {
-            return Err(LinkError::OutagesOutOfOrder);
-        }
-        Ok(())
     }
 }
 

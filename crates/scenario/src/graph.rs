@@ -3,8 +3,8 @@
 //! Routing is static and by destination: a router sends a packet over the link that begins a path of fewest links, the first
 //! such link in the scenario's order where several do. Hosts do not forward. Left out: weights, changes during a run.
 
-use crate::model::DirSpec;
 use lopsided_core::Dir;
+use lopsided_link::LinkConfig;
 use std::collections::VecDeque;
 
 /// The network of a scenario.
@@ -23,12 +23,12 @@ pub struct LinkSpec {
     pub from: NodeRef,
     /// Where `down` ends and `up` begins.
     pub to: NodeRef,
-    pub down: DirSpec,
-    pub up: DirSpec,
+    pub down: LinkConfig,
+    pub up: LinkConfig,
 }
 
 impl LinkSpec {
-    pub fn dir(&self, dir: Dir) -> &DirSpec {
+    pub fn dir(&self, dir: Dir) -> &LinkConfig {
         match dir {
             Dir::Down => &self.down,
             Dir::Up => &self.up,

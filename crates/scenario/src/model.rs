@@ -5,7 +5,6 @@
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
-use lopsided_queue::QueueConfig;
 use std::collections::BTreeMap;
 
 /// One experiment: a network, the flows that cross it, how long, and what is written down.
@@ -38,82 +37,6 @@ pub struct InterfaceSpec {
     pub limit: Option<u32>,
     /// Packets that the network card takes before the link has sent them; `None`: any number.
     pub ring: Option<u32>,
-}
-
-/// One direction of a link: what a packet meets, in order: queue, shaper or serializer, loss, propagation delay.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DirSpec {
-    /// The serializer's rate, or the shaper's where there is one. `None`: infinitely fast.
-    pub rate: Option<BitRate>,
-    /// One-way propagation delay.
-    pub delay: Duration,
-    pub framing: FramingSpec,
-    pub queue: QueueConfig,
-    pub shaper: Option<ShaperSpec>,
-    pub loss: LossSpec,
-}
-
-/// How many octets a packet takes on the wire: `overhead` is added, a short frame padded, and the whole cut into cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FramingSpec {
-    /// Octets added to every IP packet: headers, trailers, preamble.
-    pub overhead: Bytes,
-    /// The smallest frame, overhead included.
-    pub minimum: Bytes,
-    pub cells: Cells,
-}
-
-/// The carrier's own packing, after the overhead was added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cells {
-    /// Octets pass as they are.
-    None,
-    /// Each begun 48 octets cost a cell of 53 (ADSL).
-    Atm,
-    /// Each begun 64 octets cost one more (VDSL2).
-    Ptm,
-}
-
-/// A token bucket in place of a serializer: credit comes at the direction's rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShaperSpec {
-    /// Bucket depth (Bc), in octets on the wire, at least a lump. With an `interval` it may be smaller than a packet.
-    pub burst: Bytes,
-    /// Credit comes in lumps of rate x interval, every interval (Tc); `None`: continuously.
-    pub interval: Option<Duration>,
-    /// The physical rate at which a burst leaves; `None`: at once.
-    pub line_rate: Option<BitRate>,
-}
-
-/// The ways a link loses packets; all that are given apply together, each packet lost at most once.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct LossSpec {
-    /// Probability, independent for each packet.
-    pub random: f64,
-    pub gilbert: Option<Gilbert>,
-    /// These packets of the direction, counted from 1; sorted, without repeats.
-    pub packets: Vec<u64>,
-    /// Nothing passes from the first instant until just before the second; sorted, without overlaps.
-    pub outages: Vec<(Time, Time)>,
-}
-
-impl LossSpec {
-    pub fn is_none(&self) -> bool {
-        *self == LossSpec::default()
-    }
-}
-
-/// Gilbert-Elliott: a good and a bad state, stepped once per packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gilbert {
-    /// Probability of going from good to bad.
-    pub to_bad: f64,
-    /// Probability of going from bad to good.
-    pub to_good: f64,
-    /// Loss probability in the bad state.
-    pub loss_bad: f64,
-    /// Loss probability in the good state.
-    pub loss_good: f64,
 }
 
 /// One flow of data from a host to another.

@@ -6,12 +6,10 @@
 //! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
 //! buffer, 30 s. Building the world is not timed.
 
-use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_core::{BitRate, Dir, Duration, Time};
+use lopsided_link::{LinkConfig, LossConfig};
 use lopsided_queue::QueueConfig;
-use lopsided_scenario::{
-    Cells, DirSpec, FlowSpec, FramingSpec, Graph, LinkSpec, LossSpec, NodeRef, RecordSpec, Scenario, StackSpec,
-    Transfer,
-};
+use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, StackSpec, Transfer};
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use std::process::ExitCode;
 
@@ -109,13 +107,12 @@ impl Workload {
     }
 
     fn link(&self, name: &str, from: NodeRef, to: NodeRef, bottleneck: bool) -> LinkSpec {
-        let dir = |rate: u64, loss: f64| DirSpec {
+        let dir = |rate: u64, loss: f64| LinkConfig {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
             delay: Duration::from_millis(if bottleneck { 18 } else { 1 }),
-            framing: FramingSpec { overhead: Bytes::ZERO, minimum: Bytes::ZERO, cells: Cells::None },
             queue: QueueConfig::packets(if bottleneck { self.queue } else { 100_000 }),
-            shaper: None,
-            loss: LossSpec { random: if bottleneck { loss } else { 0.0 }, ..LossSpec::default() },
+            loss: LossConfig { random: if bottleneck { loss } else { 0.0 }, ..LossConfig::default() },
+            ..LinkConfig::default()
         };
         LinkSpec { name: name.to_owned(), from, to, down: dir(self.rates.0, self.loss), up: dir(self.rates.1, 0.0) }
     }

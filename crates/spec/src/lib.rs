@@ -49,5 +49,5 @@ mod part;
 mod value;
 
 pub use family::{Family, Member};
-pub use part::{AnyPart, Fault, Given, Key, KeyInfo, Part, PartInfo, key};
+pub use part::{AnyPart, Fault, Given, Key, KeyInfo, Part, PartInfo, Presets, key};
 pub use value::{Amount, Choice, Scalar, Setting, Value, ValueType};

@@ -14,6 +14,8 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The key that a single value in place of the table stands for.
     const SHORTHAND: Option<&'static str> = None;
     const KEYS: &'static [Key<Self>];
+    /// Named settings that a scenario can start from.
+    const PRESETS: Option<Presets<Self>> = None;
     /// Groups of keys of which at most one is given. The most specific table that gives one of a group decides.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
@@ -28,6 +30,14 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     }
 }
 
+/// Named settings of a part, and the key that chooses one. What else is given changes them.
+#[derive(Debug)]
+pub struct Presets<P: 'static> {
+    pub key: &'static str,
+    pub text: &'static str,
+    pub named: &'static [(&'static str, P)],
+}
+
 /// One key of a part, made by [`key`].
 pub struct Key<P> {
     pub name: &'static str,
@@ -37,11 +47,12 @@ pub struct Key<P> {
     example: Option<&'static str>,
     none_word: Option<&'static str>,
     value_type: Option<ValueType>,
+    input_only: bool,
 }
 
 /// Declares a key: its name, the field that it sets, and what it means.
 pub const fn key<P>(name: &'static str, field: fn(&mut P) -> &mut dyn Setting, text: &'static str) -> Key<P> {
-    Key { name, field, text, default_text: None, example: None, none_word: None, value_type: None }
+    Key { name, field, text, default_text: None, example: None, none_word: None, value_type: None, input_only: false }
 }
 
 impl<P> Key<P> {
@@ -63,6 +74,13 @@ impl<P> Key<P> {
     #[must_use]
     pub const fn none_word(mut self, word: &'static str) -> Key<P> {
         self.none_word = Some(word);
+        self
+    }
+
+    /// The key says the same as others do once the part is complete, and is not written.
+    #[must_use]
+    pub const fn input_only(mut self) -> Key<P> {
+        self.input_only = true;
         self
     }
 
@@ -94,12 +112,23 @@ pub struct KeyInfo {
     pub example: Option<&'static str>,
     /// The word for [`Value::None`].
     pub none_word: Option<&'static str>,
+    /// Whether the key is read only: what is written back says the same by other keys.
+    pub input_only: bool,
 }
 
 impl KeyInfo {
     /// A key that no field of a part holds: one that holds a table, or is read in a way of its own.
     pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
-        KeyInfo { name, value_type, text, default: Value::None, default_text: None, example: None, none_word: None }
+        KeyInfo {
+            name,
+            value_type,
+            text,
+            default: Value::None,
+            default_text: None,
+            example: None,
+            none_word: None,
+            input_only: false,
+        }
     }
 
     /// The default in words.
@@ -123,13 +152,23 @@ pub struct PartInfo {
     pub shorthand: Option<&'static str>,
     pub keys: Vec<KeyInfo>,
     pub exclusive: &'static [&'static [&'static str]],
+    /// The part with its defaults; `None` for a table that is read in a way of its own.
+    pub make: Option<fn() -> Box<dyn AnyPart>>,
 }
 
 impl PartInfo {
     /// The declaration of `P`.
     pub fn of<P: Part>() -> PartInfo {
         let keys = keys_of::<P>();
-        PartInfo { name: P::NAME, text: P::TEXT, shorthand: P::SHORTHAND, keys, exclusive: P::EXCLUSIVE }
+        let make: fn() -> Box<dyn AnyPart> = || Box::new(P::default());
+        PartInfo {
+            name: P::NAME,
+            text: P::TEXT,
+            shorthand: P::SHORTHAND,
+            keys,
+            exclusive: P::EXCLUSIVE,
+            make: Some(make),
+        }
     }
 
     pub fn key(&self, name: &str) -> Option<&KeyInfo> {
@@ -153,9 +192,25 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             default_text: key.default_text,
             example: key.example,
             none_word: key.none_word,
+            input_only: key.input_only,
         }
     };
-    P::KEYS.iter().map(describe).collect()
+    let preset = P::PRESETS.map(|presets| KeyInfo {
+        input_only: true,
+        ..KeyInfo::new(presets.key, ValueType::Word(preset_names::<P>), presets.text)
+    });
+    preset.into_iter().chain(P::KEYS.iter().map(describe)).collect()
+}
+
+fn preset_names<P: Part>() -> Vec<&'static str> {
+    P::PRESETS.iter().flat_map(|presets| presets.named).map(|(name, _)| *name).collect()
+}
+
+/// The preset of that name.
+fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
+    let presets = P::PRESETS.filter(|presets| presets.key == key)?;
+    let Value::Word(name) = value else { return None };
+    presets.named.iter().find(|(known, _)| known == name).map(|(_, settings)| settings.clone())
 }
 
 /// A part of whatever type.
@@ -183,6 +238,10 @@ impl<P: Part> AnyPart for P {
     }
 
     fn set(&mut self, name: &str, value: Value) -> Result<(), String> {
+        if let Some(settings) = preset::<P>(name, &value) {
+            *self = settings;
+            return Ok(());
+        }
         let found = P::KEYS.iter().find(|key| key.name == name);
         let key = found.ok_or_else(|| format!("there is no key `{name}`"))?;
         (key.field)(self).set(value)
@@ -233,6 +292,8 @@ impl PartialEq for dyn AnyPart {
 pub struct Given<'g> {
     /// Names of the keys that were given.
     pub keys: &'g [&'g str],
+    /// The preset that was chosen.
+    pub preset: Option<&'g str>,
     /// The rate of the line that the part belongs to; `None`: unlimited, or there is no line.
     pub line_rate: Option<BitRate>,
 }

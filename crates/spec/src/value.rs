@@ -1,8 +1,8 @@
 //! What may stand after a key: its type, and its value once read.
 
 use crate::part::PartInfo;
-use crate::{AnyPart, Family};
-use lopsided_core::{BitRate, Bytes, Duration};
+use crate::{AnyPart, Family, Part};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// The type and unit of a key's value.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,33 @@ pub enum Amount {
         size: Bytes,
     },
     Time(Duration),
+}
+
+impl Value {
+    /// A part as a value. With [`Value::into_part`] it makes a part the value of another's key:
+    ///
+    /// ```ignore
+    /// impl Scalar for GilbertConfig {
+    ///     const TYPE: ValueType = ValueType::Part(PartInfo::of::<GilbertConfig>);
+    ///     fn to_value(&self) -> Value {
+    ///         Value::of_part(self)
+    ///     }
+    ///     fn from_value(value: Value) -> Result<GilbertConfig, String> {
+    ///         value.into_part()
+    ///     }
+    /// }
+    /// ```
+    pub fn of_part<P: Part>(part: &P) -> Value {
+        Value::Part(Box::new(part.clone()))
+    }
+
+    /// The part, if it is of this type.
+    pub fn into_part<P: Part>(self) -> Result<P, String> {
+        match &self {
+            Value::Part(part) => part.downcast::<P>().cloned().ok_or_else(|| format!("this is no {}", P::NAME)),
+            _ => wrong(self),
+        }
+    }
 }
 
 /// A Rust type that a key's value may have.
@@ -190,6 +217,22 @@ impl Scalar for u32 {
         match value {
             Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is larger than can be held")),
             Value::Amount(Amount::Packets(packets)) => Ok(packets),
+            other => wrong(other),
+        }
+    }
+}
+
+/// The first instant, and the one just after the last.
+impl Scalar for (Time, Time) {
+    const TYPE: ValueType = ValueType::Period;
+
+    fn to_value(&self) -> Value {
+        Value::Period(self.0 - Time::ZERO, self.1 - Time::ZERO)
+    }
+
+    fn from_value(value: Value) -> Result<(Time, Time), String> {
+        match value {
+            Value::Period(from, to) => Ok((Time::ZERO + from, Time::ZERO + to)),
             other => wrong(other),
         }
     }

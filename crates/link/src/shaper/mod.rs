@@ -6,7 +6,6 @@ mod token_bucket;
 pub use serializer::Serializer;
 pub use token_bucket::TokenBucket;
 
-pub(crate) use serializer::scaled_bits;
 
 use lopsided_core::{BitRate, Bytes, Time};
 use std::fmt::Debug;

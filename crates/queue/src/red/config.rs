@@ -69,7 +69,8 @@ impl Part for RedConfig {
             |red: &mut Self| &mut red.burst,
             "So many packets may come at once into the empty queue before any is picked; sets the weight.",
         )
-        .default_text("(2 min + max) / 3"),
+        .default_text("(2 min + max) / 3")
+        .input_only(),
         key("avpkt", |red: &mut Self| &mut red.avpkt, "The size of a usual packet."),
         key(
             "bandwidth",

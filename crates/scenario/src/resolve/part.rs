@@ -15,6 +15,8 @@ pub(super) struct Line {
     pub rate: Option<BitRate>,
     /// The RTT of BDP, where there is one.
     pub base_rtt: Option<Duration>,
+    /// The limit of a queue that says nothing, where the place has one of its own.
+    pub queue_packets: Option<u32>,
 }
 
 /// A part of a known type. What is wrong is reported, and then the part means nothing.
@@ -24,12 +26,11 @@ pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut R
     part
 }
 
-/// A part of the kind that is chosen. `defaults` are those of the place where it stands.
+/// A part of the kind that is chosen.
 pub(super) fn read_family(
     family: &'static Family,
     layers: &Layers<'_>,
     line: Line,
-    defaults: &[(&str, Value)],
     report: &mut Report<'_>,
 ) -> Box<dyn AnyPart> {
     let kinds = family.kinds();
@@ -42,9 +43,11 @@ pub(super) fn read_family(
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    for (key, usual) in defaults {
-        let _ = part.set(key, usual.clone());
+    if let Some(packets) = line.queue_packets.filter(|_| info.key("limit").is_some()) {
+        let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
+    // What is inside the queue has the defaults of its kind.
+    let line = Line { queue_packets: None, ..line };
     // What was written beside another kind does not hold for this one, but for the key that all kinds share.
     let own = layers.down_to("kind");
     let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
@@ -74,7 +77,7 @@ fn fill<'t>(
     report: &mut Report<'_>,
 ) {
     let problems = report.count();
-    let mut given = Vec::new();
+    let (mut given, mut preset) = (Vec::new(), None);
     for key in &info.keys {
         let group = info.exclusive.iter().find(|group| group.contains(&key.name));
         let layers = source(key.name);
@@ -87,6 +90,9 @@ fn fill<'t>(
         }
         given.push(key.name);
         let Some(value) = read_key(key, &deciding, line, report) else { continue };
+        if let (Value::Word(word), true) = (&value, key.input_only) {
+            preset = Some(*word);
+        }
         if let Err(message) = part.set(key.name, value) {
             report.problem(deciding.place_of(key.name), &join(layers.path(), key.name), message, None);
         }
@@ -96,7 +102,7 @@ fn fill<'t>(
     if report.count() > problems {
         return;
     }
-    let completed = part.complete(&Given { keys: &given, line_rate: line.rate });
+    let completed = part.complete(&Given { keys: &given, preset, line_rate: line.rate });
     if let Err(fault) = completed.and_then(|()| part.check()) {
         let place = source(fault.key).place_of(fault.key);
         report.problem(place, &join(own.path(), fault.key), fault.message, fault.help);
@@ -118,8 +124,14 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
-        ValueType::Part(_) => read_value(key, layers, line, report),
-        ValueType::Family(family) => Some(Value::Part(read_family(family, &layers.below(key.name), line, &[], report))),
+        ValueType::Part(table) => {
+            let info = table();
+            let mut part = info.make?();
+            let below = layers.below(key.name);
+            fill(&mut *part, &info, &|_| below.clone(), line, report);
+            Some(Value::Part(part))
+        }
+        ValueType::Family(family) => Some(Value::Part(read_family(family, &layers.below(key.name), line, report))),
         ValueType::List(item) => read_items(key.name, *item, layers, line, report),
         _ => read_value(key, layers, line, report),
     }
@@ -127,9 +139,11 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
 
 fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
+    // A preset is named after its table: an unknown framing.
+    let what = if key.input_only { layers.path().rsplit('.').next().unwrap_or(key.name) } else { key.name };
     let found = match key.none_word {
         Some(word) if value::is_word(node, word) => Ok(Value::None),
-        _ => scalar(key.name, key.value_type, node, line),
+        _ => scalar(what, key.value_type, node, line),
     };
     found.map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
@@ -141,7 +155,7 @@ fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, repo
     let mut read = |number: usize, node: &Node| match (item, node.table()) {
         (ValueType::Family(family), Some(table)) => {
             let below = Layers::one(table, &join(&path, &number.to_string()), node.place);
-            Some(Value::Part(read_family(family, &below, line, &[], report)))
+            Some(Value::Part(read_family(family, &below, line, report)))
         }
         _ => match scalar(name, item, node, line) {
             Ok(value) => Some(value),

@@ -8,7 +8,8 @@ use crate::tree::{Entry, Node, Table, Value};
 use lopsided_spec::{KeyInfo, PartInfo, ValueType};
 
 /// Keys that had another name before, as people may still write them.
-const RENAMED: &[(&str, &str)] = &[("threshold", "mark_threshold"), ("marks", "ect")];
+const RENAMED: &[(&str, &str)] =
+    &[("threshold", "mark_threshold"), ("marks", "ect"), ("cells", "cell_format"), ("interval", "refill_interval")];
 
 /// Checks a table and everything below it. `path` is its dotted key, empty for the file.
 ///

@@ -32,7 +32,7 @@ impl WithKinds for Family {
                 keys.push(key);
             }
         }
-        PartInfo { name: self.name, text: self.text, shorthand: self.shorthand, keys, exclusive: &[] }
+        PartInfo { name: self.name, text: self.text, shorthand: self.shorthand, keys, exclusive: &[], make: None }
     }
 
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)> {

@@ -2,10 +2,10 @@
 
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::names::{CONGESTION_CONTROLS, PROFILES};
-use lopsided_queue::QUEUES;
+use lopsided_link::LinkConfig;
 use lopsided_spec::ValueType::{
-    self, DepthOrTime, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Packets, Part, Period,
-    Probability, Rate, Size, Text, Time, Window, Word,
+    self, DepthOrTime, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Packets, Part, Rate, Size, Text, Time,
+    Window, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
 
@@ -21,6 +21,7 @@ pub(crate) fn file() -> PartInfo {
         text: "A lopsided scenario: a network, the flows that cross it, and what is recorded.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value("scenario", Part(scenario), "", "What the experiment is called and how long it runs."),
             value(
@@ -72,6 +73,7 @@ pub(crate) fn scenario() -> PartInfo {
         text: "What the experiment is called and how long it runs.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value(
                 "name",
@@ -86,49 +88,13 @@ pub(crate) fn scenario() -> PartInfo {
     }
 }
 
-/// The keys that a direction and a link share; a link's hold for both of its directions.
+/// The keys of a direction, which a link has too: a link's hold for both of its directions.
 fn line_keys<const N: usize>(own: [KeyInfo; N]) -> Vec<KeyInfo> {
-    let mut keys = Vec::from(own);
-    keys.extend([
-        value(
-            "rate",
-            Rate,
-            "",
-            "Bits per second on the wire, such as \"2.4 Mbit/s\" or \"196 kbit/s\"; \"unlimited\" for an infinitely fast line. Required.",
-        )
-        .none_word("unlimited"),
-        value("delay", Time, "0 s", "One-way propagation delay, such as \"10 ms\"."),
-        value(
-            "framing",
-            Part(framing),
-            "none",
-            "Octets a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table.",
-        ),
-        value(
-            "queue",
-            Family(&QUEUES),
-            "50 packets",
-            "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access links default to 1000 packets.",
-        ),
-        value(
-            "shaper",
-            Part(shaper),
-            "",
-            "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table.",
-        ),
-        value("loss", Part(loss), "", "Packets lost on the line: a probability such as \"1 %\", or a table."),
-    ]);
-    keys
+    own.into_iter().chain(direction().keys).collect()
 }
 
-pub(crate) fn direction() -> PartInfo {
-    PartInfo {
-        name: "direction",
-        text: "One direction of a link.",
-        shorthand: None,
-        exclusive: &[],
-        keys: line_keys([]),
-    }
+fn direction() -> PartInfo {
+    PartInfo::of::<LinkConfig>()
 }
 
 pub(crate) fn access_line() -> PartInfo {
@@ -137,6 +103,7 @@ pub(crate) fn access_line() -> PartInfo {
         text: "An access line. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: line_keys([
             value(
                 "rtt",
@@ -156,6 +123,7 @@ pub(crate) fn line() -> PartInfo {
         text: "A link. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: line_keys([
             value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
             value("down", Part(direction), "", "From the first end to the second: towards the client."),
@@ -170,6 +138,7 @@ pub(crate) fn topology_link() -> PartInfo {
         text: "A link between two nodes. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: line_keys([
             value("between", Names, "", "Two nodes: `down` runs from the first to the second, `up` back. Required."),
             value("name", Name, "", "Default: the two nodes' names joined by -."),
@@ -180,31 +149,6 @@ pub(crate) fn topology_link() -> PartInfo {
     }
 }
 
-pub(crate) fn framing() -> PartInfo {
-    PartInfo {
-        name: "framing",
-        text: "How many octets a packet takes on the wire.",
-        shorthand: Some("kind"),
-        exclusive: &[],
-        keys: vec![
-            value(
-                "kind",
-                Word(|| crate::framing::KINDS.to_vec()),
-                "none",
-                "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
-            ),
-            value("overhead", Size, "0 B", "Octets per packet: beyond the kind's where one is named."),
-            value("minimum", Size, "0 B", "The smallest frame, overhead included; shorter ones are padded."),
-            value(
-                "cells",
-                Word(|| vec!["none", "atm", "ptm"]),
-                "none",
-                "In place of a kind: none, atm (53 octets for each begun 48) or ptm (65 for 64).",
-            ),
-        ],
-    }
-}
-
 /// A limit as a table; its value is one [`lopsided_spec::Amount`].
 pub(crate) fn limit() -> PartInfo {
     PartInfo {
@@ -212,6 +156,7 @@ pub(crate) fn limit() -> PartInfo {
         text: "How much a queue may hold.",
         shorthand: Some("amount"),
         exclusive: &[&["amount", "bins"]],
+        make: None,
         keys: vec![
             value(
                 "amount",
@@ -230,66 +175,13 @@ pub(crate) fn limit() -> PartInfo {
     }
 }
 
-pub(crate) fn shaper() -> PartInfo {
-    PartInfo {
-        name: "shaper",
-        text: "A token bucket that fills at the direction's rate.",
-        shorthand: Some("burst"),
-        exclusive: &[],
-        keys: vec![
-            value(
-                "burst",
-                Size,
-                "",
-                "Bucket depth (Bc), in octets on the wire. With an interval it defaults to rate x interval, which may be less than a packet.",
-            ),
-            value(
-                "interval",
-                Time,
-                "",
-                "Credit comes in lumps of rate x interval this often (Tc); without it, continuously.",
-            ),
-            value("line_rate", Rate, "unlimited", "The physical rate at which a burst leaves.").none_word("unlimited"),
-        ],
-    }
-}
-
-pub(crate) fn loss() -> PartInfo {
-    PartInfo {
-        name: "loss",
-        text: "How packets are lost on the line; all that is given applies.",
-        shorthand: Some("random"),
-        exclusive: &[],
-        keys: vec![
-            value("random", Probability, "0", "Probability for each packet on its own: 0.01 or \"1 %\"."),
-            value("gilbert", Part(gilbert), "", "Bursts of loss: the Gilbert-Elliott model, stepped once per packet."),
-            value("packets", List(&Integer), "", "These packets of the direction, counted from 1."),
-            value("outages", List(&Period), "", "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
-        ],
-    }
-}
-
-pub(crate) fn gilbert() -> PartInfo {
-    PartInfo {
-        name: "gilbert",
-        text: "The Gilbert-Elliott model: a good and a bad state.",
-        shorthand: None,
-        exclusive: &[],
-        keys: vec![
-            value("to_bad", Probability, "", "Probability of going from good to bad. Required."),
-            value("to_good", Probability, "", "Probability of going from bad to good. Required."),
-            value("loss_bad", Probability, "1", "Loss probability in the bad state."),
-            value("loss_good", Probability, "0", "Loss probability in the good state."),
-        ],
-    }
-}
-
 pub(crate) fn topology() -> PartInfo {
     PartInfo {
         name: "topology",
         text: "A network: hosts send and receive, routers forward, links join them. Routing is static, by fewest links.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value("hosts", List(&Name), "", "Names of the hosts."),
             value("routers", List(&Name), "", "Names of the routers."),
@@ -310,6 +202,7 @@ pub(crate) fn dumbbell() -> PartInfo {
         text: "Hosts leftN and rightN at two routers with one bottleneck; down runs from left to right.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value("pairs", Integer, "", "How many hosts on each side. Required."),
             value("access", Part(line), "", "The links between hosts and routers on both sides."),
@@ -326,6 +219,7 @@ pub(crate) fn host() -> PartInfo {
         text: "Settings of one host.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value("stack", Part(stack), "", "The TCP of this host."),
             value(
@@ -344,6 +238,7 @@ pub(crate) fn interface() -> PartInfo {
         text: "A host's own interface, as with netem on it: what the host sends waits here before it reaches the link. TCP notices when there is no room: the packet is refused, not lost, and the window comes down.",
         shorthand: Some("delay"),
         exclusive: &[],
+        make: None,
         keys: vec![
             value("delay", Time, "0 s", "How long each packet waits, such as \"100 ms\"."),
             value("limit", Packets, "", "How many packets may wait, such as \"1000 packets\". Default: any number."),
@@ -363,6 +258,7 @@ pub(crate) fn stack() -> PartInfo {
         text: "The TCP of a host: a profile and what is changed in it. What is not given is as the profile says.",
         shorthand: Some("profile"),
         exclusive: &[],
+        make: None,
         keys: vec![
             value("profile", Word(|| PROFILES.to_vec()), PROFILES[0], "The stack whose behaviour is taken."),
             value("cc", Word(|| CONGESTION_CONTROLS.to_vec()), CONGESTION_CONTROLS[0], "Congestion control."),
@@ -431,6 +327,7 @@ pub(crate) fn delayed_ack() -> PartInfo {
         text: "When a receiver holds its ACK back (RFC 5681 section 4.2).",
         shorthand: Some("mode"),
         exclusive: &[],
+        make: None,
         keys: vec![
             value("mode", Word(|| vec!["on", "off"]), "on", "\"on\" or \"off\"."),
             value("segments", Integer, "", "An ACK at the latest for every such full segment; usually 2."),
@@ -445,6 +342,7 @@ pub(crate) fn flow() -> PartInfo {
         text: "A flow of data from one host to another, or `count` equal ones.",
         shorthand: None,
         exclusive: &[],
+        make: None,
         keys: vec![
             value(
                 "name",
@@ -486,6 +384,7 @@ pub(crate) fn transfer() -> PartInfo {
         text: "What an application sends.",
         shorthand: Some("size"),
         exclusive: &[],
+        make: None,
         keys: vec![
             value(
                 "size",

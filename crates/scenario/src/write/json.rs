@@ -1,10 +1,8 @@
 //! JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 
-use super::value::{kind_to_json, part_to_json};
+use super::value::part_to_json;
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{
-    Buffer, DelayedAck, DirSpec, FlowSpec, Gilbert, InterfaceSpec, LossSpec, Scenario, StackSpec, Transfer, Window,
-};
+use crate::model::{Buffer, DelayedAck, FlowSpec, InterfaceSpec, Scenario, StackSpec, Transfer, Window};
 use crate::units::seconds;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::{self, Write as _};
@@ -120,49 +118,8 @@ fn link(graph: &Graph, link: &LinkSpec) -> Json {
         ("name", Json::text(&link.name)),
         ("from", Json::text(graph.name(link.from))),
         ("to", Json::text(graph.name(link.to))),
-        ("down", direction(&link.down)),
-        ("up", direction(&link.up)),
-    ])
-}
-
-fn direction(dir: &DirSpec) -> Json {
-    let framing = Json::object([
-        ("overhead_bytes", bytes(dir.framing.overhead)),
-        ("minimum_bytes", bytes(dir.framing.minimum)),
-        ("cells", Json::text(dir.framing.cells.name())),
-    ]);
-    let shaper = optional(dir.shaper, |shaper| {
-        Json::object([
-            ("burst_bytes", bytes(shaper.burst)),
-            ("interval_s", optional(shaper.interval, span)),
-            ("line_rate_bps", optional(shaper.line_rate, rate)),
-        ])
-    });
-    Json::object([
-        ("rate_bps", optional(dir.rate, rate)),
-        ("delay_s", span(dir.delay)),
-        ("framing", framing),
-        ("queue", kind_to_json(dir.queue.part())),
-        ("shaper", shaper),
-        ("loss", loss(&dir.loss)),
-    ])
-}
-
-fn loss(loss: &LossSpec) -> Json {
-    let gilbert = |gilbert: Gilbert| {
-        Json::object([
-            ("to_bad", float(gilbert.to_bad)),
-            ("to_good", float(gilbert.to_good)),
-            ("loss_bad", float(gilbert.loss_bad)),
-            ("loss_good", float(gilbert.loss_good)),
-        ])
-    };
-    let outages = loss.outages.iter().map(|(from, to)| Json::List(vec![time(*from), time(*to)]));
-    Json::object([
-        ("random", float(loss.random)),
-        ("gilbert", optional(loss.gilbert, gilbert)),
-        ("packets", Json::List(loss.packets.iter().map(|packet| number(*packet)).collect())),
-        ("outages_s", Json::List(outages.collect())),
+        ("down", part_to_json(&link.down)),
+        ("up", part_to_json(&link.up)),
     ])
 }
 

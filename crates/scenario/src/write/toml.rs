@@ -1,10 +1,8 @@
 //! TOML in the general form: a topology with every link, each flow on its own, every default written out.
 
-use super::value::{kind_to_toml, part_to_toml};
+use super::value::part_to_toml;
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{
-    Buffer, DelayedAck, DirSpec, FlowSpec, LossSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
-};
+use crate::model::{Buffer, DelayedAck, FlowSpec, Scenario, StackSpec, Transfer, Window};
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Write as _;
@@ -93,51 +91,12 @@ fn link(graph: &Graph, link: &LinkSpec) -> Inline {
     Inline::default()
         .text("name", &link.name)
         .put("between", list(ends))
-        .put("down", direction(&link.down).braces())
-        .put("up", direction(&link.up).braces())
-}
-
-fn direction(dir: &DirSpec) -> Inline {
-    let framing = Inline::default()
-        .put("overhead", size(dir.framing.overhead))
-        .put("minimum", size(dir.framing.minimum))
-        .text("cells", dir.framing.cells.name())
-        .braces();
-    Inline::default()
-        .put("rate", rate(dir.rate))
-        .span("delay", dir.delay)
-        .put("framing", framing)
-        .put("queue", kind_to_toml(dir.queue.part()).braces())
-        .maybe("shaper", dir.shaper.map(|spec| shaper(&spec).braces()))
-        .maybe("loss", (!dir.loss.is_none()).then(|| loss(&dir.loss).braces()))
+        .put("down", part_to_toml(&link.down).braces())
+        .put("up", part_to_toml(&link.up).braces())
 }
 
 fn packets(count: u32) -> String {
     quoted(&if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") })
-}
-
-fn shaper(shaper: &ShaperSpec) -> Inline {
-    Inline::default()
-        .put("burst", size(shaper.burst))
-        .maybe("interval", shaper.interval.map(|interval| quoted(&format_span(interval))))
-        .put("line_rate", rate(shaper.line_rate))
-}
-
-fn loss(loss: &LossSpec) -> Inline {
-    let outage = |(from, to): &(Time, Time)| list([*from, *to].map(|end| quoted(&format_span(end - Time::ZERO))));
-    let gilbert = loss.gilbert.map(|gilbert| {
-        let fields = Inline::default()
-            .put("to_bad", gilbert.to_bad)
-            .put("to_good", gilbert.to_good)
-            .put("loss_bad", gilbert.loss_bad)
-            .put("loss_good", gilbert.loss_good);
-        fields.braces()
-    });
-    Inline::default()
-        .put("random", loss.random)
-        .maybe("gilbert", gilbert)
-        .maybe("packets", (!loss.packets.is_empty()).then(|| list(loss.packets.iter().map(u64::to_string))))
-        .maybe("outages", (!loss.outages.is_empty()).then(|| list(loss.outages.iter().map(outage))))
 }
 
 fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {

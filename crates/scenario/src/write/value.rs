@@ -9,7 +9,8 @@ use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 /// A part as a table, every key with its value.
 pub(crate) fn part_to_toml(part: &dyn AnyPart) -> Inline {
     let info = part.info();
-    info.keys.iter().fold(Inline::default(), |written, key| written.maybe(key.name, to_toml(key, &part.get(key.name))))
+    let written = info.keys.iter().filter(|key| !key.input_only);
+    written.fold(Inline::default(), |table, key| table.maybe(key.name, to_toml(key, &part.get(key.name))))
 }
 
 /// A family's part: its kind, and then its keys.
@@ -33,6 +34,8 @@ fn item_to_toml(value: &Value, value_type: ValueType) -> Option<String> {
     Some(match value {
         Value::None => return None,
         Value::Flag(flag) => flag.to_string(),
+        Value::Integer(1) if matches!(value_type, ValueType::Packets) => quoted("1 packet"),
+        Value::Integer(number) if matches!(value_type, ValueType::Packets) => quoted(&format!("{number} packets")),
         Value::Integer(number) => number.to_string(),
         Value::Number(number) => number.to_string(),
         Value::Rate(rate) => quoted(&format_rate(*rate)),
@@ -70,6 +73,7 @@ pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
         return None;
     }
     match (key.default_text, &key.default) {
+        (Some(""), _) => None,
         (Some(text), _) => Some(text.to_owned()),
         (None, Value::None) => key.none_word.map(str::to_owned),
         (None, Value::Amount(amount)) => Some(amount_text(*amount)),
@@ -95,7 +99,7 @@ fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     let field = |key: &KeyInfo| {
         (format!("{}{}", key.name, suffix(key.value_type)), to_json(&part.get(key.name), key.value_type))
     };
-    info.keys.iter().map(field).collect()
+    info.keys.iter().filter(|key| !key.input_only).map(field).collect()
 }
 
 /// The unit that a plain number has.

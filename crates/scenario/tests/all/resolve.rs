@@ -2,10 +2,11 @@
 
 use super::{BASE, good, with};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_link::{CellFormat, Framing, GilbertConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
-use lopsided_scenario::{Buffer, Cells, DelayedAck, EcnSpec, FramingSpec, Gilbert, Scenario, ShaperSpec, Transfer};
+use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, Scenario, Transfer};
 
 fn fifo(packets: u32, drop: DropFrom) -> QueueConfig {
     QueueConfig::new(FifoConfig { drop, ..FifoConfig::new(Limit::Packets(packets)) })
@@ -22,7 +23,7 @@ fn the_least_file_has_every_default_filled() {
     assert_eq!(link.down.rate, Some(BitRate::from_bps(2_400_000)));
     assert_eq!((link.down.delay, link.up.delay), (Duration::from_millis(10), Duration::from_millis(10)));
     assert_eq!(link.up.queue, fifo(50, DropFrom::Tail));
-    assert!(link.up.loss.is_none() && link.up.shaper.is_none());
+    assert!(link.up.loss == LossConfig::default() && link.up.shaper.is_none());
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.from, flow.to, flow.direction), ("flow1", 0, 1, Some(Dir::Down)));
     assert_eq!((flow.start, flow.stop, flow.transfer), (Time::ZERO, Time::from_nanos(60_000_000_000), Transfer::Bulk));
@@ -55,8 +56,8 @@ fn a_direction_wins_over_its_link_key_by_key() {
     let link = &good(&text).graph.links[0];
     assert_eq!(link.down.queue, fifo(20, DropFrom::Front));
     assert_eq!(link.up.queue, fifo(5, DropFrom::Front));
-    let atm = FramingSpec { overhead: Bytes::new(40), minimum: Bytes::ZERO, cells: Cells::Atm };
-    let ethernet = FramingSpec { overhead: Bytes::new(14), minimum: Bytes::ZERO, cells: Cells::None };
+    let atm = Framing { overhead: Bytes::new(40), minimum: Bytes::ZERO, cell_format: CellFormat::Atm };
+    let ethernet = Framing { overhead: Bytes::new(14), minimum: Bytes::ZERO, cell_format: CellFormat::None };
     assert_eq!((link.down.framing, link.up.framing), (atm, ethernet));
 }
 
@@ -120,11 +121,11 @@ fn ecn_is_a_switch_or_a_word() {
 fn a_shapers_lump_follows_from_the_rate() {
     let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
     // merritt2010: 196 kbit/s for 4 ms are 98 octets.
-    let expected = ShaperSpec { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
-    assert_eq!(shaper("{ interval = \"4 ms\" }"), Some(expected));
+    let expected = ShaperConfig { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
+    assert_eq!(shaper("{ refill_interval = \"4 ms\" }"), Some(expected));
     // 24.5 octets: the bucket must hold a whole lump.
-    assert_eq!(shaper("{ interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
-    let tbf = ShaperSpec { burst: Bytes::new(1600), interval: None, line_rate: None };
+    assert_eq!(shaper("{ refill_interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
+    let tbf = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
     assert_eq!(shaper("\"1600 B\""), Some(tbf));
 }
 
@@ -159,7 +160,7 @@ fn loss_of_every_kind_together() {
     let loss = with(&[("link.down.loss", loss)]).expect("it is valid").graph.links[0].down.loss.clone();
     let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
     assert_eq!(loss.random, 0.01);
-    assert_eq!(loss.gilbert, Some(Gilbert { to_bad: 0.002, to_good: 0.33, loss_bad: 1.0, loss_good: 0.0 }));
+    assert_eq!(loss.gilbert, Some(GilbertConfig { to_bad: 0.002, to_good: 0.33, loss_bad: 1.0, loss_good: 0.0 }));
     assert_eq!((loss.packets, loss.outages), (vec![5, 9], vec![(at(1), at(2)), (at(3), at(4))]));
 }
 

@@ -3,12 +3,13 @@
 use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_link::{CellFormat, Framing, GilbertConfig, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
 use lopsided_scenario::{
-    Axes, Buffer, Cells, DelayedAck, DirSpec, EcnSpec, FairnessSpec, FlowSpec, FramingSpec, Gilbert, Graph,
-    InterfaceSpec, LinkSpec, LossSpec, NodeRef, RecordSpec, Scenario, ShaperSpec, StackSpec, Transfer, Window,
+    Axes, Buffer, DelayedAck, EcnSpec, FairnessSpec, FlowSpec, Graph, InterfaceSpec, LinkSpec, NodeRef, RecordSpec,
+    Scenario, StackSpec, Transfer, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -29,12 +30,12 @@ fn probability() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), 1e-12f64..1.0]
 }
 
-fn framing() -> impl Strategy<Value = FramingSpec> {
-    let cells = prop_oneof![Just(Cells::None), Just(Cells::Atm), Just(Cells::Ptm)];
-    (0u64..10_000, 0u64..10_000, cells).prop_map(|(overhead, minimum, cells)| FramingSpec {
+fn framing() -> impl Strategy<Value = Framing> {
+    let cells = prop_oneof![Just(CellFormat::None), Just(CellFormat::Atm), Just(CellFormat::Ptm)];
+    (0u64..10_000, 0u64..10_000, cells).prop_map(|(overhead, minimum, cell_format)| Framing {
         overhead: Bytes::new(overhead),
         minimum: Bytes::new(minimum),
-        cells,
+        cell_format,
     })
 }
 
@@ -74,9 +75,9 @@ fn depth() -> impl Strategy<Value = Threshold> {
     ]
 }
 
-fn loss() -> impl Strategy<Value = LossSpec> {
+fn loss() -> impl Strategy<Value = LossConfig> {
     let gilbert = (probability(), probability(), probability(), probability())
-        .prop_map(|(to_bad, to_good, loss_bad, loss_good)| Gilbert { to_bad, to_good, loss_bad, loss_good });
+        .prop_map(|(to_bad, to_good, loss_bad, loss_good)| GilbertConfig { to_bad, to_good, loss_bad, loss_good });
     let instants = vec(0u64..4_000_000_000_000, 0..5);
     (probability(), of(gilbert), vec(1u64.., 0..5), instants).prop_map(
         |(random, gilbert, mut packets, mut instants)| {
@@ -86,15 +87,15 @@ fn loss() -> impl Strategy<Value = LossSpec> {
             instants.dedup();
             let outages =
                 instants.chunks_exact(2).map(|pair| (Time::from_nanos(pair[0]), Time::from_nanos(pair[1]))).collect();
-            LossSpec { random, gilbert, packets, outages }
+            LossConfig { random, gilbert, packets, outages }
         },
     )
 }
 
-fn direction() -> impl Strategy<Value = DirSpec> {
+fn direction() -> impl Strategy<Value = LinkConfig> {
     let shaper = of((1u64..1 << 30, of(rate())));
     (of(rate()), span(), framing(), queue(), shaper, loss()).prop_map(|(rate, delay, framing, queue, shaper, loss)| {
-        let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperSpec {
+        let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperConfig {
             burst: Bytes::new(burst),
             // An interval of which the bucket holds the lump.
             interval: (burst % 2 == 0)
@@ -102,7 +103,7 @@ fn direction() -> impl Strategy<Value = DirSpec> {
                 .filter(|interval| !interval.is_zero()),
             line_rate: line_rate.map(|line| line.max(rate)),
         });
-        DirSpec { rate, delay, framing, queue, shaper, loss }
+        LinkConfig { rate, delay, framing, queue, shaper, loss, audit: false }
     })
 }
 

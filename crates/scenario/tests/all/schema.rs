@@ -38,6 +38,14 @@ fn typing_errors_do_not_fit() {
 }
 
 #[test]
+fn the_reference_page_is_of_these_keys() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md")).expect("the page");
+    let said = "write it anew: cargo run -p lopsided-scenario --example reference > docs/scenario.md";
+    assert!(page == lopsided_scenario::reference_page(), "{said}");
+}
+
+#[test]
 fn every_key_is_described() {
     fn walk(json: &Json, path: &str) {
         if let Json::Object(fields) = json {

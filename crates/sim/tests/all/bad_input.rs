@@ -2,8 +2,9 @@
 
 use crate::{TWO_WAY, scenario};
 use lopsided_core::{BitRate, Duration};
+use lopsided_link::ShaperConfig;
 use lopsided_queue::QueueConfig;
-use lopsided_scenario::{Scenario, ShaperSpec};
+use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, RunResult, run_many};
 
 fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
@@ -40,7 +41,7 @@ fn what_cannot_be_built_is_refused() {
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {
         let nothing = lopsided_core::Bytes::ZERO;
-        scenario.graph.links[0].up.shaper = Some(ShaperSpec { burst: nothing, interval: None, line_rate: None });
+        scenario.graph.links[0].up.shaper = Some(ShaperConfig { burst: nothing, interval: None, line_rate: None });
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| scenario.duration = Duration::MAX);

@@ -16,7 +16,7 @@ fn direction() -> impl Strategy<Value = String> {
     let shaper = prop_oneof![
         3 => Just(""),
         1 => Just(", shaper = { burst = \"3000 B\" }"),
-        1 => Just(", shaper = { interval = \"4 ms\", line_rate = \"100 Mbit/s\" }"),
+        1 => Just(", shaper = { refill_interval = \"4 ms\", line_rate = \"100 Mbit/s\" }"),
     ];
     (100u32..5000, queue(), shaper, prop_oneof![2 => Just(0u32), 1 => 0..20u32]).prop_map(
         |(rate, queue, shaper, loss)| {

@@ -363,7 +363,7 @@ def _delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:
 def _on_the_wire(packets: pl.Series, framing: dict[str, Any]) -> int:
     """The octets that IP packets of these sizes take on a line."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
-    if framing["cells"] == "atm":
+    if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53
     return int(frames.sum())
 

@@ -185,7 +185,7 @@ def _line(link: dict[str, Any]) -> Line:
 
 def _direction(direction: dict[str, Any], where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
-    if framing["cells"] == "ptm":
+    if framing["cell_format"] == "ptm":
         raise Unsupported(f"{where}: Linux' shapers know no PTM framing")
     if loss["packets"] or loss["outages_s"]:
         raise Unsupported(f"{where}: Linux cannot lose chosen packets or at chosen times")
@@ -196,7 +196,7 @@ def _direction(direction: dict[str, Any], where: str) -> Direction:
         burst=_burst(direction["shaper"], where),
         overhead=framing["overhead_bytes"],
         minimum=framing["minimum_bytes"],
-        atm=framing["cells"] == "atm",
+        atm=framing["cell_format"] == "atm",
         queue_kind=kind,
         queue_options=options,
         queue_packets=packets,
@@ -218,7 +218,7 @@ def _rate(rate_bps: int, where: str) -> int:
 def _burst(shaper: dict[str, Any] | None, where: str) -> int:
     if shaper is None:
         return 0
-    if shaper["interval_s"] is not None or shaper["line_rate_bps"] is not None:
+    if shaper["refill_interval_s"] is not None or shaper["line_rate_bps"] is not None:
         raise Unsupported(f"{where}: Linux' tbf refills continuously and lets a burst pass at once")
     burst: int = shaper["burst_bytes"]
     return burst
