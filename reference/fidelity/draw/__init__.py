@@ -1,0 +1,187 @@
+"""A random draw of scenarios that the simulator is held to Linux on: the same ones for the same seed, on any machine.
+
+    python -m reference.fidelity.draw --draw 7
+
+A fixed set of scenarios can be mended until it agrees; a fresh draw shows what nobody has looked at. Each scenario is
+an access line with one to seven flows, drawn over what the two worlds have in common: rates of 1 to 50 Mbit/s down, a
+third to a fiftieth of it up, round trips of 5 to 300 ms, 5 to 200 packets of buffer each way, shaped or not, ATM cells,
+Ethernet or bare packets, mixed congestion controls, bulk and short repeated transfers, random loss, RED with marks or
+drops, no SACK, no timestamps, small MSS, other initial windows and receive buffers.
+
+Left out: UDP, several hosts, and whatever Linux has no counterpart of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+COUNT = 40
+"""Scenarios of a draw."""
+
+CONTROLS = (
+    "reno",
+    "cubic",
+    "bic",
+    "highspeed",
+    "htcp",
+    "westwood",
+    "vegas",
+    "bbr",
+    "scalable",
+    "illinois",
+    "hybla",
+    "veno",
+    "yeah",
+)
+"""What Linux and the simulator both have; the first two are drawn as often as all others together."""
+
+PACKETS = 30_000
+"""Down a line in a run, at most: slow lines run longer than fast ones, between `SHORTEST_S` and `LONGEST_S`."""
+SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One scenario of a draw."""
+
+    draw: int
+    number: int
+    text: str
+    """In TOML."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables and records."""
+        return f"draw {self.draw}, {self.number:02d}"
+
+    def fingerprint(self) -> str:
+        """What a measurement of it is valid for."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def scenario(self) -> Scenario:
+        """The scenario as it runs."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.from_text(self.text, self.name)
+
+
+def draw(seed: int, count: int = COUNT) -> list[Drawn]:
+    """The scenarios of a seed: the first of them do not depend on how many there are."""
+    return [Drawn(seed, number, _text(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
+
+
+@dataclass(frozen=True)
+class _Line:
+    down_bps: int
+    up_bps: int
+    rtt_ms: float
+    cells: bool
+
+    @property
+    def duration_s(self) -> int:
+        packets_s = self.down_bps / 8 / 1500
+        wanted = max(PACKETS / packets_s, SHORTEST_S, ROUND_TRIPS * self.rtt_ms / 1e3)
+        return round(min(wanted, LONGEST_S))
+
+
+def _text(chance: random.Random) -> str:
+    line = _line(chance)
+    framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
+    parts = [
+        f'[scenario]\nduration = "{line.duration_s} s"\n',
+        f'[link]\nrtt = "{line.rtt_ms:g} ms"\nframing = "{framing}"\n',
+        _direction(chance, "down", line.down_bps, line.cells),
+        _direction(chance, "up", line.up_bps, line.cells),
+        _stack(chance, line),
+    ]
+    flows = chance.choices(range(1, 8), weights=(4, 5, 4, 3, 2, 1, 1))[0]
+    parts += [_flow(chance, number, flows, line) for number in range(flows)]
+    return "\n".join(parts)
+
+
+def _line(chance: random.Random) -> _Line:
+    down_bps = _whole(_between(chance, 1e6, 50e6))
+    up_bps = max(_whole(down_bps / _between(chance, 3, 50)), 64_000)
+    return _Line(down_bps, up_bps, round(_between(chance, 5, 300), 1), chance.random() < 0.25)
+
+
+def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> str:
+    packets = round(_between(chance, 5, 200))
+    marks = name == "down" and chance.random() < 0.2
+    queue = _red(chance, packets, rate_bps) if marks else f'{{ limit = "{packets} packets" }}'
+    rows = [f"[link.{name}]", f'rate = "{rate_bps} bit/s"', f"queue = {queue}"]
+    if chance.random() < 0.5:
+        # A tbf must hold one packet: 1500 octets are 33 cells with what PPPoE over ATM adds.
+        rows.append(f'shaper = {{ burst = "{2000 if cells else 1600} B" }}')
+    if chance.random() < 0.15:
+        rows.append(f'loss = "{_between(chance, 0.05, 1.5):.3f} %"')
+    return "\n".join([*rows, ""])
+
+
+def _red(chance: random.Random, packets: int, rate_bps: int) -> str:
+    limit = max(packets, 30) * 1500
+    marks = "true" if chance.random() < 0.6 else "false"
+    return (
+        f'{{ kind = "red", limit = "{limit} B", min = "{limit // 10} B", max = "{limit // 3} B", probability = 0.1, '
+        f'weight = 0.001953125, avpkt = "1500 B", ecn = {marks} }}'
+    )
+
+
+def _stack(chance: random.Random, line: _Line) -> str:
+    """Of all flows, as a sysctl is of all a host's."""
+    rows = ["[stack]", 'profile = "linux-6.1"']
+    if chance.random() < 0.15:
+        rows.append("sack = false")
+    if chance.random() < 0.15:
+        rows.append("timestamps = false")
+    if chance.random() < 0.3:
+        rows.append("ecn = true")
+    if chance.random() < 0.15:
+        rows.append(f'mss = "{chance.choice((536, 800, 1000, 1200))} B"')
+    if chance.random() < 0.2:
+        rows.append(f'initial_window = "{chance.choice((2, 3, 4, 20))} segments"')
+    if chance.random() < 0.2:
+        product = line.down_bps * line.rtt_ms / 8e3
+        size = round(max(product * _between(chance, 0.3, 3), 16_384))
+        rows.append(f'receive_buffer = "{size} B"')
+    return "\n".join([*rows, ""])
+
+
+def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> str:
+    direction = "down" if number == 0 or chance.random() < 0.6 else "up"
+    common = chance.random() < 0.5
+    control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
+    # The others join in the first third, so that all are together for most of the run.
+    start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
+    rows = [
+        "[[flow]]",
+        f'name = "{"ABCDEFG"[number]}"',
+        f'direction = "{direction}"',
+        f'cc = "{control}"',
+        f'start = "{start_s} s"',
+        'start_jitter = "1 s"',
+    ]
+    if chance.random() < 0.2 and flows > 1:
+        rate_bps = line.down_bps if direction == "down" else line.up_bps
+        size = round(min(max(rate_bps / 8 * _between(chance, 0.05, 1), 3_000), 2e6))
+        rows.append(
+            f'transfer = {{ size = "{size} B", repeat = "forever", pause = "{chance.choice((200, 500, 1000))} ms" }}'
+        )
+    return "\n".join([*rows, ""])
+
+
+def _between(chance: random.Random, low: float, high: float) -> float:
+    """Each octave as likely as any other."""
+    return math.exp(chance.uniform(math.log(low), math.log(high)))
+
+
+def _whole(rate_bps: float) -> int:
+    """Linux' shapers take whole octets a second."""
+    return round(rate_bps / 8_000) * 8_000

@@ -1,0 +1,62 @@
+"""`python -m reference.fidelity.draw --draw SEED`: holds the simulator to Linux on a random draw of scenarios.
+
+Linux' values are kept in `draw-SEED.csv` beside the page, run by run, so that an interrupted draw goes on, and one that
+is measured is drawn again without Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lopsided.cli.terminal import progress, say
+from lopsided.errors import LopsidedError
+from lopsided.worlds.kernel import KernelUnavailable
+from reference.fidelity.draw import COUNT, draw, page
+from reference.fidelity.draw.measure import Records, measure_linux, simulate, values
+
+
+def main() -> int:
+    """Measures, simulates, writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.draw", description=__doc__)
+    parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="which draw")
+    parser.add_argument("--count", type=int, default=COUNT, help="how many scenarios of it")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each on Linux")
+    parser.add_argument("--sim-seeds", type=int, default=24, help="runs of each in the simulator")
+    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="where page and records are")
+    arguments = parser.parse_args()
+    drawn = draw(arguments.draw, arguments.count)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    records = Records(arguments.folder / f"draw-{arguments.draw}.csv", drawn)
+    seeds = range(1, 1 + arguments.seeds)
+    try:
+        if not arguments.recorded:
+            _measure(records, drawn, seeds)
+        with progress("simulating") as report:
+            simulated = simulate(drawn, range(1, 1 + arguments.sim_seeds), report)
+    except LopsidedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    found = values(records, drawn, seeds, simulated)
+    told = [one for drawing in drawn for seed in seeds if (one := records.get(drawing, seed)) is not None]
+    kernels = sorted({one.kernel for one in told})
+    target = arguments.folder / f"draw-{arguments.draw}.md"
+    target.write_text(page.render(drawn, found, kernels, arguments.seeds, arguments.sim_seeds))
+    say(page.summary(found))
+    say(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
+    return 0
+
+
+def _measure(records: Records, drawn: list, seeds: range) -> None:
+    try:
+        with progress("measuring on Linux") as report:
+            for measurement in measure_linux(records, drawn, seeds, report):
+                say(f"{measurement.cell}, seed {measurement.seed}")
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""A draw's values as a page: what is off first, then every value beside chance and its standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
+from reference.fidelity.draw import Drawn
+from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
+
+NAMES = {
+    "goodput_bps": "goodput",
+    "rtt_mean_ms": "mean RTT",
+    "rtt_p95_ms": "p95 RTT",
+    "completion_s": "completion time",
+    "utilisation": "utilisation",
+    "retransmits": "retransmits",
+    "timeouts": "timeouts",
+}
+_SCALES = {"goodput_bps": (1e3, "kbit/s"), "rtt_mean_ms": (1, "ms"), "rtt_p95_ms": (1, "ms"), "completion_s": (1, "s")}
+
+
+def render(
+    drawn: Sequence[Drawn], values: Mapping[Key, Value], kernels: Sequence[str], linux_seeds: int, sim_seeds: int
+) -> str:
+    """The whole page."""
+    seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
+    judged = {key: value for key, value in values.items() if key[2] in JUDGED and value.known}
+    return "\n".join(
+        [
+            f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
+            "",
+            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. What is drawn is told in",
+            f"`reference/fidelity/draw/__init__.py`. Linux: {names}, {linux_seeds} seeds a scenario;",
+            f"the simulator: {sim_seeds}. Values are means over the seeds of whole runs. Beside an error stand",
+            "the error that chance alone gives (the 95th percentile of as many of the simulator's seeds against",
+            "the others) and the error in standard errors.",
+            "",
+            *_summary(judged),
+            *_off(judged),
+            *_counts(values),
+            *_all(drawn, values),
+        ]
+    )
+
+
+def summary(values: Mapping[Key, Value]) -> str:
+    """The page's first table as plain lines, for a console."""
+    return "\n".join(_summary({key: value for key, value in values.items() if key[2] in JUDGED and value.known}))
+
+
+def _summary(judged: Mapping[Key, Value]) -> list[str]:
+    rows = [
+        "| quantity | values | median error | 95th percentile | by chance | beyond chance, 95th | off |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for quantity in (*JUDGED, None):
+        found = [value for key, value in judged.items() if quantity in (None, key[2])]
+        if not found:
+            continue
+        errors = [abs(value.error) for value in found]
+        chances = [chance for value in found if not math.isnan(chance := value.chance())]
+        beyond = [value.beyond_chance() for value in found]
+        off = sum(value.off for value in found)
+        cells = (median(errors), percentile(errors, 0.95), percentile(chances, 0.95), percentile(beyond, 0.95))
+        name = NAMES[quantity] if quantity else "**all**"
+        rows.append(f"| {name} | {len(found)} | {' | '.join(_percent(cell) for cell in cells)} | {off} |")
+    return [*rows, ""]
+
+
+def _off(judged: Mapping[Key, Value]) -> list[str]:
+    found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
+    rows = [f"## Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors", ""]
+    if not found:
+        return [*rows, "Nothing.", ""]
+    return [*rows, *_heading(), *(_row(key, value) for key, value in found), ""]
+
+
+def _counts(values: Mapping[Key, Value]) -> list[str]:
+    rows = ["## Retransmits and timeouts", "", "Sums over all flows and means over the seeds.", ""]
+    rows += ["| quantity | Linux | sim | off by |", "|---|---|---|---|"]
+    for quantity in COUNTED:
+        found = [value for key, value in values.items() if key[2] == quantity]
+        linux, sim = sum(fmean(value.linux) for value in found), sum(fmean(value.sim) for value in found)
+        error = _percent(sim / linux - 1 if linux else math.nan, True)
+        rows.append(f"| {NAMES[quantity]} | {linux:,.0f} | {sim:,.0f} | {error} |")
+    return [*rows, ""]
+
+
+def _all(drawn: Sequence[Drawn], values: Mapping[Key, Value]) -> list[str]:
+    rows = ["## Every value", ""]
+    for one in drawn:
+        here = [(key, value) for key, value in values.items() if key[0] == one.name]
+        rows += [f"### {one.name}", "", "```toml", one.text.strip(), "```", ""]
+        rows += [*_heading(), *(_row(key, value) for key, value in here), ""] if here else ["Not measured.", ""]
+    return rows
+
+
+def _heading() -> list[str]:
+    heads = ("scenario", "of", "quantity", "Linux", "sim", "off by", "by chance", "standard errors")
+    return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+
+
+def _row(key: Key, value: Value) -> str:
+    name, what, quantity = key
+    scale, unit = _SCALES.get(quantity, (1, ""))
+    numbers = [f"{fmean(world) / scale:,.4g} {unit}".strip() for world in (value.linux, value.sim)]
+    if not value.known:
+        return f"| {name} | {what} | {NAMES[quantity]} | {' | '.join(numbers)} | – | – | – |"
+    error = _percent(value.error, True)
+    if value.off and quantity in JUDGED:
+        error = f"**{error}**"
+    cells = (name, what, NAMES[quantity], *numbers, error, _percent(value.chance()), f"{value.in_standard_errors:+.1f}")
+    return f"| {' | '.join(cells)} |"
+
+
+def _percent(share: float, signed: bool = False) -> str:
+    if math.isnan(share):
+        return "–"
+    return f"{100 * share:+.1f} %" if signed else f"{100 * share:.1f} %"

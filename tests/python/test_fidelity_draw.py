@@ -1,0 +1,85 @@
+"""The random draw of scenarios, and what it takes for chance."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from lopsided.worlds.kernel import translate
+from reference.fidelity import draw
+from reference.fidelity.chance import Value, percentile
+from reference.fidelity.draw import measure, page
+
+
+def test_a_draw_is_the_same_again_and_another_seed_is_another_draw():
+    assert draw.draw(3) == draw.draw(3)
+    assert draw.draw(3, 5) == draw.draw(3)[:5]
+    assert not {one.text for one in draw.draw(3)} & {one.text for one in draw.draw(4)}
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_every_drawn_scenario_runs_in_both_worlds_and_is_what_was_asked_for(seed):
+    seen = set()
+    for one in draw.draw(seed):
+        resolved = one.scenario().resolved
+        translate.layout(resolved)
+        translate.flows(resolved, 1)
+        [link] = resolved["links"]
+        assert 1e6 <= link["down"]["rate_bps"] <= 50e6
+        assert link["down"]["rate_bps"] / link["up"]["rate_bps"] < 51
+        assert 0.0025 <= link["down"]["delay_s"] <= 0.15
+        assert 1 <= len(resolved["flows"]) <= 7
+        seen |= {flow["sender_stack"]["cc"] for flow in resolved["flows"]}
+        seen |= {
+            name for flow in resolved["flows"] for name in ("sack", "timestamps") if flow["sender_stack"][name] is False
+        }
+        seen |= {link["down"]["queue"]["kind"], link["down"]["framing"]["cells"]}
+    assert seen >= {"reno", "cubic", "sack", "timestamps", "red", "fifo", "atm", "none"}
+
+
+def test_what_chance_explains_is_not_off():
+    draws = random.Random(1)
+    value = Value(tuple(draws.gauss(100, 40) for _ in range(3)), tuple(draws.gauss(100, 40) for _ in range(24)))
+    assert not value.off
+    assert value.chance() > 0.3 and value.beyond_chance() < 0.2
+
+
+def test_what_chance_does_not_explain_is_off():
+    draws = random.Random(1)
+    value = Value(tuple(draws.gauss(100, 2) for _ in range(3)), tuple(draws.gauss(120, 2) for _ in range(24)))
+    assert value.off and value.in_standard_errors > 3
+    assert value.error == pytest.approx(0.2, abs=0.03)
+    assert value.beyond_chance() == pytest.approx(0.2 - value.chance(), abs=0.03)
+    # A few percent are within the bound however sure they are.
+    assert not Value((100.0, 100.0), (105.0, 105.0)).off
+    assert not Value((0.0,), (1.0,)).known
+    assert math.isnan(Value((1.0, 1.0), (1.0,)).chance())
+
+
+def test_a_percentile_interpolates():
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2
+    assert percentile([1.0, 2.0], 0.95) == pytest.approx(1.95)
+    assert math.isnan(percentile([], 0.5))
+
+
+def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
+    drawn = draw.draw(9, 1)
+    records = measure.Records(tmp_path / "draw-9.csv", drawn)
+    linux = {
+        ("A", "goodput_bps"): 2e6,
+        ("A", "retransmits"): 4.0,
+        ("down", "utilisation"): 0.9,
+        ("A", "timeouts"): math.nan,
+    }
+    for seed in (1, 2):
+        records.add(measure.Measurement(drawn[0].name, seed, linux, "6.1", drawn[0].fingerprint(), "d"))
+    again = measure.Records(tmp_path / "draw-9.csv", drawn)
+    sim = {(drawn[0].name, seed): {**linux, ("A", "goodput_bps"): 1e6} for seed in range(1, 9)}
+    found = measure.values(again, drawn, range(1, 3), sim)
+    assert ("A", "timeouts") not in {key[1:] for key in found}
+    text = page.render(drawn, found, ["6.1"], 2, 8)
+    assert "| draw 9, 01 | A | goodput | 2,000 kbit/s | 1,000 kbit/s | **-50.0 %** |" in text
+    assert "| retransmits | 4 | 4 | +0.0 % |" in text
