@@ -4,7 +4,7 @@ use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
-use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, State};
+use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, Segment, State};
 use std::net::Ipv4Addr;
 
 const ISS: u32 = u32::MAX - 20_000;
@@ -234,7 +234,7 @@ impl World {
 
     fn collect(&mut self) {
         let mut sent = 0;
-        while let Some((header, payload)) = self.connection.poll_segment(self.now) {
+        while let Some(Segment { header, payload, .. }) = self.connection.poll_segment(self.now) {
             sent += 1;
             assert!(sent < 70_000, "a burst without end");
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");

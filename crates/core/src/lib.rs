@@ -9,6 +9,7 @@ mod node;
 pub mod packet;
 mod rng;
 mod seq;
+pub mod tcp_event;
 mod time;
 mod units;
 pub mod wire;

@@ -4,7 +4,9 @@ use crate::error::BuildError;
 use lopsided_core::{Bytes, Duration};
 use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, FlowSpec, StackSpec, Window};
 use lopsided_tcp::cc::ControllerFactory;
-use lopsided_tcp::{AckRule, BufferRule, ByteCounting, Controllers, CwndReduction, EcnRule, LossDetection, Profile};
+use lopsided_tcp::{
+    AckSettings, BufferRule, ByteCounting, Controllers, CwndReduction, EcnRule, LossDetection, Profile,
+};
 use std::fmt;
 
 /// Ethernet's, where the scenario gives no MSS.
@@ -93,7 +95,7 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
         Some(segments) => ByteCounting::Limited { segments },
         None => profile.byte_counting,
     };
-    profile.ack = spec.delayed_ack.map_or(profile.ack, |wanted| ack_rule(profile.ack, wanted));
+    profile.ack = spec.delayed_ack.map_or(profile.ack, |wanted| ack_settings(profile.ack, wanted));
     match spec.initial_window {
         Some(Window::Segments(segments)) => {
             profile.initial_window_segments = segments;
@@ -111,19 +113,18 @@ fn adjust(mut profile: Profile, spec: &StackSpec) -> Profile {
     profile
 }
 
-fn ack_rule(base: AckRule, wanted: DelayedAck) -> AckRule {
-    let DelayedAck::On { segments, timeout } = wanted else { return AckRule::Immediate };
-    match base {
-        AckRule::Immediate => {
-            AckRule::Delayed { segments: segments.unwrap_or(USUAL_DELAY.0), timeout: timeout.unwrap_or(USUAL_DELAY.1) }
-        }
-        AckRule::Delayed { segments: old_segments, timeout: old_timeout } => {
-            AckRule::Delayed { segments: segments.unwrap_or(old_segments), timeout: timeout.unwrap_or(old_timeout) }
-        }
-        AckRule::LinuxQuickAck { min, max, quick_acks, compress, push } => match (segments, timeout) {
-            (Some(segments), timeout) => AckRule::Delayed { segments, timeout: timeout.unwrap_or(min) },
-            (None, Some(timeout)) => AckRule::LinuxQuickAck { min: timeout, max: timeout, quick_acks, compress, push },
-            (None, None) => AckRule::LinuxQuickAck { min, max, quick_acks, compress, push },
+fn ack_settings(base: AckSettings, wanted: DelayedAck) -> AckSettings {
+    let DelayedAck::On { segments, timeout } = wanted else { return AckSettings { policy: "immediate", ..base } };
+    let delayed = |segments, timeout| AckSettings { policy: "delayed", segments, max_delay: timeout, ..base };
+    match (base.policy, segments, timeout) {
+        ("immediate", _, _) => delayed(segments.unwrap_or(USUAL_DELAY.0), timeout.unwrap_or(USUAL_DELAY.1)),
+        ("linux", Some(segments), _) => delayed(segments, timeout.unwrap_or(base.min_delay)),
+        ("linux", None, Some(timeout)) => AckSettings { min_delay: timeout, max_delay: timeout, ..base },
+        ("linux", None, None) => base,
+        _ => AckSettings {
+            segments: segments.unwrap_or(base.segments),
+            max_delay: timeout.unwrap_or(base.max_delay),
+            ..base
         },
     }
 }

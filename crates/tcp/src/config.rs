@@ -1,7 +1,9 @@
 //! What a connection is made from.
 
 use crate::cc::Setup;
-use crate::{Controller, Profile, cc};
+use crate::cc::{self, Controller};
+use crate::profile::Profile;
+use crate::receive::ack_policy::{self, AckPolicy};
 use lopsided_core::Bytes;
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use std::net::IpAddr;
@@ -26,6 +28,8 @@ pub struct ConnConfig {
     pub mtu: Bytes,
     pub profile: Profile,
     pub controller: Box<dyn Controller>,
+    /// When this end acknowledges.
+    pub ack_policy: Box<dyn AckPolicy>,
 }
 
 impl ConnConfig {
@@ -54,7 +58,8 @@ impl ConnConfig {
         // For the largest segments there may be; the handshake settles the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
-        ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller }
+        let ack_policy = ack_policy::built_in(&profile.ack).expect("a profile names a built-in ACK policy");
+        ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller, ack_policy }
     }
 
     /// The MSS option: what fits an IP packet without options (RFC 6691).

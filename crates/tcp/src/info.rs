@@ -1,6 +1,6 @@
 //! What a connection shows of itself: the fields of Linux's `tcp_info`, and counts for a whole run.
 
-use crate::{CaState, State};
+use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
 
 /// The state of a connection, with the fields and the meaning of Linux's `tcp_info` where it has them.

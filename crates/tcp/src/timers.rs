@@ -1,6 +1,7 @@
-//! When timers fire: the grain of a stack's clock, and the one timer that a sender sack_ranges for its losses.
+//! The timers of a connection, by name, and the grain of a stack's clock.
 
-use crate::TimerGrain;
+use crate::profile::TimerGrain;
+use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
@@ -10,6 +11,14 @@ impl TimerGrain {
             TimerGrain::Exact => now + after,
             TimerGrain::Tick(tick) => (now + after).ceil_to(tick),
             TimerGrain::Wheel(tick) => wheel_deadline(now, after, tick),
+        }
+    }
+
+    /// One tick; zero for an exact clock.
+    pub(crate) fn tick(self) -> Duration {
+        match self {
+            TimerGrain::Exact => Duration::ZERO,
+            TimerGrain::Tick(tick) | TimerGrain::Wheel(tick) => tick,
         }
     }
 }
@@ -33,34 +42,129 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
 /// two ticks at 250 Hz.
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(8);
 
-/// What the sender's one loss timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LossTimer {
-    /// Retransmission timeout (RFC 6298).
-    Rto,
-    /// Tail loss probe (RFC 8985 section 7).
-    Probe,
-    /// The end of RACK's reordering window (RFC 8985 section 6.2).
-    Reorder,
-    /// Zero-window probe (RFC 9293 section 3.8.6.1).
-    Persist,
+/// All timers of a connection. The four that guard what was sent share one slot, as in Linux: setting one of them stops
+/// the others.
+#[derive(Debug)]
+pub(crate) struct TimerTable {
+    /// [`UNSET`] where a timer does not run.
+    slots: [Time; SLOTS],
+    loss: TimerKind,
 }
 
-/// A deadline and its purpose; unset is [`Time::MAX`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline {
-    pub at: Time,
-    pub kind: LossTimer,
+const SLOTS: usize = 5;
+const LOSS: usize = 0;
+const UNSET: Time = Time::MAX;
+
+const fn slot(kind: TimerKind) -> usize {
+    match kind {
+        TimerKind::Retransmission | TimerKind::TailProbe | TimerKind::Reordering | TimerKind::Persist => LOSS,
+        TimerKind::DelayedAck => 1,
+        TimerKind::Pacing => 2,
+        TimerKind::Handshake => 3,
+        TimerKind::TimeWait => 4,
+    }
 }
 
-impl Deadline {
-    pub const UNSET: Deadline = Deadline { at: Time::MAX, kind: LossTimer::Rto };
-
-    pub fn is_set(self) -> bool {
-        self.at != Time::MAX
+impl TimerTable {
+    pub fn new() -> TimerTable {
+        TimerTable { slots: [UNSET; SLOTS], loss: TimerKind::Retransmission }
     }
 
-    pub fn is(self, kind: LossTimer) -> bool {
-        self.is_set() && self.kind == kind
+    #[inline]
+    pub fn set(&mut self, kind: TimerKind, at: Time) {
+        self.slots[slot(kind)] = at;
+        if slot(kind) == LOSS {
+            self.loss = kind;
+        }
+    }
+
+    #[inline]
+    pub fn stop(&mut self, kind: TimerKind) {
+        if self.is_set(kind) {
+            self.slots[slot(kind)] = UNSET;
+        }
+    }
+
+    /// Stops whichever of the four runs that guard what was sent.
+    #[inline]
+    pub fn stop_loss(&mut self) {
+        self.slots[LOSS] = UNSET;
+    }
+
+    pub fn stop_all(&mut self) {
+        self.slots = [UNSET; SLOTS];
+    }
+
+    #[inline]
+    pub fn get(&self, kind: TimerKind) -> Option<Time> {
+        let at = self.slots[slot(kind)];
+        (at != UNSET && (slot(kind) != LOSS || self.loss == kind)).then_some(at)
+    }
+
+    #[inline]
+    pub fn is_set(&self, kind: TimerKind) -> bool {
+        self.get(kind).is_some()
+    }
+
+    /// Whether one of the four runs that guard what was sent.
+    #[inline]
+    pub fn guards_loss(&self) -> bool {
+        self.slots[LOSS] != UNSET
+    }
+
+    /// Stops the timer if it is due, and says whether it was.
+    #[inline]
+    pub fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
+        let due = self.slots[slot(kind)] <= now;
+        if due {
+            self.slots[slot(kind)] = UNSET;
+        }
+        due
+    }
+
+    /// As [`TimerTable::take_due`] for the four that guard what was sent: the one that was due.
+    #[inline]
+    pub fn take_due_loss(&mut self, now: Time) -> Option<TimerKind> {
+        self.take_due(self.loss, now).then_some(self.loss)
+    }
+
+    /// The earliest of all.
+    #[inline]
+    pub fn next(&self) -> Option<Time> {
+        let next = self.slots.iter().copied().fold(UNSET, Time::min);
+        (next != UNSET).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: fn(u64) -> Time = Time::from_nanos;
+
+    #[test]
+    fn a_loss_timer_takes_the_place_of_another() {
+        let mut timers = TimerTable::new();
+        timers.set(TimerKind::Retransmission, AT(10));
+        timers.set(TimerKind::TailProbe, AT(5));
+        assert_eq!(timers.get(TimerKind::Retransmission), None);
+        timers.stop(TimerKind::Retransmission);
+        assert_eq!(timers.get(TimerKind::TailProbe), Some(AT(5)), "only the one that runs can be stopped");
+        assert_eq!(timers.take_due_loss(AT(4)), None);
+        assert_eq!(timers.take_due_loss(AT(5)), Some(TimerKind::TailProbe));
+        assert!(!timers.guards_loss());
+    }
+
+    #[test]
+    fn the_next_is_the_earliest_and_one_that_was_due_is_off() {
+        let mut timers = TimerTable::new();
+        assert_eq!(timers.next(), None);
+        timers.set(TimerKind::TimeWait, AT(30));
+        timers.set(TimerKind::DelayedAck, AT(20));
+        assert_eq!(timers.next(), Some(AT(20)));
+        assert!(timers.take_due(TimerKind::DelayedAck, AT(25)));
+        assert_eq!(timers.next(), Some(AT(30)));
+        timers.stop_all();
+        assert_eq!(timers.next(), None);
     }
 }

@@ -26,7 +26,7 @@ use lopsided_core::{
     Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{ConnEvent, Connection, State};
+use lopsided_tcp::{ConnEvent, Connection, Expired, Segment, State};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io};
 use std::net::IpAddr;
@@ -240,7 +240,7 @@ impl Host {
 
     fn wake_connection(&mut self, slot: u32, now: Time) {
         if let Some(conn) = self.sockets.conn_mut(slot) {
-            if conn.connection.handle_timeout(now) {
+            if conn.connection.handle_timeout(now) == Expired::Timer {
                 self.visit(slot, now);
             }
             self.sockets.ready.push(self.sockets.number(slot));
@@ -254,8 +254,13 @@ impl Host {
         while let Some(&number) = self.sockets.ready.last() {
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
-                    if let Some((header, payload)) = conn.connection.poll_segment_for(now, room) {
-                        let (flow, to, ecn) = (conn.flow, conn.remote.addr, conn.connection.ecn_codepoint(&payload));
+                    let segment = if room {
+                        conn.connection.poll_segment(now)
+                    } else {
+                        conn.connection.poll_segment_without_data(now)
+                    };
+                    if let Some(Segment { header, payload, ecn }) = segment {
+                        let (flow, to) = (conn.flow, conn.remote.addr);
                         return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
                     }
                 }

@@ -1,6 +1,8 @@
 //! What a congestion control is told, and what it is asked: the contract between it and the connection.
 
-use crate::{ByteCounting, CaState, Feedback, Profile, TimerGrain};
+use crate::ecn::Feedback;
+use crate::profile::{ByteCounting, Profile};
+use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
@@ -110,6 +112,16 @@ pub enum EcnUse {
     Accurate,
 }
 
+/// What a controller is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CcState {
+    /// The algorithm's own word for it.
+    pub phase: &'static str,
+    pub cwnd: Bytes,
+    pub ssthresh: Option<Bytes>,
+    pub pacing_rate: Option<BitRate>,
+}
+
 /// An algorithm that sets the congestion window.
 pub trait Controller: Debug + Send {
     /// The algorithm's name, as in a scenario.
@@ -137,6 +149,13 @@ pub trait Controller: Debug + Send {
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
+    /// What it is doing, for a story or a log. The default tells slow start from congestion avoidance.
+    fn state(&self) -> CcState {
+        let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
+        let slow_start = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
+        let phase = if slow_start { "slow start" } else { "congestion avoidance" };
+        CcState { phase, cwnd, ssthresh, pacing_rate: self.pacing_rate() }
+    }
     fn cwnd(&self) -> Bytes;
     /// `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
@@ -171,16 +190,12 @@ pub struct Setup {
 
 impl Setup {
     pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
-        let tick = match profile.grain {
-            TimerGrain::Exact => Duration::ZERO,
-            TimerGrain::Tick(tick) | TimerGrain::Wheel(tick) => tick,
-        };
         Setup {
             initial_window: profile.initial_window(mss),
             remembered_threshold: profile.remembered_threshold,
             counting: profile.byte_counting,
             abe: profile.abe,
-            tick,
+            tick: profile.grain.tick(),
             seed,
         }
     }

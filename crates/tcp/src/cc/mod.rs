@@ -36,7 +36,7 @@ mod yeah;
 #[cfg(test)]
 mod tests;
 
-pub use controller::{Acked, Controller, EcnUse, Lost, PathState, RateSample, Setup, Signal};
+pub use controller::{Acked, CcState, Controller, EcnUse, Lost, PathState, RateSample, Setup, Signal};
 pub use cubic::Cubic;
 pub(crate) use registry::maker;
 pub use registry::{CONTROLLERS, ControllerFactory, Controllers, NameTaken, build};

@@ -4,81 +4,92 @@
 //! application, then takes segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving
 //! segments do is in `input`, what is sent is decided in `output`.
 
+mod conn_event;
+mod handshake;
 mod input;
+mod opening;
 mod output;
-mod state;
 
-pub use state::{ConnEvent, State};
+pub use conn_event::ConnEvent;
+pub use output::Segment;
 
-use crate::ecn::{AccEcnReceiver, Feedback, Offer};
-use crate::receive::{AckPolicy, Receiver, window_scale};
-use crate::send::Sender;
-use crate::{ConnConfig, Counters, Endpoint, Profile, RttStats, TcpInfo};
-use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
+use crate::config::{ConnConfig, Endpoint};
+use crate::ecn::EcnState;
+use crate::info::{Counters, RttStats, TcpInfo};
+use crate::profile::Profile;
+use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
+use crate::send::{Sender, TimestampClock};
+use handshake::Handshake;
+use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
+use lopsided_core::{Bytes, Payload, Seq, Time};
 use std::collections::VecDeque;
-
-/// Retransmissions of a SYN before the attempt is given up (Linux's tcp_syn_retries).
-const SYN_RETRIES: u32 = 6;
 
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Connection {
-    pub(crate) local: Endpoint,
-    pub(crate) remote: Endpoint,
-    pub(crate) state: State,
+    local: Endpoint,
+    remote: Endpoint,
+    state: State,
     pub(crate) send: Sender,
     pub(crate) recv: Receiver,
-    pub(crate) acks: AckPolicy,
-    pub(crate) mss_option: u16,
-    pub(crate) timestamps: bool,
-    pub(crate) scaling: bool,
-    pub(crate) snd_wscale: u8,
-    pub(crate) rcv_wscale: u8,
-    /// What this end is ready for, what was agreed, and the codepoint of new data.
-    pub(crate) ecn_offer: Offer,
-    pub(crate) ecn: Feedback,
-    pub(crate) data_codepoint: Ecn,
-    /// An arriving packet was marked: echo it until the peer says that it slowed down (RFC 3168 section 6.1.3).
-    pub(crate) ecn_echo: bool,
-    /// The last data segment was not a retransmission.
-    pub(crate) sent_new: bool,
-    /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2).
-    pub(crate) pending_old_ack: Option<(Seq, bool)>,
-    /// The counts of accurate feedback; and whether the peer's first was checked.
-    pub(crate) accurate: Option<Box<AccEcnReceiver>>,
-    pub(crate) feedback_seen: bool,
+    acks: AckScheduler,
+    pub(crate) options: AgreedOptions,
+    ecn: EcnState,
+    handshake: Handshake,
+    /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2), or to the handshake.
+    pending_old_ack: Option<OldAck>,
     /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323
     /// section 4.3).
-    pub(crate) ts_recent: u32,
-    pub(crate) last_ack_sent: Seq,
-    pub(crate) handshake: Handshake,
-    pub(crate) time_wait: Time,
-    pub(crate) reset_due: bool,
+    ts_recent: u32,
+    last_ack_sent: Seq,
+    reset_due: bool,
     /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
     /// 3.10.7).
-    pub(crate) pending_rst: Option<Seq>,
+    pending_rst: Option<Seq>,
     /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
-    pub(crate) last_challenge: Option<Time>,
-    pub(crate) events: VecDeque<ConnEvent>,
-    pub(crate) peer_closed: bool,
+    last_challenge: Option<Time>,
+    events: VecDeque<ConnEvent>,
+    peer_closed: bool,
 }
 
-/// The exchange of SYNs.
-#[derive(Debug)]
-pub(crate) struct Handshake {
-    pub syn_due: bool,
-    pub sent_at: Option<Time>,
-    /// It was sent more than once, so that an answer may be to any of them (Karn's rule).
-    pub resent: bool,
-    pub retries: u32,
-    pub deadline: Time,
+/// The options that hold: what this end offers, and after the handshake what both did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgreedOptions {
+    /// The MSS option of this end.
+    pub mss_option: u16,
+    pub timestamps: bool,
+    pub scaling: bool,
+    /// The shift of the windows that arrive, and of those that go out.
+    pub snd_wscale: u8,
+    pub rcv_wscale: u8,
+}
+
+/// An acknowledgement of less than what has arrived.
+#[derive(Clone, Copy, Debug)]
+struct OldAck {
+    ack: Seq,
+    /// With this ECN echo.
+    echo: bool,
+    why: AckReason,
+}
+
+/// What a call of [`Connection::handle_timeout`] found due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// Nothing.
+    Nothing,
+    /// At most that a segment has been paced for long enough: there is something to send, and nothing new for an
+    /// application to see.
+    Pacing,
+    /// Some other timer: the state, the window or the events may have changed.
+    Timer,
 }
 
 impl Connection {
     /// An active open: the SYN is the first segment of `poll_segment`.
     pub fn connect(config: ConnConfig) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
-        connection.handshake.syn_due = true;
+        connection.handshake.request_syn();
         connection.recv.open(Seq::default(), false);
         connection
     }
@@ -92,39 +103,37 @@ impl Connection {
         let mss_option = config.mss_option();
         let profile = config.profile;
         let mss = u32::from(mss_option) - if profile.timestamps { 12 } else { 0 };
-        let rcv_wscale = if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 };
-        let offer = Offer::new(&profile, &*config.controller);
-        let mut send = Sender::new(profile.clone(), config.controller, config.iss, mss);
-        send.undo = crate::recovery::UndoState::with_clock(config.timestamp_offset);
+        let options = AgreedOptions {
+            mss_option,
+            timestamps: profile.timestamps,
+            scaling: profile.window_scaling,
+            snd_wscale: 0,
+            rcv_wscale: if profile.window_scaling { window_scale(profile.receive_buffer) } else { 0 },
+        };
         Connection {
             local: config.local,
             remote: config.remote,
             state,
             recv: Receiver::new(&profile, u32::from(mss_option)),
-            acks: AckPolicy::new(profile.ack),
-            mss_option,
-            timestamps: profile.timestamps,
-            scaling: profile.window_scaling,
-            snd_wscale: 0,
-            rcv_wscale,
-            ecn_offer: offer,
-            ecn: Feedback::None,
-            data_codepoint: Ecn::NotEct,
-            ecn_echo: false,
-            sent_new: false,
+            acks: AckScheduler::new(config.ack_policy),
+            options,
+            ecn: EcnState::new(&profile, &*config.controller),
+            handshake: Handshake::default(),
             pending_old_ack: None,
-            accurate: None,
-            feedback_seen: false,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
-            handshake: Handshake { syn_due: false, sent_at: None, resent: false, retries: 0, deadline: Time::MAX },
-            time_wait: Time::MAX,
             reset_due: false,
             pending_rst: None,
             last_challenge: None,
             events: VecDeque::new(),
             peer_closed: false,
-            send,
+            send: Sender::new(
+                profile,
+                config.controller,
+                TimestampClock::new(config.timestamp_offset),
+                config.iss,
+                mss,
+            ),
         }
     }
 
@@ -148,7 +157,8 @@ impl Connection {
     }
 
     pub fn counters(&self) -> Counters {
-        Counters { lost_retransmits: self.send.scoreboard.lost_retransmits(), ..self.send.counters }
+        let flight = &self.send.flight;
+        Counters { lost_retransmits: flight.scoreboard.lost_retransmits(), ..flight.counters }
     }
 
     /// Round-trip times of all segments so far.
@@ -162,7 +172,7 @@ impl Connection {
     }
 
     pub fn profile(&self) -> &Profile {
-        &self.send.profile
+        &self.send.flight.profile
     }
 
     /// The window that holds now.
@@ -177,38 +187,52 @@ impl Connection {
 
     /// Octets that the application may write now.
     pub fn writable(&self) -> u64 {
-        if self.send.closed || self.state > State::CloseWait { 0 } else { self.send.room() }
+        if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
     pub fn info(&self) -> TcpInfo {
         let send = &self.send;
+        let flight = &send.flight;
         TcpInfo {
             state: self.state,
-            ca_state: send.ca_state,
-            retransmits: send.consecutive_timeouts,
-            backoff: send.rtt.backoff(),
-            snd_wscale: self.snd_wscale,
-            rcv_wscale: self.rcv_wscale,
-            rto: send.rtt.rto(),
+            ca_state: send.recovery.ca_state(),
+            retransmits: send.recovery.timeouts_in_a_row(),
+            backoff: flight.rtt.backoff(),
+            snd_wscale: self.options.snd_wscale,
+            rcv_wscale: self.options.rcv_wscale,
+            rto: flight.rtt.rto(),
             ato: self.acks.ato(),
-            snd_mss: Bytes::new(u64::from(send.mss)),
-            rcv_mss: Bytes::new(u64::from(self.acks.segment())),
-            unacked: send.scoreboard.segments(),
-            sacked: send.scoreboard.sacked_segments(),
-            lost: send.scoreboard.lost_segments(),
-            retrans: send.scoreboard.retrans_out(),
+            snd_mss: Bytes::new(flight.mss()),
+            rcv_mss: Bytes::new(u64::from(self.acks.rcv_mss())),
+            unacked: flight.scoreboard.segments(),
+            sacked: flight.scoreboard.sacked_segments(),
+            lost: flight.scoreboard.lost_segments(),
+            retrans: flight.scoreboard.retrans_out(),
             in_flight: Bytes::new(send.in_flight()),
-            srtt: send.rtt.srtt(),
-            rttvar: send.rtt.rttvar(),
-            min_rtt: send.rtt.min_rtt(),
+            srtt: flight.rtt.srtt(),
+            rttvar: flight.rtt.rttvar(),
+            min_rtt: flight.rtt.min_rtt(),
             snd_cwnd: Bytes::new(send.cwnd()),
-            snd_ssthresh: send.controller.ssthresh(),
-            snd_wnd: Bytes::new(send.snd_wnd),
+            snd_ssthresh: flight.controller.ssthresh(),
+            snd_wnd: Bytes::new(send.window.size()),
             rcv_wnd: Bytes::new(self.recv.open_window()),
             rcv_space: Bytes::new(self.recv.space()),
-            pacing_rate: send.controller.pacing_rate(),
+            pacing_rate: flight.controller.pacing_rate(),
             counters: self.counters(),
         }
+    }
+
+    // What happens inside it.
+
+    /// From now on events of these kinds are kept for [`Connection::poll_trace`]; of others nothing is made.
+    pub fn listen_to(&mut self, mask: TcpEventMask) {
+        self.send.flight.trace.listen_to(mask);
+    }
+
+    /// The oldest event that was not taken yet.
+    #[inline]
+    pub fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
+        self.send.flight.trace.pop()
     }
 
     // The application's calls.
@@ -224,12 +248,13 @@ impl Connection {
     pub fn read(&mut self, now: Time, limit: u64) -> Payload {
         let payload = self.recv.read(limit);
         if !payload.is_empty() {
-            self.recv.tune(now, self.send.mss);
-            if self.recv.window_update_due(self.send.mss) {
-                self.acks.ack_now();
+            let mss = self.mss();
+            self.recv.tune(now, mss);
+            if self.recv.window_update_due(mss) {
+                self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.recv.unread() == 0 {
-                self.acks.on_all_read();
+                self.acks.on_all_read(now, self.ack_context(), &mut self.send.flight.timers);
             }
         }
         payload
@@ -239,15 +264,15 @@ impl Connection {
     pub fn close(&mut self) {
         match self.state {
             // What was written before the handshake ends is still delivered.
-            State::SynSent if self.send.buffer.len() > 0 => self.send.closed = true,
+            State::SynSent if self.send.has_unsent_data() => self.send.close(),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {
-                self.send.closed = true;
-                self.state = State::FinWait1;
+                self.send.close();
+                self.set_state(State::FinWait1);
             }
             State::CloseWait => {
-                self.send.closed = true;
-                self.state = State::LastAck;
+                self.send.close();
+                self.set_state(State::LastAck);
             }
             _ => {}
         }
@@ -260,7 +285,7 @@ impl Connection {
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
         );
-        self.state = State::Closed;
+        self.set_state(State::Closed);
         self.stop_timers();
     }
 
@@ -271,62 +296,75 @@ impl Connection {
     // Time.
 
     /// When `handle_timeout` is due; `None` for never.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let due = self
-            .send
-            .deadline
-            .at
-            .min(self.acks.poll_timeout())
-            .min(self.handshake.deadline)
-            .min(self.time_wait)
-            .min(self.pacing_due());
-        (due != Time::MAX).then_some(due)
+        self.send.flight.timers.next()
     }
 
-    /// Does what is due by `now`; nothing if nothing is. False if it was at most that a segment has been paced for long
-    /// enough: there is something to send, but nothing for an application to see.
-    pub fn handle_timeout(&mut self, now: Time) -> bool {
-        if self.send.pacing.next <= now {
-            self.send.pacing.holding = false;
-        }
+    /// Does what is due by `now`, and says what that was.
+    pub fn handle_timeout(&mut self, now: Time) -> Expired {
+        self.send.flight.trace.set_now(now);
+        let paced = self.take_due(TimerKind::Pacing, now);
         if self.poll_timeout().is_none_or(|due| now < due) {
-            return false;
+            return if paced { Expired::Pacing } else { Expired::Nothing };
         }
-        self.acks.on_timeout(now, self.send.rtt.rto());
-        if self.send.deadline.at <= now && !self.send.on_loss_timer(now) {
+        if self.take_due(TimerKind::DelayedAck, now) {
+            self.acks.on_timeout(now, self.ack_context(), &mut self.send.flight.timers);
+        }
+        if self.send.handle_timeout(now).is_err() {
             self.finish(Some(ConnEvent::TimedOut));
         }
-        if self.handshake.deadline <= now {
+        if self.take_due(TimerKind::Handshake, now) {
             self.on_handshake_timeout();
         }
-        if self.time_wait <= now {
+        if self.take_due(TimerKind::TimeWait, now) {
             self.finish(None);
         }
-        true
+        Expired::Timer
     }
 
-    fn on_handshake_timeout(&mut self) {
-        self.handshake.deadline = Time::MAX;
-        self.handshake.retries += 1;
-        if self.handshake.retries > SYN_RETRIES {
-            self.finish(Some(ConnEvent::TimedOut));
-            return;
+    /// Stops a timer if it is due, and says whether it was.
+    #[inline]
+    fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
+        let due = self.send.flight.timers.take_due(kind, now);
+        if due {
+            self.send.flight.trace.emit(TcpEventMask::TIMER, || TcpEvent::Timer { kind });
         }
-        self.send.rtt.back_off();
-        self.handshake.syn_due = true;
+        due
     }
 
-    pub(crate) fn finish(&mut self, event: Option<ConnEvent>) {
-        self.state = State::Closed;
+    // What the parts share.
+
+    fn mss(&self) -> u32 {
+        self.send.flight.mss() as u32
+    }
+
+    fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.send.flight.counters
+    }
+
+    #[inline]
+    fn ack_context(&self) -> AckContext {
+        let rtt = &self.send.flight.rtt;
+        AckContext { rtt: self.recv.rtt().or(rtt.srtt()), rto: rtt.rto(), window: self.recv.open_window() }
+    }
+
+    fn set_state(&mut self, to: State) {
+        let from = std::mem::replace(&mut self.state, to);
+        if from != to {
+            self.send.flight.trace.emit(TcpEventMask::STATE, || TcpEvent::StateChanged { from, to });
+        }
+    }
+
+    fn finish(&mut self, event: Option<ConnEvent>) {
+        self.set_state(State::Closed);
         self.stop_timers();
         self.events.extend(event);
     }
 
     fn stop_timers(&mut self) {
-        self.send.deadline = crate::timers::Deadline::UNSET;
-        self.acks.on_ack_sent();
-        self.handshake.deadline = Time::MAX;
-        self.handshake.syn_due = false;
-        self.time_wait = Time::MAX;
+        self.send.flight.timers.stop_all();
+        self.acks.forget();
+        self.handshake.give_up();
     }
 }

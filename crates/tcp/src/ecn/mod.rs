@@ -4,8 +4,8 @@ mod accurate;
 mod feedback;
 mod negotiation;
 
-pub(crate) use accurate::{AccEcnReceiver, AccEcnSender, AceFeedback};
+pub(crate) use accurate::{AccEcnSender, AceFeedback};
 pub use feedback::Feedback;
 #[cfg(test)]
 pub(crate) use feedback::flags_of;
-pub(crate) use negotiation::Offer;
+pub(crate) use negotiation::EcnState;

@@ -1,6 +1,6 @@
 //! BSD/OS.
 
-use super::{AckRule, BufferRule, LossDetection, Profile, RtoRule, TimerGrain, Undo};
+use super::{AckSettings, BufferRule, LossDetection, Profile, RtoRule, TimerGrain, Undo};
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
@@ -13,7 +13,7 @@ impl Profile {
             initial_window_segments: 1,
             initial_window_cap: None,
             sack: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(200) },
+            ack: AckSettings::delayed(Duration::from_millis(200)),
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_secs(1),
                 max: Duration::from_secs(64),

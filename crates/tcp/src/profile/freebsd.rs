@@ -1,7 +1,7 @@
 //! FreeBSD.
 
 use super::{
-    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
     SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
@@ -24,7 +24,7 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Off,
             abe: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(100) },
+            ack: AckSettings::delayed(Duration::from_millis(100)),
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(30),
                 max: Duration::from_secs(64),

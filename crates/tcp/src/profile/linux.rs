@@ -1,7 +1,7 @@
 //! Linux.
 
 use super::{
-    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
     SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
@@ -22,12 +22,13 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Accept,
             abe: false,
-            ack: AckRule::LinuxQuickAck {
-                min: Duration::from_millis(40),
-                max: Duration::from_millis(200),
+            ack: AckSettings {
+                policy: "linux",
+                min_delay: Duration::from_millis(40),
                 quick_acks: 16,
                 compress: Duration::from_millis(1),
-                push: true,
+                heeds_push: true,
+                ..AckSettings::delayed(Duration::from_millis(200))
             },
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
@@ -64,12 +65,13 @@ impl Profile {
             initial_window_segments: 3,
             byte_counting: ByteCounting::Acks,
             // ACKs were not compressed before 4.18.
-            ack: AckRule::LinuxQuickAck {
-                min: Duration::from_millis(40),
-                max: Duration::from_millis(200),
+            ack: AckSettings {
+                policy: "linux",
+                min_delay: Duration::from_millis(40),
                 quick_acks: 16,
                 compress: Duration::ZERO,
-                push: false,
+                heeds_push: false,
+                ..AckSettings::delayed(Duration::from_millis(200))
             },
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),

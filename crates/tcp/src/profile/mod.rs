@@ -35,7 +35,7 @@ pub struct Profile {
     pub ecn: EcnRule,
     /// An ECN mark costs Reno and CUBIC less than a loss does (RFC 8511).
     pub abe: bool,
-    pub ack: AckRule,
+    pub ack: AckSettings,
     pub rto: RtoRule,
     pub grain: TimerGrain,
     pub loss_detection: LossDetection,
@@ -102,18 +102,40 @@ pub enum Nagle {
     BehindShort,
 }
 
-/// When a receiver acknowledges.
+/// When a receiver acknowledges: the policy, and the settings that it may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AckRule {
-    /// Every segment.
-    Immediate,
-    /// Every `segments`-th segment or after `timeout`; out-of-order segments at once (RFC 5681 section 4.2).
-    Delayed { segments: u32, timeout: Duration },
-    /// Linux: the first segments of a connection, and those after a pause or a duplicate, one by one; then one ACK for
-    /// more than one full segment or after an adaptive timeout between `min` and `max`; after three duplicate ACKs in a
-    /// row, one per `compress`. A short segment that was read is acknowledged at once, and with `push` (since 6.1.57) a
-    /// full one with PSH too.
-    LinuxQuickAck { min: Duration, max: Duration, quick_acks: u32, compress: Duration, push: bool },
+pub struct AckSettings {
+    /// One of [`ACK_POLICIES`](crate::ACK_POLICIES).
+    pub policy: &'static str,
+    /// An ACK for every so many segments (RFC 5681 section 4.2).
+    pub segments: u32,
+    /// The shortest and the longest time that an ACK waits; the first where the delay adapts.
+    pub min_delay: Duration,
+    pub max_delay: Duration,
+    /// Linux: the most segments acknowledged one by one at a beginning.
+    pub quick_acks: u32,
+    /// Linux: duplicate ACKs go out one for each of these, after the first three in a row; zero for all.
+    pub compress: Duration,
+    /// Linux since 6.1.57: a full segment with PSH that was read is acknowledged at once, as a short one is.
+    pub heeds_push: bool,
+    /// For policies that count by the round trip.
+    pub acks_per_rtt: u32,
+}
+
+impl AckSettings {
+    /// Delayed ACKs: every second segment, or after `timeout`.
+    pub const fn delayed(timeout: Duration) -> AckSettings {
+        AckSettings {
+            policy: "delayed",
+            segments: 2,
+            min_delay: timeout,
+            max_delay: timeout,
+            quick_acks: 0,
+            compress: Duration::ZERO,
+            heeds_push: false,
+            acks_per_rtt: 4,
+        }
+    }
 }
 
 /// How the retransmission timeout follows from the measured RTT.

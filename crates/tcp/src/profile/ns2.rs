@@ -1,6 +1,6 @@
 //! ns-2.
 
-use super::{AckRule, BufferRule, IdleRestart, Profile, RtoRule, TimerGrain};
+use super::{AckSettings, BufferRule, IdleRestart, Profile, RtoRule, TimerGrain};
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
@@ -12,7 +12,7 @@ impl Profile {
         Profile {
             name: "ns2-reno",
             timestamps: false,
-            ack: AckRule::Immediate,
+            ack: AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::from_millis(200)) },
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(100_000),

@@ -1,7 +1,7 @@
 //! Windows.
 
 use super::{
-    AckRule, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
     SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
@@ -24,7 +24,7 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Off,
             abe: false,
-            ack: AckRule::Delayed { segments: 2, timeout: Duration::from_millis(200) },
+            ack: AckSettings::delayed(Duration::from_millis(200)),
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(300),
                 max: Duration::from_secs(120),

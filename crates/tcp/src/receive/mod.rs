@@ -1,7 +1,10 @@
 //! The receive side: what arrived, the window that is offered, and when it is acknowledged.
 
-pub(crate) mod ack_policy;
+pub mod ack_policy;
+mod ack_scheduler;
+mod buffer;
 mod receiver;
 
-pub(crate) use ack_policy::{AckPolicy, Arrival};
-pub(crate) use receiver::{Receiver, window_scale};
+pub(crate) use ack_scheduler::{AckContext, AckScheduler};
+pub(crate) use buffer::window_scale;
+pub(crate) use receiver::Receiver;

@@ -1,11 +1,11 @@
 //! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
 
-use crate::{BufferRule, Profile};
+use super::ack_policy::Arrival;
+use super::buffer::Buffer;
+use crate::profile::{BufferRule, Profile};
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
-
-use super::ack_policy::Arrival;
 
 /// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
 const WORTH_A_LARGER_WINDOW: u32 = 128;
@@ -36,24 +36,6 @@ pub(crate) struct Receiver {
 struct RealBytes {
     ready: VecDeque<u8>,
     held: BTreeMap<u64, Vec<u8>>,
-}
-
-/// The receive buffer and how it grows.
-#[derive(Debug)]
-struct Buffer {
-    rule: BufferRule,
-    capacity: u64,
-    /// Linux opens the window with the segments that arrive, not at once, and keeps a segment of the buffer back.
-    offered: u64,
-    /// The round trip that is being measured: when it began, what the application had read, and what it read in the one
-    /// before.
-    round_began: Time,
-    round_read: u64,
-    space: u64,
-    read: u64,
-    rtt: Option<Duration>,
-    /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
-    last_echo: Option<u32>,
 }
 
 impl Receiver {
@@ -360,60 +342,4 @@ impl Receiver {
             }
         }
     }
-}
-
-impl Buffer {
-    fn tune(&mut self, now: Time, mss: u64) {
-        match self.rule {
-            BufferRule::Fixed(_) => self.offered = self.capacity,
-            BufferRule::Auto { max, .. } => {
-                if let Some(read) = self.read_in_round(now) {
-                    if read > self.space {
-                        // Room for twice what a round trip brought, and more while that grows fast (slow start).
-                        let window = 2 * read + 16 * mss;
-                        let growth = window as u128 * u128::from(read - self.space) / u128::from(self.space);
-                        let target = (u128::from(window) + 2 * growth).min(u128::from(max.get())) as u64;
-                        self.capacity = self.capacity.max(target);
-                        self.space = read;
-                    }
-                }
-            }
-            BufferRule::Stepped { step, max, .. } => {
-                if let Some(read) = self.read_in_round(now) {
-                    self.space = read;
-                    if read > self.capacity / 8 * 7 {
-                        self.capacity = (self.capacity + step.get()).min(max.get());
-                    }
-                }
-                self.offered = self.capacity;
-            }
-        }
-    }
-
-    fn grow(&mut self, occupied: u64, mss: u64) -> bool {
-        let BufferRule::Auto { .. } = self.rule else { return false };
-        let room = self.capacity.saturating_sub(occupied).saturating_sub(self.offered);
-        self.offered += room.min(2 * mss);
-        room > 0
-    }
-
-    fn read_in_round(&mut self, now: Time) -> Option<u64> {
-        if now.saturating_since(self.round_began) < self.rtt? {
-            return None;
-        }
-        let read = self.read - self.round_read;
-        self.round_began = now;
-        self.round_read = self.read;
-        Some(read)
-    }
-}
-
-/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the memory of
-/// the buffer, of which it offers half as window.
-pub(crate) fn window_scale(rule: BufferRule) -> u8 {
-    let max = match rule {
-        BufferRule::Auto { max, .. } => 2 * max.get(),
-        BufferRule::Fixed(max) | BufferRule::Stepped { max, .. } => max.get(),
-    };
-    (0..14).find(|shift| max >> shift <= 65_535).unwrap_or(14)
 }

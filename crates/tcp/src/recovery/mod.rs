@@ -1,230 +1,198 @@
-//! Loss recovery: the phases of a sender, and what an ACK that is not plain progress does in each.
+//! Loss recovery.
 //!
-//! Fast retransmit and recovery (RFC 5681, 6582, 6675), detection by time (RFC 8985, in `loss_detection`), the way down
-//! to the new window (RFC 6937 and its elders, in `reduction`), the undo of what was not needed (RFC 3522, 4015, 3708,
-//! 5682, in `undo`) and timeouts (RFC 6298, in `rto`).
+//! What an ACK that is not plain progress does in each congestion state (`states`), the rules by which data counts as
+//! lost (`loss_detection`), the way down to the new window (`reduction`), the undo of what was not needed (`undo`),
+//! timeouts (`rto`) and tail loss probes (`tlp`). [`Recovery`] owns the state of all of these; it works on the
+//! [`Flight`] that it is lent.
 
-mod ca_state;
 mod loss_detection;
 mod reduction;
 mod rto;
+mod states;
+mod tail_probe;
+mod tlp;
 mod undo;
+mod undo_state;
 
-pub use ca_state::CaState;
-pub(crate) use loss_detection::Rack;
-pub(crate) use reduction::Reduction;
-pub(crate) use undo::UndoState;
+pub(crate) use rto::NoAnswer;
 
-use crate::send::{AckOutcome, Sender};
-use crate::{LossDetection, Signal};
-use lopsided_core::Time;
+use crate::cc::PathState;
+use crate::send::{AckOutcome, Flight, TxRecord};
+use lopsided_core::tcp_event::CaState;
+use lopsided_core::{Bytes, Duration, Time};
+use loss_detection::rack::Rack;
+use reduction::progress::Reduction;
+use tail_probe::TailProbe;
+use undo_state::UndoState;
 
-impl Sender {
-    /// An ACK in trouble, or that may begin it. True if a loss timer was set that the ACK must leave alone.
-    pub(crate) fn fastretrans_alert(&mut self, now: Time, outcome: &AckOutcome) -> bool {
-        if self.ca_state == CaState::Open {
-            self.undo.forget_stamp();
-        }
-        if self.scoreboard.is_reneged() {
-            // The receiver threw away what it had reported: believe none of it.
-            self.scoreboard.mark_all_lost(true, |_| false);
-        }
-        if self.leave_if_done(now, outcome) {
-            return false;
-        }
-        match self.ca_state {
-            CaState::Recovery => self.on_ack_in_recovery(now, outcome),
-            CaState::Loss => self.on_ack_in_loss(now, outcome),
-            CaState::Open | CaState::Disorder | CaState::Cwr => self.on_ack_outside_recovery(now, outcome),
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    ca_state: CaState,
+    /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
+    point: u64,
+    reduction: Option<Reduction>,
+    undo: UndoState,
+    rack: Rack,
+    /// F-RTO is deciding whether a timeout was spurious.
+    frto: bool,
+    /// F-RTO wants new data out before anything is sent again.
+    defer_retransmits: bool,
+    tlp: Option<TailProbe>,
+    tlp_due: bool,
+    /// Duplicate ACKs in a row: all that a sender without SACK learns.
+    dupacks: u32,
+    timeouts_in_a_row: u32,
+    /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
+    cwr_due: bool,
+}
+
+impl Recovery {
+    pub fn new() -> Recovery {
+        Recovery {
+            ca_state: CaState::Open,
+            point: 0,
+            reduction: None,
+            undo: UndoState::default(),
+            rack: Rack::default(),
+            frto: false,
+            defer_retransmits: false,
+            tlp: None,
+            tlp_due: false,
+            dupacks: 0,
+            timeouts_in_a_row: 0,
+            cwr_due: false,
         }
     }
 
-    /// Ends a phase whose recovery point is acknowledged. True if the ACK is dealt with.
-    fn leave_if_done(&mut self, now: Time, outcome: &AckOutcome) -> bool {
-        if self.una < self.recovery_point {
-            return false;
-        }
-        match self.ca_state {
-            CaState::Cwr if self.una > self.recovery_point => {
-                self.end_reduction(now);
-                self.set_ca_state(CaState::Open);
-            }
-            CaState::Recovery => {
-                self.finish_repair(now, outcome);
-                // Without SACK, duplicates for the recovery point itself may still come: wait for more (RFC 6582
-                // section 3.2).
-                if !self.sack && self.una == self.recovery_point && self.outstanding() > 0 {
-                    self.set_ca_state(CaState::Disorder);
-                    return true;
-                }
-                self.duplicates = 0;
-                self.set_ca_state(CaState::Open);
-            }
-            _ => {}
-        }
-        false
+    pub fn ca_state(&self) -> CaState {
+        self.ca_state
     }
 
-    /// All that was out when the repair began is acknowledged: the window comes back if it went down for nothing.
-    pub(crate) fn finish_repair(&mut self, now: Time, outcome: &AckOutcome) {
-        if self.undo_is_due(outcome.echo) {
-            self.undo_reduction(now);
+    /// Timeouts in a row without progress.
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        self.timeouts_in_a_row
+    }
+
+    pub fn dupacks(&self) -> u32 {
+        self.dupacks
+    }
+
+    /// A reduction is under way: the window is recovery's until it ends.
+    pub fn is_reducing(&self) -> bool {
+        self.reduction.is_some()
+    }
+
+    // The window, and what is out in it.
+
+    /// Octets believed to be in the network (RFC 6675's pipe).
+    #[inline]
+    pub fn in_flight(&self, flight: &Flight) -> u64 {
+        let out = flight.outstanding();
+        let board = &flight.scoreboard;
+        if flight.sack() {
+            if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
+                return out;
+            }
+            (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else {
-            self.rack.narrow();
-            self.end_reduction(now);
+            // Each duplicate ACK says that one segment has left the network.
+            let left = u64::from(self.dupacks) * flight.mss();
+            let counted = if flight.profile.limited_transmit || self.ca_state > CaState::Disorder { left } else { 0 };
+            (out + board.retrans_bytes()).saturating_sub(counted + board.lost_bytes())
         }
     }
 
-    fn on_ack_in_recovery(&mut self, now: Time, outcome: &AckOutcome) -> bool {
-        if outcome.una_advanced {
-            if self.undo.marker.is_some() && self.undo.echo_is_older(outcome.echo) {
-                // The hole was filled by the original. While retransmissions are out, keep sending but repair no more.
-                if self.scoreboard.retrans_out() > 0 {
-                    return false;
-                }
-                self.undo_reduction(now);
-                self.try_keep_open();
-            } else if !self.sack {
-                // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
-                self.scoreboard.mark_first_lost();
-                // The retransmission is the first segment of what it covers, the duplicates told of the others.
-                let others = outcome.cumulative.div_ceil(u64::from(self.mss)) - 1;
-                self.duplicates = self.duplicates.saturating_sub(others as u32);
-            }
-        } else if !self.sack && outcome.duplicate {
-            self.duplicates += 1;
-        }
-        if self.profile.undo.dsack && self.undo.all_retransmissions_were_duplicates() {
-            self.undo_reduction(now);
-            self.try_keep_open();
-        }
-        let timer = self.detect_loss(now);
-        if self.ca_state != CaState::Recovery && self.scoreboard.lost_segments() > 0 {
-            self.enter_recovery(now);
-        }
-        timer
+    /// The window that holds now: the controller's target, or recovery's way down to it.
+    #[inline]
+    pub fn cwnd(&self, flight: &Flight) -> u64 {
+        let window = self.reduction.as_ref().map_or_else(|| flight.controller.cwnd().get(), |reduction| reduction.cwnd);
+        window.min(flight.max_window())
     }
 
-    fn on_ack_in_loss(&mut self, now: Time, outcome: &AckOutcome) -> bool {
-        self.progress_after_timeout(now, outcome);
-        let timer = self.detect_loss(now);
-        if self.ca_state == CaState::Open && self.scoreboard.lost_segments() > 0 {
-            self.enter_recovery(now);
-        }
-        timer
-    }
-
-    fn on_ack_outside_recovery(&mut self, now: Time, outcome: &AckOutcome) -> bool {
-        if !self.sack {
-            if outcome.una_advanced {
-                self.duplicates = 0;
-            } else if outcome.duplicate {
-                self.duplicates += 1;
-            }
-        } else if outcome.duplicate && !outcome.una_advanced {
-            self.duplicates += 1;
-        }
-        if self.ca_state <= CaState::Disorder
-            && self.profile.undo.dsack
-            && outcome.dsack
-            && self.undo.all_retransmissions_were_duplicates()
-        {
-            self.undo_reduction(now);
-        }
-        let timer = self.detect_loss(now);
-        if self.scoreboard.lost_segments() > 0 {
-            self.enter_recovery(now);
-            return timer;
-        }
-        if outcome.ecn_echo && self.ca_state < CaState::Cwr {
-            self.counters.ecn_reductions += 1;
-            self.enter_cwr(now, Signal::EcnEcho);
-        } else if self.ca_state <= CaState::Disorder {
-            self.try_keep_open();
-        }
-        timer
-    }
-
-    /// Marks what the profile's rule takes for lost. True if RACK's timer was set.
-    pub(crate) fn detect_loss(&mut self, now: Time) -> bool {
-        let threshold = self.profile.dup_threshold;
-        if !self.sack {
-            if self.duplicates >= threshold && self.ca_state <= CaState::Disorder {
-                self.scoreboard.mark_first_lost();
-            }
-            return false;
-        }
-        match self.profile.loss_detection {
-            LossDetection::Rack => self.detect_loss_by_time(now),
-            LossDetection::Fack => {
-                self.detect_loss_by_distance();
-                false
-            }
-            LossDetection::FreeBsdSack => {
-                let begun = self.ca_state >= CaState::Recovery;
-                if begun || self.duplicates >= threshold || self.scoreboard.sacked_segments() >= threshold {
-                    self.scoreboard.mark_lost_below_highest_sack();
-                }
-                false
-            }
-            LossDetection::Rfc6675 => {
-                self.scoreboard.mark_lost_by_count(threshold);
-                if self.ca_state <= CaState::Disorder
-                    && self.duplicates >= threshold
-                    && self.scoreboard.sacked_segments() > 0
-                {
-                    self.scoreboard.mark_first_lost();
-                }
-                false
-            }
+    /// The connection as a controller may see it.
+    pub fn path(&self, flight: &Flight) -> PathState {
+        PathState {
+            mss: Bytes::new(flight.mss()),
+            in_flight: Bytes::new(self.in_flight(flight)),
+            srtt: flight.rtt.srtt(),
+            min_rtt: flight.rtt.min_rtt(),
+            delivered: Bytes::new(flight.delivery.total()),
+            lost: Bytes::new(flight.scoreboard.total_lost()),
+            una: flight.una(),
+            nxt: flight.nxt(),
+            app_limited: flight.delivery.is_app_limited(),
+            sack: flight.sack(),
         }
     }
 
-    /// In recovery the hole at the front is lost whatever lies above it, and what was sent since is left to the next
-    /// recovery. After a timeout everything is marked already.
-    fn detect_loss_by_distance(&mut self) {
-        match self.ca_state {
-            CaState::Loss => {}
-            CaState::Recovery => {
-                self.scoreboard.mark_lost_retransmissions();
-                self.scoreboard.mark_lost_by_distance(self.profile.dup_threshold, 1, self.recovery_point);
-            }
-            CaState::Open | CaState::Disorder | CaState::Cwr => {
-                self.scoreboard.mark_lost_by_distance(self.profile.dup_threshold, 0, self.nxt);
-            }
+    /// Whether lost data may be sent again now.
+    #[inline]
+    pub fn may_retransmit(&self) -> bool {
+        self.ca_state >= CaState::Recovery && !self.defer_retransmits
+    }
+
+    /// Whether the next new segment says that the window came down; asked once.
+    #[inline]
+    pub fn take_cwr_due(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_due)
+    }
+
+    // What an ACK brings, before it is judged.
+
+    /// An acceptable acknowledgement arrived.
+    #[inline]
+    pub fn begin_ack(&mut self) {
+        self.defer_retransmits = false;
+    }
+
+    /// A segment was delivered, `highest_sacked` being the highest offset SACKed before.
+    #[inline]
+    pub fn on_delivered(
+        &mut self,
+        now: Time,
+        sent: &TxRecord,
+        min_rtt: Option<Duration>,
+        highest_sacked: Option<u64>,
+        outcome: &mut AckOutcome,
+    ) {
+        self.rack.on_delivered(now, sent, min_rtt);
+        if !sent.was_ever_retransmitted() {
+            outcome.original_delivered |= sent.end <= self.point;
+            self.rack.note_reordering(highest_sacked.is_some_and(|highest| sent.end < highest));
         }
     }
 
-    pub(crate) fn enter_recovery(&mut self, now: Time) {
-        self.counters.fast_retransmits += 1;
-        self.undo.begin(self.una, self.scoreboard.retrans_out());
-        if self.ca_state < CaState::Cwr {
-            self.begin_reduction(now, Signal::Loss);
-        }
-        self.recovery_point = self.nxt;
-        self.set_ca_state(CaState::Recovery);
-    }
-
-    pub(crate) fn enter_cwr(&mut self, now: Time, signal: Signal) {
-        self.undo.forget();
-        self.begin_reduction(now, signal);
-        self.recovery_point = self.nxt;
-        self.set_ca_state(CaState::Cwr);
-    }
-
-    /// Open, or Disorder while something is unaccounted for.
-    pub(crate) fn try_keep_open(&mut self) {
-        let troubled =
-            self.scoreboard.sacked_segments() + self.scoreboard.lost_segments() + self.scoreboard.retrans_out() > 0
-                || (!self.sack && self.duplicates > 0);
-        let ca_state = if troubled { CaState::Disorder } else { CaState::Open };
-        if ca_state != self.ca_state {
-            self.set_ca_state(ca_state);
-            self.recovery_point = self.nxt;
+    /// A DSACK reports what ends at the offset `end`.
+    pub fn on_dsack(&mut self, flight: &Flight, end: i64) {
+        self.undo.on_dsack(end);
+        if self.tlp.is_none() {
+            self.rack.widen_for_reordering(flight.nxt(), flight.una());
         }
     }
 
-    pub(crate) fn set_ca_state(&mut self, ca_state: CaState) {
-        self.ca_state = ca_state;
+    /// The cumulative acknowledgement advanced, with SACK: duplicates before it say nothing any more.
+    #[inline]
+    pub fn on_sack_progress(&mut self) {
+        self.dupacks = 0;
+    }
+
+    /// An ACK advanced: the timeouts are over.
+    #[inline]
+    pub fn on_progress(&mut self) {
+        self.timeouts_in_a_row = 0;
+    }
+
+    /// A segment goes out again.
+    pub fn on_retransmit(&mut self, stamp: u32) {
+        self.undo.on_retransmit(stamp);
+    }
+
+    /// Tells the controller what was marked lost, before it hears of anything else.
+    #[inline]
+    pub fn tell_losses(&mut self, now: Time, flight: &mut Flight) {
+        for lost in flight.scoreboard.take_losses() {
+            let path = self.path(flight);
+            flight.controller.on_lost(now, &lost, &path);
+        }
     }
 }

@@ -1,128 +1,67 @@
-//! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC
-//! 5682) and 4.4BSD's early-ACK rule.
+//! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO
+//! (RFC 5682) and 4.4BSD's early-ACK rule.
 
-use super::{CaState, Reduction};
-use crate::send::{AckOutcome, Sender};
-use lopsided_core::{Duration, Time};
+use super::Recovery;
+use super::loss_detection::mark_lost;
+use super::reduction::progress::Reduction;
+use super::undo_state::echo_is_older;
+use crate::send::{AckOutcome, Flight};
+use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
+use lopsided_core::{Bytes, Duration, Time};
 
-/// What the sender remembers of the retransmissions of one recovery.
-#[derive(Debug, Default)]
-pub(crate) struct UndoState {
-    /// Where the recovery began; `None` when there is nothing to undo.
-    pub marker: Option<u64>,
-    /// Retransmissions that no DSACK has shown to be duplicates yet.
-    pub unconfirmed: u32,
-    retransmitted: bool,
-    /// The timestamp clock's value at the first retransmission.
-    first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this instant was for the original; and the recovery that the timeout broke off.
-    pub early_until: Option<Time>,
-    pub interrupted_recovery: Option<u64>,
-    clock_offset: u32,
-}
-
-impl UndoState {
-    pub fn with_clock(offset: u32) -> UndoState {
-        UndoState { clock_offset: offset, ..UndoState::default() }
-    }
-
-    /// The timestamp clock: milliseconds (RFC 7323 section 5.4 asks for 1 ms to 1 s).
-    pub fn clock(&self, now: Time) -> u32 {
-        self.clock_offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
-    }
-
-    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the
-    /// future or of hours ago, which no live peer sends.
-    pub fn rtt_of_echo(&self, now: Time, echo: u32) -> Option<Duration> {
-        const HOURS: u32 = 1 << 24;
-        let millis = self.clock(now).wrapping_sub(echo);
-        (millis < HOURS).then(|| Duration::from_millis(u64::from(millis.max(1))))
-    }
-
-    /// A recovery begins, while `out` earlier retransmissions are still in the network.
-    pub fn begin(&mut self, una: u64, out: u32) {
-        self.marker = Some(una);
-        self.unconfirmed = out;
-        self.retransmitted = out > 0;
-    }
-
-    pub fn forget_stamp(&mut self) {
-        self.first_stamp = None;
-    }
-
-    pub fn forget(&mut self) {
-        self.marker = None;
-        self.first_stamp = None;
-        self.early_until = None;
-        self.interrupted_recovery = None;
-        self.retransmitted = false;
-    }
-
-    pub fn on_retransmit(&mut self, now: Time) {
-        let stamp = self.clock(now);
-        self.first_stamp.get_or_insert(stamp);
-        self.unconfirmed += 1;
-        self.retransmitted = true;
-    }
-
-    /// Eifel: the ACK answers a segment sent before the first retransmission.
-    pub fn echo_is_older(&self, echo: Option<u32>) -> bool {
-        match (echo, self.first_stamp) {
-            (Some(echo), Some(stamp)) if echo != 0 => (echo.wrapping_sub(stamp) as i32) < 0,
-            _ => false,
+impl Recovery {
+    /// The evidence, if there is any, that the reduction was not needed.
+    pub(super) fn undo_evidence(&self, flight: &Flight, echo: Option<u32>) -> Option<UndoRule> {
+        let rules = flight.profile.undo;
+        if !self.undo.can_undo() {
+            None
+        } else if rules.dsack && self.undo.all_retransmissions_were_duplicates() {
+            Some(UndoRule::Dsack)
+        } else if rules.timestamps && echo_is_older(echo, self.undo.first_stamp()) {
+            Some(UndoRule::Eifel)
+        } else {
+            None
         }
     }
 
-    pub fn all_retransmissions_were_duplicates(&self) -> bool {
-        self.marker.is_some() && self.retransmitted && self.unconfirmed == 0
-    }
-}
-
-impl Sender {
-    /// Whether the evidence says that the reduction was not needed.
-    pub(crate) fn undo_is_due(&self, echo: Option<u32>) -> bool {
-        let rules = self.profile.undo;
-        self.undo.marker.is_some()
-            && ((rules.dsack && self.undo.all_retransmissions_were_duplicates())
-                || (rules.timestamps && self.undo.echo_is_older(echo)))
-    }
-
     /// Puts back the window and takes the loss marks off.
-    pub(crate) fn undo_reduction(&mut self, now: Time) {
-        self.controller.on_undo(now);
+    pub(super) fn undo_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
+        flight.controller.on_undo(now);
         self.reduction = None;
-        self.scoreboard.unmark_lost();
+        flight.scoreboard.unmark_lost();
         self.undo.forget();
         self.cwr_due = false;
-        self.counters.undos += 1;
+        flight.counters.undos += 1;
+        let cwnd = Bytes::new(self.cwnd(flight));
+        flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
     /// An ACK after a timeout: was the timeout needed (F-RTO, Eifel), and is the repair complete?
-    pub(crate) fn progress_after_timeout(&mut self, now: Time, outcome: &AckOutcome) {
-        let recovered = self.una >= self.recovery_point;
+    pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
+        let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
-            let early = self.undo.early_until.is_some_and(|until| now < until);
-            self.undo.early_until = None;
-            if early || self.undo_is_due(outcome.echo) {
-                self.undo_timeout(now);
+            let early = self.undo.take_early_until().is_some_and(|until| now < until);
+            let evidence = if early { Some(UndoRule::EarlyAck) } else { self.undo_evidence(flight, outcome.echo) };
+            if let Some(by) = evidence {
+                self.undo_timeout(now, flight, by);
                 return;
             }
         }
         if self.frto {
             if outcome.original_delivered {
                 // Step 3b: data that was never sent again arrived.
-                self.undo_timeout(now);
+                self.undo_timeout(now, flight, UndoRule::FRto);
                 return;
             }
-            if self.nxt > self.recovery_point {
+            if flight.nxt() > self.point {
                 if outcome.sacked || outcome.duplicate {
                     // Step 3a: the loss was real.
                     self.frto = false;
                 }
             } else if outcome.una_advanced && !recovered {
-                self.recovery_point = self.nxt;
+                self.point = flight.nxt();
                 // Step 2b: new data first, if there is any that the peer's window takes.
-                if self.stream_end() > self.nxt && self.una + self.snd_wnd > self.nxt {
+                if outcome.new_data_fits {
                     self.defer_retransmits = true;
                     return;
                 }
@@ -130,33 +69,33 @@ impl Sender {
             }
         }
         if recovered {
-            self.finish_repair(now, outcome);
-            self.duplicates = 0;
-            self.set_ca_state(CaState::Open);
-        } else if !self.sack && outcome.una_advanced {
-            self.scoreboard.mark_first_lost();
+            let why = self.finish_repair(now, flight, outcome);
+            self.dupacks = 0;
+            self.set_ca_state(flight, CaState::Open, why);
+        } else if !flight.sack() && outcome.una_advanced {
+            mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
         }
     }
 
-    fn undo_timeout(&mut self, now: Time) {
-        let interrupted = self.undo.interrupted_recovery;
-        self.undo_reduction(now);
+    fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
+        let interrupted = self.undo.interrupted_recovery();
+        self.undo_reduction(now, flight, by);
         self.frto = false;
-        self.duplicates = 0;
-        self.rtt.forget_backoff();
+        self.dupacks = 0;
+        flight.rtt.forget_backoff();
         match interrupted {
-            Some(recovery_point) if recovery_point > self.una => {
-                self.recovery_point = recovery_point;
-                self.reduction =
-                    (!self.controller.owns_recovery()).then(|| Reduction::held(self.controller.cwnd().get()));
-                self.set_ca_state(CaState::Recovery);
+            Some(point) if point > flight.una() => {
+                self.point = point;
+                let cwnd = flight.controller.cwnd().get();
+                self.reduction = (!flight.controller.owns_recovery()).then(|| Reduction::held(cwnd));
+                self.set_ca_state(flight, CaState::Recovery, CaReason::Undone);
             }
-            _ => self.set_ca_state(CaState::Open),
+            _ => self.set_ca_state(flight, CaState::Open, CaReason::Undone),
         }
     }
+}
 
-    /// 4.4BSD: half the smoothed RTT in which an ACK must be the original's.
-    pub(crate) fn early_ack_window(&self) -> Duration {
-        self.rtt.srtt().unwrap_or(Duration::ZERO) / 2
-    }
+/// 4.4BSD: half the smoothed RTT in which an ACK must be the original's.
+pub(super) fn early_ack_window(flight: &Flight) -> Duration {
+    flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

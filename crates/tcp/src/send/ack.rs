@@ -2,189 +2,111 @@
 //! 3.10.7.4, RFC 2018, RFC 2883), the round trip and the delivery rate it tells, and what the controller and recovery
 //! hear of it.
 
-use super::Sender;
-use super::scoreboard::{RateStamp, TxRecord};
+use super::ack_outcome::{AckInfo, AckOutcome};
+use super::flight::Flight;
+use super::sender::Sender;
+use crate::cc::Acked;
 use crate::ecn::AceFeedback;
-use crate::recovery::CaState;
-use crate::timers::{Deadline, LossTimer};
-use crate::{Acked, Nagle, RateSample, RtoRule};
-use lopsided_core::packet::SackBlock;
-use lopsided_core::{Bytes, Duration, Seq, Time};
-
-/// What one ACK brought.
-#[derive(Debug, Default)]
-pub(crate) struct AckOutcome {
-    pub una_advanced: bool,
-    pub sacked: bool,
-    pub duplicate: bool,
-    /// Something sent only once was delivered.
-    pub original_delivered: bool,
-    pub dsack: bool,
-    pub ecn_echo: bool,
-    /// Octets newly reported as marked, with accurate feedback.
-    pub marked: u64,
-    pub delivered: u64,
-    pub cumulative: u64,
-    pub lost_before: u64,
-    /// The timestamp that the peer echoed.
-    pub echo: Option<u32>,
-    /// The way to the peer by its timestamp and the echo, plus an unknown constant.
-    pub forward_ms: Option<u32>,
-    first_rtt: Option<Duration>,
-    newest_rtt: Option<Duration>,
-    sack_rtt: Option<Duration>,
-    newest: Option<RateStampAt>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct RateStampAt {
-    stamp: RateStamp,
-    sent_at: Time,
-}
-
-/// The parts of an arriving segment that the send side reads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AckInfo<'a> {
-    pub seq: Seq,
-    pub ack_number: Seq,
-    /// The acknowledgement as a stream offset, between `una` and `nxt`.
-    pub ack: u64,
-    pub window: u64,
-    pub sack: &'a [SackBlock],
-    pub echo: Option<u32>,
-    pub forward_ms: Option<u32>,
-    pub ecn_echo: bool,
-    /// What accurate ECN counts.
-    pub counts: Option<AceFeedback<'a>>,
-    pub has_data: bool,
-}
+use crate::profile::RtoRule;
+use lopsided_core::tcp_event::{CaState, TimerKind};
+use lopsided_core::{Bytes, Seq, Time};
 
 impl Sender {
+    /// The first window of the connection is known: acknowledgements may follow.
+    pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
+        self.window.open(window, seq, ack);
+    }
+
     /// An acceptable acknowledgement arrived.
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
         let mut outcome = AckOutcome {
             echo: info.echo,
             forward_ms: info.forward_ms,
             ecn_echo: info.ecn_echo,
-            lost_before: self.scoreboard.total_lost(),
+            lost_before: self.flight.scoreboard.total_lost(),
             ..AckOutcome::default()
         };
         let prior_in_flight = self.in_flight();
         let window_changed = self.update_window(info);
-        self.defer_retransmits = false;
+        self.recovery.begin_ack();
 
-        if self.sack && !info.sack.is_empty() {
+        if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, &mut outcome);
         }
-        if info.ack > self.una {
+        if info.ack > self.flight.una() {
             self.process_cumulative_ack(now, info.ack, &mut outcome);
         } else {
-            outcome.duplicate = !info.has_data && !window_changed && self.outstanding() > 0;
+            outcome.duplicate = !info.has_data && !window_changed && self.flight.outstanding() > 0;
         }
-        if !self.sack {
+        if !self.flight.sack() {
             self.count_delivered_without_sack(&mut outcome);
         }
         if let Some(counts) = info.counts {
             self.process_accecn(counts, &mut outcome);
         }
         self.sample_rtt(now, &outcome);
-        self.process_tlp_ack(now, info.ack, &outcome);
-        self.delivery.total += outcome.delivered;
-        if outcome.delivered > 0 {
-            self.delivery.at = now;
-        }
+        self.recovery.process_tlp_ack(now, &mut self.flight, info.ack, &outcome);
+        self.flight.delivery.add(now, outcome.delivered);
         let mut timer_set = false;
-        if self.ca_state != CaState::Open || outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo {
-            timer_set = self.fastretrans_alert(now, &outcome);
+        let dubious = outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo;
+        if self.recovery.ca_state() != CaState::Open || dubious {
+            let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
+            outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
+            timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
         self.drive_controller(now, &outcome, prior_in_flight);
         if outcome.una_advanced {
-            self.consecutive_timeouts = 0;
+            self.recovery.on_progress();
             if !timer_set {
-                self.arm_after_ack(now);
+                self.recovery.arm_after_ack(now, &mut self.flight);
             }
         }
         self.grow_send_buffer();
     }
 
-    /// An ACK that brings nothing new may be an old one: its counts are none.
-    #[cold]
-    fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
-        if let Some(reported) = &mut self.accurate {
-            if outcome.delivered > 0 {
-                outcome.marked = reported.newly_marked(counts, outcome.delivered, u64::from(self.mss));
-                outcome.ecn_echo = outcome.marked > 0;
-            }
-        }
-    }
-
-    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before (RFC
-    /// 6937 section 3).
-    fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
-        let (mss, told) = (u64::from(self.mss), u64::from(self.duplicates) * u64::from(self.mss));
-        if outcome.una_advanced {
-            outcome.delivered = outcome.delivered.saturating_sub(told).max(outcome.delivered.min(mss));
-        } else if outcome.duplicate && self.ca_state != CaState::Loss && told + mss < self.outstanding() {
-            outcome.delivered += mss;
-        }
-    }
-
-    /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
-    pub fn holds_short_back(&self) -> bool {
-        match self.profile.nagle {
-            Nagle::BehindAny => self.outstanding() > 0,
-            Nagle::BehindShort => self.snd_sml > self.una,
-        }
-    }
-
-    /// RFC 9293 section 3.10.7.4: the newest segment's window holds. True if it changed.
+    /// The newest segment's window holds. True if it changed.
     fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
-        let (seq, ack) = self.window_update;
-        let newer =
-            seq.before(info.seq) || (seq == info.seq && ack.at_or_before(info.ack_number)) || self.una < info.ack;
-        let changed = newer && self.snd_wnd != info.window;
-        if newer {
-            self.snd_wnd = info.window;
-            self.max_snd_wnd = self.max_snd_wnd.max(info.window);
-            self.window_update = (info.seq, info.ack_number);
-        }
-        if self.deadline.is(LossTimer::Persist) {
-            let wanted = (self.buffer.end() - self.nxt.min(self.buffer.end())).min(u64::from(self.mss));
-            if self.snd_wnd > 0 && self.snd_wnd >= wanted.min(self.max_snd_wnd / 2) {
+        let advances = self.flight.una() < info.ack;
+        let changed = self.window.update(info.window, info.seq, info.ack_number, advances);
+        if self.flight.timers.is_set(TimerKind::Persist) {
+            let end = self.buffer.end();
+            let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
+            let size = self.window.size();
+            if size > 0 && size >= wanted.min(self.window.largest() / 2) {
                 // What the probes waited is no measure for the data that now goes.
-                self.deadline = Deadline::UNSET;
-                self.rtt.forget_backoff();
+                self.flight.timers.stop(TimerKind::Persist);
+                self.flight.rtt.forget_backoff();
             }
         }
         changed
     }
 
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, outcome: &mut AckOutcome) {
-        let offset = |seq: Seq| {
-            self.una as i64 + i64::from(seq.get().wrapping_sub((self.first_data_seq + self.una as u32).get()) as i32)
-        };
-        let ranges: Ranges = info.sack.iter().map(|block| (offset(block.start), offset(block.end))).collect();
+        let una = self.flight.una();
+        let expected = self.seq(una);
+        let offset = |seq: Seq| una as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32);
+        let mut ranges = Ranges::default();
+        for block in info.sack {
+            ranges.push(Range { start: offset(block.start), end: offset(block.end) });
+        }
         let mut blocks = ranges.as_slice();
-        if let Some(&(start, end)) = blocks.first() {
-            if start < end
-                && (end <= info.ack as i64 || blocks.get(1).is_some_and(|outer| outer.0 <= start && end <= outer.1))
-            {
-                self.take_dsack(end, outcome);
+        if let Some(&first) = blocks.first() {
+            let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
+            if first.start < first.end && (first.end <= info.ack as i64 || covered) {
+                self.process_dsack(first.end, outcome);
                 blocks = &blocks[1..];
             }
         }
-        let before = self.scoreboard.sacked_segments();
-        for &(start, end) in blocks {
-            if start < end && start >= info.ack as i64 && end <= self.nxt as i64 {
-                let highest_sacked = self.scoreboard.highest_sacked();
-                let Sender { scoreboard, rack, rtt, recovery_point, .. } = self;
-                let min_rtt = rtt.min_rtt();
-                scoreboard.sack(start as u64, end as u64, |sent| {
+        let Sender { flight, recovery, .. } = self;
+        let before = flight.scoreboard.sacked_segments();
+        for &Range { start, end } in blocks {
+            if start < end && start >= info.ack as i64 && end <= flight.nxt() as i64 {
+                let highest_sacked = flight.scoreboard.highest_sacked();
+                let min_rtt = flight.rtt.min_rtt();
+                flight.scoreboard.sack(start as u64, end as u64, |sent| {
                     outcome.delivered += sent.len();
-                    rack.on_delivered(now, sent, min_rtt);
+                    recovery.on_delivered(now, sent, min_rtt, highest_sacked, outcome);
                     if !sent.was_ever_retransmitted() {
-                        outcome.original_delivered |= sent.end <= *recovery_point;
-                        rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
                         let sample = now - sent.sent_at;
                         outcome.sack_rtt.get_or_insert(sample);
                         outcome.newest_rtt = Some(sample);
@@ -193,30 +115,26 @@ impl Sender {
                 });
             }
         }
-        outcome.sacked = self.scoreboard.sacked_segments() > before;
+        outcome.sacked = flight.scoreboard.sacked_segments() > before;
     }
 
-    fn take_dsack(&mut self, end: i64, outcome: &mut AckOutcome) {
+    fn process_dsack(&mut self, end: i64, outcome: &mut AckOutcome) {
         outcome.dsack = true;
-        self.counters.dsacks_received += 1;
-        if self.undo.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
-            self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
-        }
-        if self.tlp.is_none() {
-            self.rack.widen_for_reordering(self.nxt, self.una);
-        }
+        self.flight.counters.dsacks_received += 1;
+        self.recovery.on_dsack(&self.flight, end);
     }
 
     fn process_cumulative_ack(&mut self, now: Time, ack: u64, outcome: &mut AckOutcome) {
+        let Sender { flight, recovery, .. } = self;
         outcome.una_advanced = true;
-        outcome.cumulative = ack - self.una;
-        let highest_sacked = self.scoreboard.highest_sacked();
+        outcome.cumulative = ack - flight.una();
+        let highest_sacked = flight.scoreboard.highest_sacked();
         let mut retransmission_acked = false;
         let mut newest_once = None;
-        while let Some(sent) = self.scoreboard.pop_acked(ack) {
+        while let Some(sent) = flight.scoreboard.pop_acked(ack) {
             if !sent.is_sacked() {
                 outcome.delivered += sent.len();
-                self.rack.on_delivered(now, &sent, self.rtt.min_rtt());
+                recovery.on_delivered(now, &sent, flight.rtt.min_rtt(), highest_sacked, outcome);
                 outcome.update_rate_sample(&sent);
             }
             if sent.was_ever_retransmitted() {
@@ -226,8 +144,6 @@ impl Sender {
             let sample = now - sent.sent_at;
             newest_once = Some(sample);
             if !sent.is_sacked() {
-                outcome.original_delivered |= sent.end <= self.recovery_point;
-                self.rack.reordering_seen |= highest_sacked.is_some_and(|highest| sent.end < highest);
                 outcome.first_rtt.get_or_insert(sample);
                 outcome.newest_rtt = Some(sample);
             }
@@ -239,19 +155,45 @@ impl Sender {
         } else if let Some(sample) = newest_once {
             self.rtt_stats.add(sample);
         }
-        if let Some(first) = self.scoreboard.first() {
+        if let Some(first) = flight.scoreboard.first() {
             if first.start < ack {
                 outcome.delivered += ack - first.start;
-                self.scoreboard.trim_first(ack);
+                flight.scoreboard.trim_first(ack);
             }
         }
-        self.una = ack;
+        flight.acknowledge(ack);
+        if flight.sack() {
+            recovery.on_sack_progress();
+        }
         let data = ack.min(self.buffer.end());
-        self.fin_acked = self.closed && ack > self.buffer.end();
-        self.counters.bytes_acked = Bytes::new(data);
+        flight.counters.bytes_acked = Bytes::new(data);
+        self.fin_acked = self.is_closed() && ack > self.buffer.end();
         self.buffer.release(data);
-        if self.sack {
-            self.duplicates = 0;
+    }
+
+    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before
+    /// (RFC 6937 section 3).
+    fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
+        let mss = self.flight.mss();
+        let told = u64::from(self.recovery.dupacks()) * mss;
+        if outcome.una_advanced {
+            outcome.delivered = outcome.delivered.saturating_sub(told).max(outcome.delivered.min(mss));
+        } else if outcome.duplicate
+            && self.recovery.ca_state() != CaState::Loss
+            && told + mss < self.flight.outstanding()
+        {
+            outcome.delivered += mss;
+        }
+    }
+
+    /// An ACK that brings nothing new may be an old one: its counts are none.
+    #[cold]
+    fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
+        if let Some(reported) = &mut self.accurate {
+            if outcome.delivered > 0 {
+                outcome.marked = reported.newly_marked(counts, outcome.delivered, self.flight.mss());
+                outcome.ecn_echo = outcome.marked > 0;
+            }
         }
     }
 
@@ -259,29 +201,35 @@ impl Sender {
     /// does. Others take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps
     /// the segments sent once (Karn's rule).
     fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
+        let flight = &mut self.flight;
         if let Some(rtt) = outcome.newest_rtt {
-            self.rtt.update_min(now, rtt);
+            flight.rtt.update_min(now, rtt);
         }
-        let echoed = || self.undo.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
-        let sample = match self.profile.rto {
+        let clock = flight.clock;
+        let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
+        let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt, self.una, self.nxt);
+            flight.rtt.sample(rtt, flight.una(), flight.nxt());
         }
     }
 
     fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
-        self.tell_losses(now);
-        let lost = self.scoreboard.total_lost() - outcome.lost_before;
-        if self.reduction.is_some() {
-            self.update_cwnd_in_reduction(outcome.delivered, outcome.una_advanced && lost == 0);
+        self.recovery.tell_losses(now, &mut self.flight);
+        let total_lost = self.flight.scoreboard.total_lost();
+        let lost = total_lost - outcome.lost_before;
+        if self.recovery.is_reducing() {
+            let safe = outcome.una_advanced && lost == 0;
+            self.recovery.update_cwnd_in_reduction(&self.flight, outcome.delivered, safe);
         }
         if outcome.delivered == 0 {
             return;
         }
-        let rate = self.rate_sample(now, outcome, lost);
+        let cwnd_limited = self.is_cwnd_limited();
+        let Sender { flight, recovery, .. } = self;
+        let accurate = self.accurate.is_some() || !outcome.ecn_echo;
         let acked = Acked {
             delivered: Bytes::new(outcome.delivered),
             cumulative: Bytes::new(outcome.cumulative),
@@ -289,85 +237,66 @@ impl Sender {
             newest_rtt: outcome.newest_rtt,
             forward_ms: outcome.forward_ms,
             prior_in_flight: Bytes::new(prior_in_flight),
-            cwnd_limited: self.is_cwnd_limited(),
-            cwnd_full: self.limited.cwnd_limited,
-            in_recovery: self.reduction.is_some(),
-            ca_state: self.ca_state,
+            cwnd_limited,
+            cwnd_full: self.window_use.was_cwnd_limited(),
+            in_recovery: recovery.is_reducing(),
+            ca_state: recovery.ca_state(),
             ecn_echo: outcome.ecn_echo,
-            marked: Bytes::new(if self.accurate.is_some() || !outcome.ecn_echo {
-                outcome.marked
-            } else {
-                outcome.delivered
-            }),
-            rate,
+            marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
+            rate: flight.delivery.sample(now, outcome.newest, lost, total_lost),
         };
-        let path = self.path();
-        self.controller.on_ack(now, &acked, &path);
+        let path = recovery.path(flight);
+        flight.controller.on_ack(now, &acked, &path);
+        self.trace_phase();
     }
 
-    /// Before the controller hears of anything else.
-    pub(crate) fn tell_losses(&mut self, now: Time) {
-        for lost in self.scoreboard.take_losses() {
-            let path = self.path();
-            self.controller.on_lost(now, &lost, &path);
+    /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
+    fn is_cwnd_limited(&self) -> bool {
+        let Flight { controller, profile, .. } = &self.flight;
+        let cwnd = controller.cwnd();
+        if cwnd.get() >= self.flight.max_window() {
+            return false;
         }
+        if !profile.cwnd_validation {
+            return cwnd.get() < self.window.limit();
+        }
+        if self.window_use.was_cwnd_limited() {
+            return true;
+        }
+        controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    fn rate_sample(&mut self, now: Time, outcome: &AckOutcome, lost: u64) -> RateSample {
-        let Some(newest) = outcome.newest else { return RateSample::default() };
-        let send_span = newest.sent_at.saturating_since(newest.stamp.first_sent_at);
-        let ack_span = now.saturating_since(newest.stamp.delivered_at);
-        self.delivery.first_sent_at = newest.sent_at;
-        RateSample {
-            delivered: Bytes::new(self.delivery.total - newest.stamp.delivered),
-            interval: send_span.max(ack_span),
-            prior_delivered: Bytes::new(newest.stamp.delivered),
-            lost: Bytes::new(lost),
-            tx_in_flight: Bytes::new(u64::from(newest.stamp.in_flight)),
-            lost_since_sent: Bytes::new(u64::from(
-                (self.scoreboard.total_lost() as u32).wrapping_sub(newest.stamp.lost),
-            )),
-            app_limited: newest.stamp.app_limited,
-        }
+    fn grow_send_buffer(&mut self) {
+        let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
+        let peer_would_take_it = self.window.size().min(self.cwnd()) >= unsent;
+        let state = self.buffer_state();
+        self.limit.grow(state, peer_would_take_it);
     }
 }
 
-impl AckOutcome {
-    fn update_rate_sample(&mut self, sent: &TxRecord) {
-        if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
-            let stamp = RateStamp {
-                delivered: sent.delivered,
-                delivered_at: sent.delivered_at,
-                first_sent_at: sent.first_sent_at,
-                in_flight: sent.in_flight,
-                lost: sent.lost,
-                app_limited: sent.app_limited,
-            };
-            self.newest = Some(RateStampAt { stamp, sent_at: sent.sent_at });
-        }
-    }
+/// Stream offsets `[start, end)`, negative for what lies before the first octet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Range {
+    start: i64,
+    end: i64,
 }
 
 /// At most four ranges, without an allocation.
 #[derive(Debug, Default)]
 struct Ranges {
-    items: [(i64, i64); 4],
+    items: [Range; 4],
     count: usize,
 }
 
 impl Ranges {
-    fn as_slice(&self) -> &[(i64, i64)] {
-        &self.items[..self.count]
-    }
-}
-
-impl FromIterator<(i64, i64)> for Ranges {
-    fn from_iter<I: IntoIterator<Item = (i64, i64)>>(iter: I) -> Ranges {
-        let mut ranges = Ranges::default();
-        for item in iter.into_iter().take(4) {
-            ranges.items[ranges.count] = item;
-            ranges.count += 1;
+    fn push(&mut self, range: Range) {
+        if self.count < self.items.len() {
+            self.items[self.count] = range;
+            self.count += 1;
         }
-        ranges
+    }
+
+    fn as_slice(&self) -> &[Range] {
+        &self.items[..self.count]
     }
 }

@@ -1,6 +1,6 @@
 //! How much the application may write, and when one that found the buffer full hears of room again.
 
-use crate::{BufferRule, SendBufferAccounting};
+use crate::profile::{BufferRule, SendBufferAccounting};
 
 /// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the
 /// headers.

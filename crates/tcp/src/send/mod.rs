@@ -1,12 +1,23 @@
 //! The send side: the stream, what of it is in the network, how much more may be, and what acknowledgements tell.
 
 mod ack;
+mod ack_outcome;
 mod buffer;
 mod buffer_limit;
+mod flight;
+mod pacing;
+mod peer_window;
+mod rate_sample;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod timestamp_clock;
+mod transmit;
+mod window_use;
 
-pub(crate) use ack::{AckInfo, AckOutcome};
+pub(crate) use ack_outcome::{AckInfo, AckOutcome};
+pub(crate) use flight::Flight;
 pub(crate) use scoreboard::TxRecord;
 pub(crate) use sender::Sender;
+pub(crate) use timestamp_clock::TimestampClock;
+pub(crate) use transmit::{Departure, Piece};

@@ -1,6 +1,6 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298; Linux's variant).
 
-use crate::RtoRule;
+use crate::profile::RtoRule;
 use lopsided_core::{Duration, Time};
 
 /// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).

@@ -7,6 +7,7 @@
 
 mod loss_marking;
 
+use super::rate_sample::RateStamp;
 use crate::cc::Lost;
 use lopsided_core::Time;
 use std::collections::VecDeque;
@@ -129,6 +130,16 @@ impl Scoreboard {
 
     pub fn lost_segments(&self) -> u32 {
         self.lost_segments
+    }
+
+    /// Segments that are lost and wait to be sent again.
+    pub fn retransmit_pending(&self) -> u32 {
+        self.retransmit_pending
+    }
+
+    /// Where the first of them begins.
+    pub fn first_pending(&mut self) -> Option<u64> {
+        self.next_to_retransmit().map(|number| self.get(number).start)
     }
 
     pub fn retrans_bytes(&self) -> u64 {
@@ -392,18 +403,6 @@ impl Scoreboard {
     pub fn is_reneged(&self) -> bool {
         self.ring.front().is_some_and(TxRecord::is_sacked)
     }
-}
-
-/// What a segment remembers of the delivery rate at its sending.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RateStamp {
-    pub delivered: u64,
-    pub delivered_at: Time,
-    pub first_sent_at: Time,
-    /// Octets in flight with this segment, and ever marked lost.
-    pub in_flight: u32,
-    pub lost: u32,
-    pub app_limited: bool,
 }
 
 #[cfg(test)]

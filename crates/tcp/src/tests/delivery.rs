@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckRule, BufferRule, ConnEvent, CwndReduction, LossDetection, Profile};
+use crate::{AckSettings, BufferRule, ConnEvent, CwndReduction, LossDetection, Profile};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
         profile.cwnd_reduction = descent;
         profile.loss_detection = detection;
         if on[3] {
-            profile.ack = AckRule::Immediate;
+            profile.ack = AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::from_millis(200)) };
         }
         if on[4] {
             profile.receive_buffer = BufferRule::Fixed(Bytes::new(buffer));

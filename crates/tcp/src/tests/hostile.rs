@@ -50,7 +50,7 @@ fn forged() -> impl Strategy<Value = Forged> {
 
 fn established(profile: Profile) -> (Connection, u32, u32) {
     let mut connection = Connection::connect(connection_config(profile, true));
-    let (syn, _) = connection.poll_segment(Time::ZERO).expect("a SYN");
+    let syn = connection.poll_segment(Time::ZERO).expect("a SYN").header;
     let irs = 77_000u32;
     let mut answer = TcpHeader {
         src_port: syn.dst_port,
@@ -74,7 +74,7 @@ fn forge(
     rcv_origin: u32,
     now: Time,
 ) -> (TcpHeader, Payload) {
-    let una = connection.send.una as u32;
+    let una = connection.send.flight.una() as u32;
     let next = connection.recv.next() as u32;
     let wrap = |origin: u32, base: u32, delta: i64| Seq::new(origin.wrapping_add(base).wrapping_add(delta as u32));
     let mut sack = SackBlocks::default();
@@ -84,7 +84,7 @@ fn forge(
     let clock = (now.as_nanos() / 1_000_000) as u32;
     let timestamps = forged.timestamps.map(|(value, echo)| Timestamps {
         value: 1000u32.wrapping_add(clock).wrapping_add(value as u32),
-        echo: connection.send.undo.clock(now).wrapping_add(echo as u32),
+        echo: connection.send.flight.clock.value(now).wrapping_add(echo as u32),
     });
     let header = TcpHeader {
         src_port: connection.remote().port,
@@ -131,8 +131,8 @@ proptest! {
                 prop_assert!(sent < 20_000, "a burst without end");
             }
             let send = &connection.send;
-            send.scoreboard.check();
-            prop_assert!(send.una <= send.nxt && send.nxt <= send.stream_end());
+            send.flight.scoreboard.check();
+            prop_assert!(send.flight.una() <= send.flight.nxt() && send.flight.nxt() <= send.stream_end());
             let due = connection.poll_timeout();
             prop_assert!(due.is_none_or(|due| due > now), "a timer in the past: {due:?} at {now:?}");
             if connection.state() == State::Closed {

@@ -1,6 +1,6 @@
 //! Two connections and a network between them that a test can make as bad as it likes.
 
-use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, State};
+use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Rng, Time};
 use std::net::Ipv4Addr;
@@ -108,10 +108,10 @@ impl Pair {
     }
 
     fn send_all(&mut self) {
-        while let Some((header, payload)) = self.client.poll_segment(self.now) {
+        while let Some(Segment { header, payload, .. }) = self.client.poll_segment(self.now) {
             self.put_in_flight(true, header, payload);
         }
-        while let Some((header, payload)) = self.server.poll_segment(self.now) {
+        while let Some(Segment { header, payload, .. }) = self.server.poll_segment(self.now) {
             self.put_in_flight(false, header, payload);
         }
     }

@@ -1,7 +1,7 @@
 //! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section
 //! 3.2).
 
-use crate::{AckRule, ConnConfig, Connection, EcnRule, Endpoint, Profile, State};
+use crate::{AckSettings, ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
 use std::net::Ipv4Addr;
@@ -13,7 +13,7 @@ fn config(client: bool) -> ConnConfig {
     let there = Endpoint { addr: Ipv4Addr::from_bits(2).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
     // The profile does not ask for ECN: the controller does.
-    let ack = AckRule::Delayed { segments: 2, timeout: Duration::from_millis(40) };
+    let ack = AckSettings::delayed(Duration::from_millis(40));
     let profile = Profile { ecn: EcnRule::Off, ack, ..Profile::linux_6_1() };
     ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
 }
@@ -22,10 +22,10 @@ fn established() -> (Connection, Connection) {
     let mut client = Connection::connect(config(true));
     let mut server = Connection::listen(config(false));
     for _ in 0..3 {
-        while let Some((header, payload)) = client.poll_segment(Time::ZERO) {
+        while let Some(Segment { header, payload, .. }) = client.poll_segment(Time::ZERO) {
             server.handle_segment(Time::ZERO, &header, &payload, Ecn::NotEct);
         }
-        while let Some((header, payload)) = server.poll_segment(Time::ZERO) {
+        while let Some(Segment { header, payload, .. }) = server.poll_segment(Time::ZERO) {
             client.handle_segment(Time::ZERO, &header, &payload, Ecn::NotEct);
         }
     }
@@ -36,7 +36,7 @@ fn established() -> (Connection, Connection) {
 /// Segments acknowledged so far and whether the ACK carries an echo.
 fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
     std::iter::from_fn(|| server.poll_segment(now))
-        .map(|(header, _)| (header.ack.since(first.seq) / MSS, header.flags.has(Flags::ECE)))
+        .map(|ack| (ack.header.ack.since(first.seq) / MSS, ack.header.flags.has(Flags::ECE)))
         .collect()
 }
 
@@ -44,9 +44,9 @@ fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool
 fn the_receiver_echoes_each_mark() {
     let (mut client, mut server) = established();
     client.write(&Payload::virtual_len(8 * MSS));
-    let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
+    let data: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
     assert_eq!(data.len(), 8);
-    assert!(data.iter().all(|(_, payload)| client.ecn_codepoint(payload) == Ecn::Ect0));
+    assert!(data.iter().all(|segment| segment.ecn == Ecn::Ect0));
     let marks = [false, false, false, true, true, true, false, false];
     let expected: [&[(u32, bool)]; 8] = [
         &[],
@@ -60,10 +60,10 @@ fn the_receiver_echoes_each_mark() {
         &[(6, true)],
         &[(8, false)],
     ];
-    for (((header, payload), marked), expected) in data.iter().zip(marks).zip(expected) {
+    for ((Segment { header, payload, .. }, marked), expected) in data.iter().zip(marks).zip(expected) {
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
         server.handle_segment(Time::ZERO, header, payload, ecn);
-        assert_eq!(acks(&mut server, &data[0].0, Time::ZERO), expected);
+        assert_eq!(acks(&mut server, &data[0].header, Time::ZERO), expected);
     }
 }
 
@@ -73,12 +73,12 @@ fn the_sender_reduces_by_the_share_of_marks() {
     let (mut client, mut server) = established();
     let before = client.cwnd();
     client.write(&Payload::virtual_len(8 * MSS));
-    let data: Vec<(TcpHeader, Payload)> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
+    let data: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
     let mut now = Time::ZERO + Duration::from_millis(10);
-    for (number, (header, payload)) in data.iter().enumerate() {
+    for (number, Segment { header, payload, .. }) in data.iter().enumerate() {
         let ecn = if (3..6).contains(&number) { Ecn::Ce } else { Ecn::Ect0 };
         server.handle_segment(now, header, payload, ecn);
-        while let Some((header, payload)) = server.poll_segment(now) {
+        while let Some(Segment { header, payload, .. }) = server.poll_segment(now) {
             client.handle_segment(now, &header, &payload, Ecn::NotEct);
         }
         now += Duration::from_millis(1);

@@ -1,5 +1,12 @@
-//! The rules by which a segment counts as lost.
+//! The rules by which a segment counts as lost, one a file.
 
-mod rack;
+mod detect;
+mod dupack;
+mod fack;
+mod freebsd_sack;
+mod mark;
+pub(super) mod rack;
+mod rfc6675;
 
-pub(crate) use rack::Rack;
+pub(super) use detect::spares_recent;
+pub(super) use mark::mark_lost;

@@ -1,9 +1,7 @@
 //! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost when another that was sent later has arrived
 //! long enough ago.
 
-use crate::recovery::CaState;
-use crate::send::{Sender, TxRecord};
-use crate::timers::{Deadline, LossTimer, TIMER_MARGIN};
+use crate::send::TxRecord;
 use lopsided_core::{Duration, Time};
 
 /// The longest reordering window, in quarters of the smallest RTT.
@@ -14,12 +12,19 @@ const WIDE_FOR: u32 = 16;
 /// The most recently sent segment that was delivered, and how much reordering to expect.
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
-    newest: Option<(Time, u64)>,
+    newest: Option<Newest>,
     rtt: Duration,
-    pub reordering_seen: bool,
+    reordering_seen: bool,
     steps: u64,
     wide_for: u32,
     widened_at: u64,
+}
+
+/// The segment sent last of those delivered, by its time and then its place (RACK.xmit_ts and RACK.end_seq).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Newest {
+    pub sent_at: Time,
+    pub end: u64,
 }
 
 impl Rack {
@@ -32,8 +37,9 @@ impl Rack {
             return;
         }
         self.rtt = rtt;
-        if self.newest.is_none_or(|newest| newest < (sent.sent_at, sent.end)) {
-            self.newest = Some((sent.sent_at, sent.end));
+        let candidate = Newest { sent_at: sent.sent_at, end: sent.end };
+        if self.newest.is_none_or(|newest| newest < candidate) {
+            self.newest = Some(candidate);
         }
     }
 
@@ -54,36 +60,36 @@ impl Rack {
         }
     }
 
+    /// A segment sent once was delivered, `reordered` if one above it had been before.
+    #[inline]
+    pub fn note_reordering(&mut self, reordered: bool) {
+        self.reordering_seen |= reordered;
+    }
+
+    /// The segment sent last of those delivered.
+    pub fn newest(&self) -> Option<Newest> {
+        self.newest
+    }
+
+    /// Whether segments were ever delivered out of order.
+    pub fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
+    /// The reordering window in quarters of the smallest RTT.
+    pub fn window_quarters(&self) -> u64 {
+        self.steps.max(1)
+    }
+
+    /// Sent within the last RTT.
+    pub fn is_recent(&self, now: Time, sent_at: Time) -> bool {
+        self.time_left(now, sent_at, Duration::ZERO).is_some()
+    }
+
     /// How long a segment sent at `sent_at` may still take, given the reordering window; `None` if it is overdue.
     pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);
         (waited < allowed).then(|| allowed - waited)
-    }
-}
-
-impl Sender {
-    /// Steps 4 and 5. True if the reordering timer was set.
-    pub(crate) fn detect_loss_by_time(&mut self, now: Time) -> bool {
-        let Some((sent_at, end)) = self.rack.newest else { return false };
-        let window = self.reordering_window();
-        let Sender { scoreboard, rack, .. } = self;
-        let wait = scoreboard.mark_lost_by_time(sent_at, end, |sent_at| rack.time_left(now, sent_at, window));
-        let Some(wait) = wait else { return false };
-        let after = (wait + TIMER_MARGIN).min(self.rtt.rto());
-        self.deadline = Deadline { at: self.profile.grain.deadline(now, after), kind: LossTimer::Reorder };
-        true
-    }
-
-    fn reordering_window(&self) -> Duration {
-        if !self.rack.reordering_seen {
-            // As quick as three duplicates would be, once there are three or recovery has begun.
-            let enough = self.scoreboard.sacked_segments() >= self.profile.dup_threshold;
-            if self.ca_state >= CaState::Recovery || enough {
-                return Duration::ZERO;
-            }
-        }
-        let quarter = self.rtt.min_rtt().unwrap_or(Duration::ZERO) / 4;
-        (quarter * self.rack.steps.max(1)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
     }
 }

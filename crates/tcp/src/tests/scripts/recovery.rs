@@ -311,9 +311,9 @@ fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
     t.drain();
     // Everything from 1001 on arrives in the end, one segment at a time as the receiver acknowledges.
     let mut at = 400;
-    while t.connection.send.una < 12_000 {
+    while t.connection.send.flight.una() < 12_000 {
         at += 100;
-        let una = t.connection.send.una;
+        let una = t.connection.send.flight.una();
         t.inject(at, &format!("ack {}", una + 1001));
         t.drain();
     }

@@ -6,10 +6,11 @@
 
 use super::spec::Spec;
 use crate::{
-    BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, SendBufferAccounting, State, TcpInfo,
-    TimerGrain,
+    BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, SendBufferAccounting, State,
+    TcpInfo, TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -110,7 +111,8 @@ impl Script {
         script
     }
 
-    fn new(connection: Connection, peer: Peer) -> Script {
+    fn new(mut connection: Connection, peer: Peer) -> Script {
+        connection.listen_to(TcpEventMask::ALL);
         let mut script = Script {
             connection,
             peer,
@@ -377,15 +379,17 @@ impl Script {
     }
 
     fn collect(&mut self) {
-        while let Some((header, payload)) = self.connection.poll_segment(self.now) {
-            let ecn = self.connection.ecn_codepoint(&payload);
+        while let Some(segment) = self.connection.poll_segment(self.now) {
+            self.note_events();
+            let Segment { header, payload, ecn } = segment;
             let sent = Emitted { at: self.now, header, payload, ecn };
             let line = format!("<- {}", self.describe(&sent));
             self.note(&line);
             self.emitted.push_back(sent);
             assert!(self.emitted.len() < 10_000, "a burst without end");
         }
-        self.connection.send.scoreboard.check();
+        self.note_events();
+        self.connection.send.flight.scoreboard.check();
     }
 
     // Comparison.
@@ -412,8 +416,8 @@ impl Script {
 
     fn spec_of(&self, sent: &Emitted) -> Spec {
         let header = &sent.header;
-        let start = relative(ISS, header.seq, self.connection.send.nxt);
-        let scale = if header.flags.has(Flags::SYN) { 0 } else { self.connection.rcv_wscale };
+        let start = relative(ISS, header.seq, self.connection.send.flight.nxt());
+        let scale = if header.flags.has(Flags::SYN) { 0 } else { self.connection.options.rcv_wscale };
         let ack = relative(IRS, header.ack, self.connection.recv.next());
         let block = |block: &SackBlock| {
             let next = self.connection.recv.next();
@@ -460,6 +464,13 @@ impl Script {
             write!(text, " {:?}", spec.ecn).expect("a string");
         }
         text
+    }
+
+    /// The story of what went on inside, for the reader of a failure.
+    fn note_events(&mut self) {
+        while let Some(TimedTcpEvent { at, event }) = self.connection.poll_trace() {
+            writeln!(self.log, "{:10.3} ms    {event}", at.as_nanos() as f64 / 1e6).expect("a string");
+        }
     }
 
     fn note(&mut self, line: &str) {

@@ -1,7 +1,7 @@
 //! More than 2^32 octets in one connection: sequence numbers wrap, stream offsets do not.
 
 use super::script::linux;
-use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, State};
+use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, Segment, State};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ fn end(local: u32, remote: u32, iss: u32) -> ConnConfig {
 }
 
 fn pass(now: Time, from: &mut Connection, to: &mut Connection) {
-    while let Some((header, payload)) = from.poll_segment(now) {
+    while let Some(Segment { header, payload, .. }) = from.poll_segment(now) {
         to.handle_segment(now, &header, &payload, Ecn::NotEct);
     }
 }

@@ -1,0 +1,367 @@
+//! What happens inside a TCP endpoint, as values that can be kept: the states it passes, why it calls data lost, why
+//! its window falls and comes back, which timer fires, why it acknowledges and what holds it back.
+//!
+//! A connection makes these only for a listener, see `lopsided_tcp::Connection::listen_to`.
+
+use crate::{Bytes, Seq, Time};
+
+/// The states of a connection (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Listen => "listen",
+            State::SynSent => "syn-sent",
+            State::SynReceived => "syn-received",
+            State::Established => "established",
+            State::FinWait1 => "fin-wait-1",
+            State::FinWait2 => "fin-wait-2",
+            State::CloseWait => "close-wait",
+            State::Closing => "closing",
+            State::LastAck => "last-ack",
+            State::TimeWait => "time-wait",
+            State::Closed => "closed",
+        }
+    }
+}
+
+/// The congestion state of a sender, in Linux's names and order (`tcpi_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CaState {
+    Open,
+    /// Duplicate or selective ACKs came, too few to mean a loss.
+    Disorder,
+    /// The window comes down without a loss to repair (ECN, a repaired tail loss).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout, until what was out then is acknowledged.
+    Loss,
+}
+
+impl CaState {
+    pub fn name(self) -> &'static str {
+        match self {
+            CaState::Open => "open",
+            CaState::Disorder => "disorder",
+            CaState::Cwr => "cwr",
+            CaState::Recovery => "recovery",
+            CaState::Loss => "loss",
+        }
+    }
+}
+
+/// Declares an enumeration of which each value has a name for tables and stories.
+macro_rules! named {
+    ($(#[$doc:meta])* $type:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$value_doc])* $value,)+
+        }
+
+        impl $type {
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$value => $name,)+
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// What moves a sender from one congestion state to another.
+    CaReason {
+        /// Duplicate or selective ACKs.
+        Reordering = "duplicate or selective ACKs",
+        /// A segment was marked lost.
+        LossDetected = "a segment was marked lost",
+        /// An ECN echo, or a higher count of marks.
+        EcnEcho = "ECN echo",
+        /// The tail loss probe repaired a loss.
+        ProbeRepaired = "the tail loss probe repaired a loss",
+        /// The host's own interface had no room.
+        LocalCongestion = "the interface was full",
+        /// The retransmission timer fired.
+        Timeout = "retransmission timeout",
+        /// What was out when the repair began is acknowledged.
+        Completed = "all that was out is acknowledged",
+        /// The reduction was not needed.
+        Undone = "undo",
+        /// Nothing is missing any more.
+        NothingMissing = "nothing is missing",
+    }
+}
+
+named! {
+    /// The rule by which a segment counts as lost.
+    LossRule {
+        /// RFC 8985: by time.
+        Rack = "RACK",
+        /// By the distance to the highest SACK.
+        Fack = "FACK",
+        /// RFC 6675: by the number of SACKed segments above it.
+        Rfc6675 = "RFC 6675",
+        /// A hole below the highest SACK.
+        FreeBsdSack = "below the highest SACK",
+        /// The duplicate-ACK threshold (RFC 5681).
+        DuplicateAcks = "duplicate ACKs",
+        /// A partial acknowledgement (RFC 6582).
+        PartialAck = "partial ACK",
+        /// The retransmission timer.
+        Timeout = "timeout",
+        /// The receiver dropped what it had SACKed.
+        Reneged = "SACK reneging",
+    }
+}
+
+named! {
+    /// Why a window came down.
+    Reduction {
+        Loss = "loss",
+        EcnEcho = "ECN echo",
+        Timeout = "timeout",
+        LocalCongestion = "interface full",
+        Idle = "idle",
+    }
+}
+
+named! {
+    /// How a reduction was found to be needless.
+    UndoRule {
+        /// An echoed timestamp is older than the retransmission (RFC 3522).
+        Eifel = "Eifel",
+        /// Every retransmission was reported as a duplicate (RFC 3708).
+        Dsack = "DSACK",
+        /// Data that was never sent again was acknowledged after a timeout (RFC 5682).
+        FRto = "F-RTO",
+        /// An ACK came too soon after a timeout (4.4BSD).
+        EarlyAck = "early ACK",
+    }
+}
+
+named! {
+    /// The timers of a connection.
+    TimerKind {
+        Retransmission = "retransmission",
+        TailProbe = "tail loss probe",
+        Reordering = "reordering",
+        Persist = "persist",
+        DelayedAck = "delayed ACK",
+        Pacing = "pacing",
+        Handshake = "handshake",
+        TimeWait = "time-wait",
+    }
+}
+
+named! {
+    /// Why an acknowledgement without data went out.
+    AckReason {
+        /// The policy acknowledges each segment.
+        EverySegment = "every segment",
+        /// As many segments or octets wait as one ACK may stand for.
+        Count = "enough segments",
+        /// The delayed-ACK timer fired.
+        Delay = "delay",
+        /// Linux's quick ACKs.
+        Quick = "quick ACK",
+        /// Data arrived out of order.
+        OutOfOrder = "out of order",
+        /// A gap was filled, or a part of one.
+        GapFilled = "gap filled",
+        /// Data arrived that was there already.
+        Duplicate = "duplicate data",
+        /// The application read all of a message.
+        Pushed = "message read",
+        /// The window opened.
+        WindowUpdate = "window update",
+        /// The peer's FIN, or a SYN.
+        Fin = "FIN",
+        Handshake = "handshake",
+        /// A segment did not fit the connection (RFC 5961).
+        Challenge = "challenge",
+        /// A mark came, or ended.
+        Ecn = "ECN",
+        /// A probe for a closed window.
+        WindowProbe = "window probe",
+        /// The policy's own schedule.
+        Paced = "schedule",
+    }
+}
+
+named! {
+    /// What keeps a sender from sending more.
+    Limit {
+        /// The congestion window.
+        Congestion = "congestion window",
+        /// The peer's window.
+        Receiver = "receive window",
+        /// The application has written no more.
+        Application = "application",
+        /// The pacing rate.
+        Pacing = "pacing",
+        /// A short segment waits for an acknowledgement (Nagle).
+        Nagle = "Nagle",
+    }
+}
+
+/// One thing that happened inside an endpoint. Offsets are octets of the stream, from 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TcpEvent {
+    StateChanged {
+        from: State,
+        to: State,
+    },
+    CaState {
+        from: CaState,
+        to: CaState,
+        why: CaReason,
+    },
+    /// `segments` more segments count as lost, the first of them at the offset `start`.
+    Lost {
+        start: u64,
+        segments: u32,
+        rule: LossRule,
+    },
+    /// The window, or the target that it is led down to.
+    CwndReduced {
+        signal: Reduction,
+        from: Bytes,
+        to: Bytes,
+    },
+    /// A reduction was taken back; the window is `cwnd` again.
+    Undone {
+        by: UndoRule,
+        cwnd: Bytes,
+    },
+    /// A timer fired.
+    Timer {
+        kind: TimerKind,
+    },
+    /// An acknowledgement without data went out.
+    AckSent {
+        ack: Seq,
+        why: AckReason,
+    },
+    /// From now on something else holds the sender back.
+    Limited {
+        by: Limit,
+    },
+    /// A segment was sent again; `probe`: as a tail loss probe.
+    Retransmitted {
+        start: u64,
+        len: u32,
+        probe: bool,
+    },
+    /// The congestion control went from one of its own phases to another.
+    CcPhase {
+        from: &'static str,
+        to: &'static str,
+    },
+}
+
+impl TcpEvent {
+    /// The kind of event that it is; one bit.
+    pub fn kind(&self) -> TcpEventMask {
+        match self {
+            TcpEvent::StateChanged { .. } => TcpEventMask::STATE,
+            TcpEvent::CaState { .. } | TcpEvent::CcPhase { .. } => TcpEventMask::CONGESTION,
+            TcpEvent::Lost { .. } => TcpEventMask::LOSS,
+            TcpEvent::CwndReduced { .. } | TcpEvent::Undone { .. } => TcpEventMask::WINDOW,
+            TcpEvent::Timer { .. } => TcpEventMask::TIMER,
+            TcpEvent::AckSent { .. } => TcpEventMask::ACK,
+            TcpEvent::Limited { .. } => TcpEventMask::LIMIT,
+            TcpEvent::Retransmitted { .. } => TcpEventMask::RETRANSMIT,
+        }
+    }
+
+    /// The event's name in a table.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TcpEvent::StateChanged { .. } => "state",
+            TcpEvent::CaState { .. } => "ca_state",
+            TcpEvent::Lost { .. } => "lost",
+            TcpEvent::CwndReduced { .. } => "cwnd_reduced",
+            TcpEvent::Undone { .. } => "undone",
+            TcpEvent::Timer { .. } => "timer",
+            TcpEvent::AckSent { .. } => "ack_sent",
+            TcpEvent::Limited { .. } => "limited",
+            TcpEvent::Retransmitted { .. } => "retransmitted",
+            TcpEvent::CcPhase { .. } => "cc_phase",
+        }
+    }
+}
+
+impl std::fmt::Display for TcpEvent {
+    /// A sentence of a story.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TcpEvent::StateChanged { from, to } => write!(f, "state {} -> {}", from.name(), to.name()),
+            TcpEvent::CaState { from, to, why } => write!(f, "{} -> {}: {}", from.name(), to.name(), why.name()),
+            TcpEvent::Lost { start, segments, rule } => {
+                write!(f, "{segments} lost from offset {start}, by {}", rule.name())
+            }
+            TcpEvent::CwndReduced { signal, from, to } => {
+                write!(f, "window {} -> {} B: {}", from.get(), to.get(), signal.name())
+            }
+            TcpEvent::Undone { by, cwnd } => write!(f, "window back to {} B: {}", cwnd.get(), by.name()),
+            TcpEvent::Timer { kind } => write!(f, "{} timer", kind.name()),
+            TcpEvent::AckSent { ack, why } => write!(f, "ACK {}: {}", ack.get(), why.name()),
+            TcpEvent::Limited { by } => write!(f, "limited by {}", by.name()),
+            TcpEvent::Retransmitted { start, len, probe } => {
+                write!(f, "sends {len} B at offset {start} again{}", if *probe { " as a probe" } else { "" })
+            }
+            TcpEvent::CcPhase { from, to } => write!(f, "congestion control {from} -> {to}"),
+        }
+    }
+}
+
+/// Kinds of [`TcpEvent`], as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TcpEventMask(u16);
+
+impl TcpEventMask {
+    pub const NONE: TcpEventMask = TcpEventMask(0);
+    pub const STATE: TcpEventMask = TcpEventMask(1);
+    pub const CONGESTION: TcpEventMask = TcpEventMask(1 << 1);
+    pub const LOSS: TcpEventMask = TcpEventMask(1 << 2);
+    pub const WINDOW: TcpEventMask = TcpEventMask(1 << 3);
+    pub const TIMER: TcpEventMask = TcpEventMask(1 << 4);
+    pub const ACK: TcpEventMask = TcpEventMask(1 << 5);
+    pub const LIMIT: TcpEventMask = TcpEventMask(1 << 6);
+    pub const RETRANSMIT: TcpEventMask = TcpEventMask(1 << 7);
+    pub const ALL: TcpEventMask = TcpEventMask(u16::MAX);
+
+    /// Whether the two have a kind in common.
+    #[inline]
+    pub const fn has(self, kinds: TcpEventMask) -> bool {
+        self.0 & kinds.0 != 0
+    }
+
+    #[must_use]
+    pub const fn with(self, kinds: TcpEventMask) -> TcpEventMask {
+        TcpEventMask(self.0 | kinds.0)
+    }
+}
+
+/// An event and when it happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedTcpEvent {
+    pub at: Time,
+    pub event: TcpEvent,
+}

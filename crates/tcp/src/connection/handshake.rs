@@ -1,0 +1,59 @@
+//! The exchange of SYNs: what was sent of it, and how often.
+
+use lopsided_core::Time;
+
+/// Retransmissions of a SYN before the attempt is given up (Linux's tcp_syn_retries).
+const SYN_RETRIES: u32 = 6;
+
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    syn_due: bool,
+    sent_at: Option<Time>,
+    resent: bool,
+    retries: u32,
+}
+
+impl Handshake {
+    /// A SYN, or the answer to one, is to be sent.
+    pub fn request_syn(&mut self) {
+        self.syn_due = true;
+    }
+
+    /// It is over, well or not.
+    pub fn give_up(&mut self) {
+        self.syn_due = false;
+    }
+
+    #[inline]
+    pub fn is_syn_due(&self) -> bool {
+        self.syn_due
+    }
+
+    /// A SYN goes out.
+    pub fn on_sent(&mut self, now: Time) {
+        self.syn_due = false;
+        self.resent = self.sent_at.is_some();
+        self.sent_at.get_or_insert(now);
+    }
+
+    /// No answer came in time. False if that was the last attempt.
+    pub fn retry(&mut self) -> bool {
+        self.retries += 1;
+        self.syn_due = self.retries <= SYN_RETRIES;
+        self.syn_due
+    }
+
+    /// The SYN was sent more than once, so that an answer may be to any of them (Karn's rule).
+    pub fn is_resent(&self) -> bool {
+        self.resent
+    }
+
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// When the SYN was sent, if it was sent once.
+    pub fn sent_once_at(&self) -> Option<Time> {
+        self.sent_at.filter(|_| !self.resent)
+    }
+}

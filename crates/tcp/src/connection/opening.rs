@@ -1,0 +1,140 @@
+//! The opening of a connection: SYNs that arrive, what they agree on, and the timeout of one's own (RFC 9293 sections
+//! 3.10.7.2 and 3.10.7.3).
+
+use super::conn_event::ConnEvent;
+use super::{Connection, OldAck};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::tcp_event::{AckReason, State, TimerKind};
+use lopsided_core::{Bytes, Ecn, Time};
+
+impl Connection {
+    pub(super) fn on_segment_in_listen(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
+        if header.flags.has(Flags::RST) {
+            return;
+        }
+        if header.flags.has(Flags::ACK) {
+            self.pending_rst = Some(header.ack);
+            return;
+        }
+        if !header.flags.has(Flags::SYN) {
+            return;
+        }
+        self.negotiate(header, now);
+        self.ecn.agree_with_syn(header, ecn);
+        self.set_state(State::SynReceived);
+        self.handshake.request_syn();
+    }
+
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
+        let has_ack = header.flags.has(Flags::ACK);
+        let acks_syn = has_ack && header.ack == self.send.seq(0);
+        if header.flags.has(Flags::RST) {
+            if acks_syn {
+                self.finish(Some(ConnEvent::Reset));
+            }
+            return;
+        }
+        if has_ack && !acks_syn {
+            self.pending_rst = Some(header.ack);
+            return;
+        }
+        if !header.flags.has(Flags::SYN) || !acks_syn {
+            return;
+        }
+        self.negotiate(header, now);
+        self.ecn.agree_with_syn_ack(header, ecn);
+        self.establish(now, header);
+        if self.send.has_unsent_data() {
+            self.acks.ack_now(AckReason::Handshake);
+        } else {
+            // The stack answers before the application hears of it and can write: this ACK carries no data.
+            let why = AckReason::Handshake;
+            self.pending_old_ack = Some(OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why });
+        }
+    }
+
+    /// Settles the options from the peer's SYN: what both offer holds.
+    pub(super) fn negotiate(&mut self, syn: &TcpHeader, now: Time) {
+        let options = &syn.options;
+        let profile = &self.send.flight.profile;
+        let sack = profile.sack && options.sack_permitted;
+        self.options.timestamps = profile.timestamps && options.timestamps.is_some();
+        self.options.scaling = profile.window_scaling && options.window_scale.is_some();
+        self.options.snd_wscale = if self.options.scaling { options.window_scale.unwrap_or(0).min(14) } else { 0 };
+        if !self.options.scaling {
+            self.options.rcv_wscale = 0;
+        }
+        self.send.window.set_limit(65_535 << self.options.snd_wscale);
+        self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
+        let peer = u32::from(options.mss.unwrap_or(536)).max(64);
+        let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
+        // The initial window is one of segments of the size that holds.
+        let window = profile.initial_window(Bytes::new(u64::from(mss)));
+        self.send.flight.controller.on_idle(now, window);
+        self.send.flight.agree(mss, sack);
+        self.acks.set_sack(sack);
+        self.recv.open(syn.seq, sack);
+        self.last_ack_sent = self.recv.ack();
+        // The window in a SYN is never scaled.
+        self.send.open(u64::from(syn.window), syn.seq, syn.ack);
+    }
+
+    /// A SYN that was sent once gives the first round-trip time, one sent again only by the timestamp it echoes; else
+    /// the timeout starts from a value for the unknown (RFC 6298 rule 5.7).
+    pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
+        let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
+        let sample = once.or_else(|| {
+            let echo = header.options.timestamps.filter(|_| self.options.timestamps)?.echo;
+            self.send.flight.clock.rtt_of_echo(now, echo)
+        });
+        match sample {
+            Some(rtt) => {
+                self.send.flight.rtt.update_min(now, rtt);
+                self.send.flight.rtt.sample(rtt, 0, 0);
+                if !self.options.timestamps {
+                    // No other will come that times what this end receives.
+                    self.recv.sample_rtt(rtt);
+                }
+            }
+            None => self.send.flight.rtt.fall_back(),
+        }
+        if self.handshake.retries() > 1 {
+            // RFC 5681 section 3.1; as the first timeout is short (RFC 6298), one loss is forgiven.
+            self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
+        }
+    }
+
+    pub(super) fn establish(&mut self, now: Time, header: &TcpHeader) {
+        self.sample_handshake(now, header);
+        self.send.flight.timers.stop(TimerKind::Handshake);
+        self.handshake.give_up();
+        if !header.flags.has(Flags::SYN) {
+            self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
+            self.ecn.check_handshake_ack(header);
+        }
+        self.recv.establish(now, self.mss());
+        self.send.flight.controller.on_feedback_agreed(self.ecn.feedback());
+        if self.ecn.is_accurate() {
+            self.send.expect_accurate_feedback();
+        }
+        self.send.start_controller(now);
+        if self.state < State::Established {
+            self.set_state(if self.send.is_closed() { State::FinWait1 } else { State::Established });
+        }
+        self.events.push_back(ConnEvent::Established);
+    }
+
+    /// SYN-RECEIVED, which a close by the application does not end.
+    pub(super) fn awaits_ack_of_syn(&self) -> bool {
+        self.state == State::SynReceived
+            || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))
+    }
+
+    pub(super) fn on_handshake_timeout(&mut self) {
+        if self.handshake.retry() {
+            self.send.flight.rtt.back_off();
+        } else {
+            self.finish(Some(ConnEvent::TimedOut));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What an acknowledgement policy is told, and what it answers.
+
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Ecn, Time};
+use std::fmt::Debug;
+
+/// What the arrival of data was to the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// The next octets; `closed_gap` if out-of-order data became readable and none is left, `gaps_left` if some is.
+    InOrder {
+        closed_gap: bool,
+        gaps_left: bool,
+    },
+    OutOfOrder,
+    /// All of it was there already.
+    Duplicate,
+}
+
+/// A data segment that arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrivedData {
+    pub arrival: Arrival,
+    /// Octets of data.
+    pub len: u32,
+    /// Its PSH flag.
+    pub push: bool,
+    /// The receive window grew with it.
+    pub window_opened: bool,
+    pub ecn: Ecn,
+}
+
+/// The connection as an acknowledgement policy may see it.
+#[derive(Debug, Clone, Copy)]
+pub struct AckView {
+    /// The round trip as the receiver knows it, else as the sender does.
+    pub rtt: Option<Duration>,
+    /// The end's own retransmission timeout.
+    pub rto: Duration,
+    /// What is left of the window that was last offered, in octets.
+    pub window: u64,
+    /// SACK is on: fewer duplicate ACKs may stand for many, without it each counts.
+    pub sack: bool,
+    /// The largest segment seen so far, in octets of data: what counts as full.
+    pub rcv_mss: u32,
+    /// In-order octets and segments that no ACK covers yet.
+    pub unacked_bytes: u64,
+    pub unacked_segments: u32,
+    /// An ACK is due, or its timer runs.
+    pub scheduled: bool,
+}
+
+/// When the next acknowledgement goes out. Any segment with data carries it sooner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AckDecision {
+    /// As it was decided before.
+    Unchanged,
+    Now(AckReason),
+    /// At that time, or as it was decided before if that is sooner.
+    By(Time),
+}
+
+/// Decides when arriving data is acknowledged. What the RFCs demand at once (a FIN, a segment that does not fit, a
+/// mark) is not asked of it.
+pub trait AckPolicy: Debug + Send {
+    /// The policy's name, as in a profile.
+    fn name(&self) -> &str;
+    /// A data segment arrived; `view` counts it among what is not acknowledged, and has the segment sizes before it.
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
+    /// The time of an earlier [`AckDecision::By`] has come.
+    fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
+        AckDecision::Now(AckReason::Delay)
+    }
+    /// The application has read all that arrived.
+    fn on_all_read(&mut self, _now: Time, _view: &AckView) -> AckDecision {
+        AckDecision::Unchanged
+    }
+    /// A segment with an acknowledgement went out, which was owed; `covered`: for data.
+    fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
+    /// The delayed-ACK timeout of the moment (`tcpi_ato`).
+    fn ato(&self) -> Duration {
+        Duration::ZERO
+    }
+}

@@ -1,0 +1,37 @@
+//! Delayed acknowledgements (RFC 5681 section 4.2): every so many segments or after a timeout; out-of-order data and
+//! what fills a gap at once.
+
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use crate::profile::AckSettings;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+#[derive(Debug)]
+pub(super) struct Delayed {
+    segments: u32,
+    timeout: Duration,
+}
+
+impl Delayed {
+    pub fn new(settings: &AckSettings) -> Delayed {
+        Delayed { segments: settings.segments, timeout: settings.max_delay }
+    }
+}
+
+impl AckPolicy for Delayed {
+    fn name(&self) -> &'static str {
+        "delayed"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        match data.arrival {
+            Arrival::Duplicate => AckDecision::Now(AckReason::Duplicate),
+            Arrival::OutOfOrder => AckDecision::Now(AckReason::OutOfOrder),
+            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
+                AckDecision::Now(AckReason::GapFilled)
+            }
+            Arrival::InOrder { .. } if view.unacked_segments >= self.segments => AckDecision::Now(AckReason::Count),
+            Arrival::InOrder { .. } => AckDecision::By(now + self.timeout),
+        }
+    }
+}

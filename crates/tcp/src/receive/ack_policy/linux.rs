@@ -1,0 +1,176 @@
+//! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
+//! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
+//! for each compression interval (since 4.18). A short segment that was read is acknowledged at once, and since 6.1.57
+//! a full one with PSH too.
+
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use crate::profile::AckSettings;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+/// Duplicate ACKs that go out at once before Linux starts to compress them.
+const UNCOMPRESSED_DUPLICATES: u32 = 3;
+/// No ACK may wait longer (RFC 1122 section 4.2.3.2).
+const DELAY_MAX: Duration = Duration::from_millis(500);
+/// One compressed ACK at the latest for so many segments.
+const COMPRESSED_MAX: u32 = 44;
+
+#[derive(Debug)]
+pub(super) struct Linux {
+    min: Duration,
+    max: Duration,
+    quick_acks: u32,
+    compress: Duration,
+    heeds_push: bool,
+    /// ACKs still to be sent without delay.
+    quick: u32,
+    ato: Duration,
+    last_data: Option<Time>,
+    /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
+    duplicates: u32,
+    compressed: u32,
+    /// A segment that waits for its ACK ended what an application wrote.
+    pushed: bool,
+}
+
+impl Linux {
+    pub fn new(settings: &AckSettings) -> Linux {
+        Linux {
+            min: settings.min_delay,
+            max: settings.max_delay,
+            quick_acks: settings.quick_acks,
+            compress: settings.compress,
+            heeds_push: settings.heeds_push,
+            quick: 0,
+            ato: Duration::ZERO,
+            last_data: None,
+            duplicates: 0,
+            compressed: 0,
+            pushed: false,
+        }
+    }
+
+    fn acknowledge_in_order(
+        &mut self,
+        now: Time,
+        closed_gap: bool,
+        gaps_left: bool,
+        rcv_mss: u32,
+        view: &AckView,
+    ) -> AckDecision {
+        if closed_gap {
+            AckDecision::Now(AckReason::GapFilled)
+        } else if view.unacked_bytes > u64::from(rcv_mss) {
+            AckDecision::Now(AckReason::Count)
+        } else if self.quick > 0 {
+            AckDecision::Now(AckReason::Quick)
+        } else if gaps_left {
+            self.acknowledge_duplicate(now, AckReason::GapFilled, view)
+        } else {
+            self.delay_adaptively(now, view.rtt)
+        }
+    }
+
+    fn acknowledge_duplicate(&mut self, now: Time, why: AckReason, view: &AckView) -> AckDecision {
+        self.duplicates += 1;
+        let now_due = self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX;
+        if now_due || !view.sack {
+            return AckDecision::Now(why);
+        }
+        self.compressed += 1;
+        if view.scheduled {
+            return AckDecision::Unchanged;
+        }
+        AckDecision::By(now + view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20)))
+    }
+
+    /// The timeout follows the gaps between segments, no longer than an RTT if that is known.
+    fn delay_adaptively(&mut self, now: Time, rtt: Option<Duration>) -> AckDecision {
+        let mut ato = self.ato;
+        if ato > self.min {
+            let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(self.min)).min(DELAY_MAX);
+            ato = ato.min(bound);
+        }
+        AckDecision::By(now + ato.min(self.max))
+    }
+
+    /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
+    fn adapt_timeout(&mut self, now: Time, view: &AckView) {
+        let Some(last) = self.last_data else {
+            self.enter_quickack(view);
+            self.ato = self.min;
+            return;
+        };
+        let gap = now - last;
+        if gap <= self.min / 2 {
+            self.ato = self.ato / 2 + self.min / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(view.rto);
+        } else if gap > view.rto {
+            // The sender paused and starts again with a small window.
+            self.enter_quickack(view);
+        }
+    }
+
+    fn enter_quickack(&mut self, view: &AckView) {
+        let by_window = view.window / (2 * u64::from(view.rcv_mss));
+        self.quick = self.quick.max(by_window.clamp(2, u64::from(self.quick_acks)) as u32);
+        self.ato = self.min;
+    }
+}
+
+impl AckPolicy for Linux {
+    fn name(&self) -> &'static str {
+        "linux"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        if data.window_opened {
+            // The window opens: the peer hears of it at once.
+            self.quick = self.quick.max(1);
+        }
+        let mut rcv_mss = view.rcv_mss;
+        let decision = match data.arrival {
+            Arrival::Duplicate => {
+                self.enter_quickack(view);
+                AckDecision::Now(AckReason::Duplicate)
+            }
+            Arrival::OutOfOrder => self.acknowledge_duplicate(now, AckReason::OutOfOrder, view),
+            Arrival::InOrder { closed_gap, gaps_left } => {
+                self.adapt_timeout(now, view);
+                self.last_data = Some(now);
+                rcv_mss = rcv_mss.max(data.len);
+                self.duplicates = 0;
+                self.acknowledge_in_order(now, closed_gap, gaps_left, rcv_mss, view)
+            }
+        };
+        // A short segment, or one that the sender pushed, likely ends what an application wrote.
+        self.pushed |= data.len < rcv_mss || data.push && self.heeds_push;
+        decision
+    }
+
+    /// The sender of a finished message does not wait.
+    fn on_all_read(&mut self, _now: Time, view: &AckView) -> AckDecision {
+        if self.pushed && view.unacked_bytes > 0 { AckDecision::Now(AckReason::Pushed) } else { AckDecision::Unchanged }
+    }
+
+    fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
+        if self.compressed == 0 {
+            // The peer did not send a second segment in time: wait longer.
+            self.ato = (self.ato * 2).min(view.rto);
+        }
+        AckDecision::Now(AckReason::Delay)
+    }
+
+    fn on_ack_sent(&mut self, _now: Time, covered: bool) {
+        if covered {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        self.pushed = false;
+        self.compressed = 0;
+    }
+
+    fn ato(&self) -> Duration {
+        self.ato
+    }
+}

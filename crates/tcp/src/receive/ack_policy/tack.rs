@@ -1,0 +1,140 @@
+//! Few acknowledgements: once at least two segments wait, one ACK for each quarter of the round trip, after the
+//! periodic acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by
+//! Taming Acknowledgments, SIGCOMM 2020, section 4: the smaller of bandwidth over L segments, and beta an RTT).
+//!
+//! Left out: TACK's reports of what was lost and its pacing by the receiver, which a standard sender would not read.
+//! What is out of order, a duplicate, or fills a gap is acknowledged at once.
+
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use crate::profile::AckSettings;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+#[derive(Debug)]
+pub(super) struct Tack {
+    /// L: segments that an ACK covers at least, but for the timeout.
+    segments: u32,
+    /// Beta.
+    acks_per_rtt: u32,
+    timeout: Duration,
+    last_ack: Time,
+    /// When the oldest segment that waits must be acknowledged at the latest.
+    latest: Option<Time>,
+}
+
+impl Tack {
+    pub fn new(settings: &AckSettings) -> Tack {
+        Tack {
+            segments: settings.segments,
+            acks_per_rtt: settings.acks_per_rtt.max(1),
+            timeout: settings.max_delay,
+            last_ack: Time::ZERO,
+            latest: None,
+        }
+    }
+}
+
+impl AckPolicy for Tack {
+    fn name(&self) -> &'static str {
+        "tack"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        match data.arrival {
+            Arrival::Duplicate => return AckDecision::Now(AckReason::Duplicate),
+            Arrival::OutOfOrder => return AckDecision::Now(AckReason::OutOfOrder),
+            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
+                return AckDecision::Now(AckReason::GapFilled);
+            }
+            Arrival::InOrder { .. } => {}
+        }
+        let latest = *self.latest.get_or_insert(now + self.timeout);
+        if view.unacked_segments < self.segments {
+            return AckDecision::By(latest);
+        }
+        let interval = view.rtt.map_or(Duration::ZERO, |rtt| rtt / u64::from(self.acks_per_rtt));
+        let next = self.last_ack + interval;
+        if next <= now { AckDecision::Now(AckReason::Paced) } else { AckDecision::By(next.min(latest)) }
+    }
+
+    fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
+        AckDecision::Now(if view.unacked_segments < self.segments { AckReason::Delay } else { AckReason::Paced })
+    }
+
+    fn on_ack_sent(&mut self, now: Time, covered: bool) {
+        if covered {
+            self.last_ack = now;
+        }
+        self.latest = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+
+    const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn tack() -> Tack {
+        Tack::new(&Profile::linux_6_1().ack)
+    }
+
+    /// What it decides on the `waiting`-th segment without an ACK, on a path of 100 ms.
+    fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
+        let view = AckView {
+            rtt: Some(Duration::from_millis(100)),
+            rto: Duration::from_millis(300),
+            window: 1 << 20,
+            sack: true,
+            rcv_mss: 1000,
+            unacked_bytes: u64::from(waiting) * 1000,
+            unacked_segments: waiting,
+            scheduled: waiting > 1,
+        };
+        let data =
+            ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: lopsided_core::Ecn::NotEct };
+        tack.on_data(now, &data, &view)
+    }
+
+    #[test]
+    fn four_acks_go_out_in_a_round_trip_however_many_segments_come() {
+        let mut tack = tack();
+        let (mut waiting, mut acks, mut due) = (0, Vec::new(), None);
+        // A segment each millisecond for three round trips.
+        for ms in 1_000..1_300 {
+            if due.is_some_and(|due| due <= at(ms)) {
+                (waiting, due) = (0, None);
+                acks.push(ms);
+                tack.on_ack_sent(at(ms), true);
+            }
+            waiting += 1;
+            match on(&mut tack, at(ms), IN_ORDER, waiting) {
+                AckDecision::By(time) => due = due.into_iter().chain([time]).min(),
+                AckDecision::Now(_) => due = Some(at(ms)),
+                AckDecision::Unchanged => {}
+            }
+        }
+        assert_eq!(acks.len(), 12, "{acks:?}");
+    }
+
+    #[test]
+    fn a_single_segment_waits_for_a_second_no_longer_than_the_timeout() {
+        let mut tack = tack();
+        assert_eq!(on(&mut tack, at(1000), IN_ORDER, 1), AckDecision::By(at(1200)));
+        assert_eq!(on(&mut tack, at(1150), IN_ORDER, 2), AckDecision::Now(AckReason::Paced));
+    }
+
+    #[test]
+    fn what_is_out_of_order_is_told_at_once() {
+        let mut tack = tack();
+        tack.on_ack_sent(at(1000), true);
+        assert_eq!(on(&mut tack, at(1001), Arrival::OutOfOrder, 2), AckDecision::Now(AckReason::OutOfOrder));
+        let filled = Arrival::InOrder { closed_gap: true, gaps_left: false };
+        assert_eq!(on(&mut tack, at(1001), filled, 3), AckDecision::Now(AckReason::GapFilled));
+    }
+}

@@ -1,0 +1,58 @@
+//! Which rule holds, and RACK's rule on a flight (RFC 8985 section 6.2 steps 4 and 5).
+
+use super::mark::mark_lost;
+use super::rack::Newest;
+use super::{dupack, fack, freebsd_sack, rfc6675};
+use crate::profile::LossDetection;
+use crate::recovery::Recovery;
+use crate::send::Flight;
+use crate::timers::TIMER_MARGIN;
+use lopsided_core::tcp_event::{CaState, LossRule, TimerKind};
+use lopsided_core::{Duration, Time};
+
+impl Recovery {
+    /// Marks what the profile's rule takes for lost. True if RACK's timer was set.
+    pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
+        if !flight.sack() {
+            dupack::detect(flight, self.ca_state, self.dupacks);
+            return false;
+        }
+        match flight.profile.loss_detection {
+            LossDetection::Rack => return self.detect_by_rack(now, flight),
+            LossDetection::Fack => fack::detect(flight, self.ca_state, self.point),
+            LossDetection::FreeBsdSack => freebsd_sack::detect(flight, self.ca_state, self.dupacks),
+            LossDetection::Rfc6675 => rfc6675::detect(flight, self.ca_state, self.dupacks),
+        }
+        false
+    }
+
+    /// Steps 4 and 5. True if the reordering timer was set.
+    pub(in crate::recovery) fn detect_by_rack(&mut self, now: Time, flight: &mut Flight) -> bool {
+        let Some(Newest { sent_at, end }) = self.rack.newest() else { return false };
+        let window = self.reordering_window(flight);
+        let rack = &self.rack;
+        let wait = mark_lost(flight, LossRule::Rack, |flight| {
+            flight.scoreboard.mark_lost_by_time(sent_at, end, |sent_at| rack.time_left(now, sent_at, window))
+        });
+        let Some(wait) = wait else { return false };
+        flight.arm(now, TimerKind::Reordering, (wait + TIMER_MARGIN).min(flight.rtt.rto()));
+        true
+    }
+
+    fn reordering_window(&self, flight: &Flight) -> Duration {
+        if !self.rack.reordering_seen() {
+            // As quick as three duplicates would be, once there are three or recovery has begun.
+            let enough = flight.scoreboard.sacked_segments() >= flight.profile.dup_threshold;
+            if self.ca_state >= CaState::Recovery || enough {
+                return Duration::ZERO;
+            }
+        }
+        let quarter = flight.rtt.min_rtt().unwrap_or(Duration::ZERO) / 4;
+        (quarter * self.rack.window_quarters()).min(flight.rtt.srtt().unwrap_or(Duration::ZERO))
+    }
+}
+
+/// With RACK, what was sent within the last RTT is not presumed lost on a timeout (RFC 8985 section 6.3).
+pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
+    flight.sack() && flight.profile.loss_detection == LossDetection::Rack
+}

@@ -1,0 +1,21 @@
+//! Proportional rate reduction with the slow-start bound (RFC 6937 section 3.1), in whole segments.
+
+use super::progress::Reduction;
+
+/// An ACK that delivered so many octets. `safe`: it advanced and showed no further loss.
+pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64, delivered: u64, safe: bool) {
+    reduction.delivered += delivered;
+    let mut send = if in_flight > reduction.target {
+        let share = u128::from(reduction.delivered) * u128::from(reduction.target);
+        (share.div_ceil(u128::from(reduction.prior_cwnd)) as u64).saturating_sub(reduction.sent)
+    } else {
+        let owed = reduction.delivered.saturating_sub(reduction.sent).max(delivered);
+        let bound = owed + if safe { mss } else { 0 };
+        bound.min(reduction.target - in_flight)
+    };
+    if reduction.sent == 0 {
+        // The first retransmission goes out whatever the arithmetic says.
+        send = send.max(mss);
+    }
+    reduction.cwnd = in_flight + send.div_ceil(mss) * mss;
+}

@@ -1,0 +1,94 @@
+//! The steps of a reduction: its beginning, an ACK within it, its end.
+
+use super::progress::Reduction;
+use super::{immediate, prr, rate_halving};
+use crate::cc::Signal;
+use crate::profile::CwndReduction;
+use crate::recovery::Recovery;
+use crate::send::Flight;
+use lopsided_core::tcp_event::{CaReason, CaState, Reduction as Reason, TcpEvent, TcpEventMask};
+use lopsided_core::{Bytes, Time};
+
+impl Recovery {
+    pub(in crate::recovery) fn begin_reduction(
+        &mut self,
+        now: Time,
+        flight: &mut Flight,
+        signal: Signal,
+        why: CaReason,
+    ) {
+        // The reduction answers for what a probe may still find out.
+        self.tlp = None;
+        self.cwr_due = true;
+        self.tell_losses(now, flight);
+        let prior_cwnd = self.cwnd(flight);
+        let path = self.path(flight);
+        flight.controller.on_congestion(now, signal, &path);
+        let target = flight.controller.cwnd().get();
+        flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::CwndReduced {
+            signal: reason(signal, why),
+            from: Bytes::new(prior_cwnd),
+            to: Bytes::new(target),
+        });
+        if flight.controller.owns_recovery() {
+            return;
+        }
+        let cwnd = match flight.profile.cwnd_reduction {
+            CwndReduction::Immediate => target,
+            CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
+        };
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
+    }
+
+    /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
+    pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
+        if delivered == 0 {
+            return;
+        }
+        let in_flight = self.in_flight(flight);
+        let Some(reduction) = &mut self.reduction else { return };
+        match flight.profile.cwnd_reduction {
+            CwndReduction::Immediate => {}
+            CwndReduction::RateHalving => rate_halving::update(reduction, in_flight, flight.mss()),
+            CwndReduction::Prr => prr::update(reduction, in_flight, flight.mss(), delivered, safe),
+        }
+    }
+
+    /// Data went out, new or again.
+    #[inline]
+    pub fn count_sent_in_reduction(&mut self, len: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.sent += len;
+        }
+    }
+
+    /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675
+    /// section 5 step 4.3).
+    pub fn owes_fast_retransmit(&self) -> bool {
+        self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
+    }
+
+    /// The window is the controller's again, which is at the target or beyond.
+    pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
+        let Some(reduction) = self.reduction.take() else { return };
+        let at_most = match flight.profile.cwnd_reduction {
+            CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),
+            CwndReduction::RateHalving => Some(rate_halving::window_after(&reduction, flight.mss())),
+            CwndReduction::Prr => None,
+        };
+        if let Some(window) = at_most {
+            flight.controller.on_idle(now, Bytes::new(window));
+        }
+        let path = self.path(flight);
+        flight.controller.on_recovered(now, &path);
+    }
+}
+
+fn reason(signal: Signal, why: CaReason) -> Reason {
+    match signal {
+        Signal::EcnEcho => Reason::EcnEcho,
+        Signal::Timeout { .. } => Reason::Timeout,
+        Signal::Loss if why == CaReason::LocalCongestion => Reason::LocalCongestion,
+        Signal::Loss => Reason::Loss,
+    }
+}

@@ -1,0 +1,194 @@
+//! The congestion states of a sender, and what an ACK that is not plain progress does in each: fast retransmit and
+//! recovery (RFC 5681, 6582, 6675).
+
+use super::Recovery;
+use super::loss_detection::mark_lost;
+use super::undo_state::echo_is_older;
+use crate::cc::Signal;
+use crate::send::{AckOutcome, Flight};
+use lopsided_core::Time;
+use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
+
+impl Recovery {
+    /// Linux's tcp_fastretrans_alert: an ACK in trouble, or that may begin it. True if a loss timer was set that the
+    /// ACK must leave alone.
+    pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        if self.ca_state == CaState::Open {
+            self.undo.forget_stamp();
+        }
+        if flight.scoreboard.is_reneged() {
+            // The receiver threw away what it had reported: believe none of it.
+            mark_lost(flight, LossRule::Reneged, |flight| flight.scoreboard.mark_all_lost(true, |_| false));
+        }
+        if self.leave_if_done(now, flight, outcome) {
+            return false;
+        }
+        match self.ca_state {
+            CaState::Recovery => self.on_ack_in_recovery(now, flight, outcome),
+            CaState::Loss => self.on_ack_in_loss(now, flight, outcome),
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.on_ack_outside_recovery(now, flight, outcome),
+        }
+    }
+
+    /// Ends a state whose recovery point is acknowledged. True if the ACK is dealt with.
+    pub(super) fn leave_if_done(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        if flight.una() < self.point {
+            return false;
+        }
+        match self.ca_state {
+            CaState::Cwr if flight.una() > self.point => {
+                self.end_reduction(now, flight);
+                self.set_ca_state(flight, CaState::Open, CaReason::Completed);
+            }
+            CaState::Recovery => {
+                let why = self.finish_repair(now, flight, outcome);
+                // Without SACK, duplicates for the recovery point itself may still come: wait for more (RFC 6582
+                // section 3.2).
+                if !flight.sack() && flight.una() == self.point && flight.outstanding() > 0 {
+                    self.set_ca_state(flight, CaState::Disorder, why);
+                    return true;
+                }
+                self.dupacks = 0;
+                self.set_ca_state(flight, CaState::Open, why);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// All that was out when the repair began is acknowledged: the window comes back if it went down for nothing.
+    pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
+        match self.undo_evidence(flight, outcome.echo) {
+            Some(by) => {
+                self.undo_reduction(now, flight, by);
+                CaReason::Undone
+            }
+            None => {
+                self.rack.narrow();
+                self.end_reduction(now, flight);
+                CaReason::Completed
+            }
+        }
+    }
+
+    pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        if outcome.una_advanced {
+            if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
+                // The hole was filled by the original. While retransmissions are out, keep sending but repair no more.
+                if flight.scoreboard.retrans_out() > 0 {
+                    return false;
+                }
+                self.undo_reduction(now, flight, UndoRule::Eifel);
+                self.try_keep_open(flight);
+            } else if !flight.sack() {
+                // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
+                mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
+                // The retransmission is the first segment of what it covers, the duplicates told of the others.
+                let others = outcome.cumulative.div_ceil(flight.mss()) - 1;
+                self.dupacks = self.dupacks.saturating_sub(others as u32);
+            }
+        } else if !flight.sack() && outcome.duplicate {
+            self.dupacks += 1;
+        }
+        if flight.profile.undo.dsack && self.undo.all_retransmissions_were_duplicates() {
+            self.undo_reduction(now, flight, UndoRule::Dsack);
+            self.try_keep_open(flight);
+        }
+        let timer = self.detect_loss(now, flight);
+        if self.ca_state != CaState::Recovery && flight.scoreboard.lost_segments() > 0 {
+            self.enter_recovery(now, flight);
+        }
+        timer
+    }
+
+    pub(super) fn on_ack_in_loss(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        self.progress_after_timeout(now, flight, outcome);
+        let timer = self.detect_loss(now, flight);
+        if self.ca_state == CaState::Open && flight.scoreboard.lost_segments() > 0 {
+            self.enter_recovery(now, flight);
+        }
+        timer
+    }
+
+    pub(super) fn on_ack_outside_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        if !flight.sack() {
+            if outcome.una_advanced {
+                self.dupacks = 0;
+            } else if outcome.duplicate {
+                self.dupacks += 1;
+            }
+        } else if outcome.duplicate && !outcome.una_advanced {
+            self.dupacks += 1;
+        }
+        if self.ca_state <= CaState::Disorder
+            && flight.profile.undo.dsack
+            && outcome.dsack
+            && self.undo.all_retransmissions_were_duplicates()
+        {
+            self.undo_reduction(now, flight, UndoRule::Dsack);
+        }
+        let timer = self.detect_loss(now, flight);
+        if flight.scoreboard.lost_segments() > 0 {
+            self.enter_recovery(now, flight);
+            return timer;
+        }
+        if outcome.ecn_echo && self.ca_state < CaState::Cwr {
+            flight.counters.ecn_reductions += 1;
+            self.enter_cwr(now, flight, Signal::EcnEcho, CaReason::EcnEcho);
+        } else if self.ca_state <= CaState::Disorder {
+            self.try_keep_open(flight);
+        }
+        timer
+    }
+
+    // From state to state.
+
+    pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
+        flight.counters.fast_retransmits += 1;
+        self.undo.begin(flight.una(), flight.scoreboard.retrans_out());
+        if self.ca_state < CaState::Cwr {
+            self.begin_reduction(now, flight, Signal::Loss, CaReason::LossDetected);
+        }
+        self.point = flight.nxt();
+        self.set_ca_state(flight, CaState::Recovery, CaReason::LossDetected);
+    }
+
+    pub(super) fn enter_cwr(&mut self, now: Time, flight: &mut Flight, signal: Signal, why: CaReason) {
+        self.undo.forget();
+        self.begin_reduction(now, flight, signal, why);
+        self.point = flight.nxt();
+        self.set_ca_state(flight, CaState::Cwr, why);
+    }
+
+    /// The host's own interface had no room: the window comes down once for what is out now.
+    pub fn on_local_congestion(&mut self, now: Time, flight: &mut Flight) {
+        if self.ca_state < CaState::Cwr {
+            flight.counters.local_reductions += 1;
+            self.enter_cwr(now, flight, Signal::Loss, CaReason::LocalCongestion);
+        }
+    }
+
+    /// Linux's tcp_try_keep_open: Open, or Disorder while something is unaccounted for.
+    pub(super) fn try_keep_open(&mut self, flight: &mut Flight) {
+        let board = &flight.scoreboard;
+        let troubled = board.sacked_segments() + board.lost_segments() + board.retrans_out() > 0
+            || (!flight.sack() && self.dupacks > 0);
+        let (to, why) = if troubled {
+            (CaState::Disorder, CaReason::Reordering)
+        } else {
+            (CaState::Open, CaReason::NothingMissing)
+        };
+        if to != self.ca_state {
+            self.set_ca_state(flight, to, why);
+            self.point = flight.nxt();
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_ca_state(&mut self, flight: &mut Flight, to: CaState, why: CaReason) {
+        let from = std::mem::replace(&mut self.ca_state, to);
+        if from != to {
+            flight.trace.emit(TcpEventMask::CONGESTION, || TcpEvent::CaState { from, to, why });
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The tail loss probe (RFC 8985 section 7).
+
+use super::Recovery;
+use super::tail_probe::TailProbe;
+use crate::cc::Signal;
+use crate::send::{AckOutcome, Flight};
+use crate::timers::TIMER_MARGIN;
+use lopsided_core::tcp_event::{CaReason, CaState, TimerKind};
+use lopsided_core::{Duration, Time};
+
+impl Recovery {
+    /// The probe timer expired: a probe is due, unless one is out.
+    pub fn on_probe_timeout(&mut self, now: Time, flight: &mut Flight) {
+        if !flight.scoreboard.is_empty() && self.tlp.is_none() {
+            self.tlp_due = true;
+            flight.counters.tail_probes += 1;
+            flight.arm_rto(now);
+        } else {
+            flight.arm_rto_since_first(now);
+        }
+    }
+
+    /// Whether a probe is to be sent now; asked once.
+    #[inline]
+    pub fn take_probe_due(&mut self) -> bool {
+        std::mem::take(&mut self.tlp_due)
+    }
+
+    /// A probe went out; it has a whole timeout for its answer.
+    pub fn on_probe_sent(&mut self, now: Time, flight: &mut Flight, retransmitted: bool) {
+        self.tlp = Some(TailProbe { end: flight.nxt(), retransmitted });
+        flight.arm_rto(now);
+    }
+
+    /// What an ACK says of an outstanding probe (section 7.4).
+    #[inline]
+    pub fn process_tlp_ack(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome) {
+        if let Some(probe) = self.tlp {
+            self.settle_probe(now, flight, ack, outcome, probe);
+        }
+    }
+
+    fn settle_probe(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome, probe: TailProbe) {
+        if ack < probe.end {
+            return;
+        }
+        if !probe.retransmitted || outcome.dsack {
+            self.tlp = None;
+        } else if ack > probe.end {
+            // The probe repaired a loss: answer it as a congestion signal.
+            self.tlp = None;
+            if self.ca_state < CaState::Cwr {
+                self.enter_cwr(now, flight, Signal::Loss, CaReason::ProbeRepaired);
+                self.end_reduction(now, flight);
+                self.set_ca_state(flight, CaState::Open, CaReason::Completed);
+                self.try_keep_open(flight);
+            }
+        } else if !outcome.una_advanced && !outcome.sacked && outcome.duplicate {
+            // Both the original and the probe arrived.
+            self.tlp = None;
+        }
+    }
+
+    /// After progress: a probe where that may help, else the retransmission timer, from now (RFC 6298 rule 5.3).
+    pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
+        if flight.scoreboard.is_empty() {
+            flight.timers.stop_loss();
+            return;
+        }
+        if !self.arm_probe(now, flight, flight.rtt.rto()) {
+            flight.arm_rto(now);
+        }
+    }
+
+    /// After sending new data.
+    pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
+        if was_idle {
+            flight.arm_rto(now);
+        } else if flight.timers.is_set(TimerKind::TailProbe) || !flight.timers.guards_loss() {
+            flight.arm_rto_since_first(now);
+        }
+        self.arm_probe(now, flight, flight.rto_left(now));
+    }
+
+    /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe
+    /// is called for.
+    fn arm_probe(&self, now: Time, flight: &mut Flight, rto: Duration) -> bool {
+        let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
+        if !may_probe || flight.scoreboard.is_empty() {
+            return false;
+        }
+        let mut after = match flight.rtt.srtt() {
+            Some(srtt) => {
+                // A single segment may wait for the peer's delayed ACK.
+                let ack_delay = if flight.scoreboard.segments() == 1 { flight.rtt.rule().min() } else { TIMER_MARGIN };
+                srtt * 2 + ack_delay
+            }
+            None => flight.rtt.rule().initial(),
+        };
+        if !rto.is_zero() {
+            after = after.min(rto);
+        }
+        flight.arm(now, TimerKind::TailProbe, after);
+        true
+    }
+}

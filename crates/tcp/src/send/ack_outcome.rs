@@ -1,0 +1,68 @@
+//! What an acknowledgement says, and what it brought.
+
+use super::rate_sample::{NewestDelivered, RateStamp};
+use super::scoreboard::TxRecord;
+use crate::ecn::AceFeedback;
+use lopsided_core::packet::SackBlock;
+use lopsided_core::{Duration, Seq};
+
+/// The parts of an arriving segment that the send side reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckInfo<'a> {
+    pub seq: Seq,
+    pub ack_number: Seq,
+    /// The acknowledgement as a stream offset, between `una` and `nxt`.
+    pub ack: u64,
+    pub window: u64,
+    pub sack: &'a [SackBlock],
+    pub echo: Option<u32>,
+    pub forward_ms: Option<u32>,
+    pub ecn_echo: bool,
+    /// What accurate ECN counts.
+    pub counts: Option<AceFeedback<'a>>,
+    pub has_data: bool,
+}
+
+/// What one ACK brought.
+#[derive(Debug, Default)]
+pub(crate) struct AckOutcome {
+    pub una_advanced: bool,
+    pub sacked: bool,
+    pub duplicate: bool,
+    /// Something sent only once was delivered.
+    pub original_delivered: bool,
+    pub dsack: bool,
+    pub ecn_echo: bool,
+    /// Octets newly reported as marked, with accurate feedback.
+    pub marked: u64,
+    pub delivered: u64,
+    pub cumulative: u64,
+    pub lost_before: u64,
+    /// There is new data that the peer's window takes.
+    pub new_data_fits: bool,
+    /// The timestamp that the peer echoed.
+    pub echo: Option<u32>,
+    /// The way to the peer by its timestamp and the echo, plus an unknown constant.
+    pub forward_ms: Option<u32>,
+    pub first_rtt: Option<Duration>,
+    pub newest_rtt: Option<Duration>,
+    pub sack_rtt: Option<Duration>,
+    pub newest: Option<NewestDelivered>,
+}
+
+impl AckOutcome {
+    /// The record was delivered: the newest one gives the delivery rate.
+    pub fn update_rate_sample(&mut self, sent: &TxRecord) {
+        if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
+            let stamp = RateStamp {
+                delivered: sent.delivered,
+                delivered_at: sent.delivered_at,
+                first_sent_at: sent.first_sent_at,
+                in_flight: sent.in_flight,
+                lost: sent.lost,
+                app_limited: sent.app_limited,
+            };
+            self.newest = Some(NewestDelivered { stamp, sent_at: sent.sent_at });
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is in the network, and what was measured of it: the part of the send side that recovery works on.
+
+use super::rate_sample::{Delivery, RateStamp};
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::timestamp_clock::TimestampClock;
+use crate::cc::Controller;
+use crate::info::Counters;
+use crate::profile::Profile;
+use crate::timers::TimerTable;
+use crate::trace::Trace;
+use lopsided_core::tcp_event::TimerKind;
+use lopsided_core::{Bytes, Duration, Time};
+
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub profile: Profile,
+    pub controller: Box<dyn Controller>,
+    pub scoreboard: Scoreboard,
+    pub rtt: RttEstimator,
+    pub delivery: Delivery,
+    pub timers: TimerTable,
+    pub clock: TimestampClock,
+    pub counters: Counters,
+    pub trace: Trace,
+    mss: u32,
+    sack: bool,
+    una: u64,
+    nxt: u64,
+    max_window: u64,
+}
+
+impl Flight {
+    pub fn new(profile: Profile, controller: Box<dyn Controller>, clock: TimestampClock, mss: u32) -> Flight {
+        Flight {
+            rtt: RttEstimator::new(profile.rto, profile.grain.tick()),
+            max_window: profile.max_window.map_or(u64::MAX, Bytes::get),
+            scoreboard: Scoreboard::default(),
+            delivery: Delivery::default(),
+            timers: TimerTable::new(),
+            counters: Counters::default(),
+            trace: Trace::default(),
+            sack: false,
+            una: 0,
+            nxt: 0,
+            mss,
+            clock,
+            profile,
+            controller,
+        }
+    }
+
+    /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
+    pub fn agree(&mut self, mss: u32, sack: bool) {
+        self.mss = mss;
+        self.sack = sack;
+    }
+
+    pub fn mss(&self) -> u64 {
+        u64::from(self.mss)
+    }
+
+    pub fn sack(&self) -> bool {
+        self.sack
+    }
+
+    /// The oldest octet not acknowledged, as a stream offset. A FIN counts as the octet behind the stream.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The next octet never sent.
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    pub fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    pub fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
+    /// Everything before `ack` is acknowledged.
+    pub fn acknowledge(&mut self, ack: u64) {
+        self.una = ack;
+    }
+
+    /// A segment of new data goes out, up to `end`.
+    pub fn push(&mut self, end: u64, now: Time, stamp: RateStamp) {
+        self.scoreboard.push(self.nxt, end, now, stamp);
+        self.nxt = end;
+    }
+
+    // The timer that guards what was sent.
+
+    pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
+        self.timers.set(kind, self.profile.grain.deadline(now, after));
+    }
+
+    /// The retransmission timer from now on.
+    pub fn arm_rto(&mut self, now: Time) {
+        self.arm(now, TimerKind::Retransmission, self.rtt.rto());
+    }
+
+    /// The retransmission timer counted from when the oldest segment was sent.
+    pub fn arm_rto_since_first(&mut self, now: Time) {
+        if self.scoreboard.is_empty() {
+            self.timers.stop_loss();
+            return;
+        }
+        let left = self.rto_left(now).max(Duration::from_nanos(1));
+        self.arm(now, TimerKind::Retransmission, left);
+    }
+
+    pub fn rto_left(&self, now: Time) -> Duration {
+        let Some(first) = self.scoreboard.first() else { return self.rtt.rto() };
+        (first.sent_at + self.rtt.rto()).saturating_since(now)
+    }
+
+    /// The peer closed its window and nothing is out to reopen it: probe (RFC 9293 section 3.8.6.1).
+    pub fn arm_persist(&mut self, now: Time) {
+        if !self.timers.guards_loss() {
+            self.arm(now, TimerKind::Persist, self.rtt.rto());
+        }
+    }
+}

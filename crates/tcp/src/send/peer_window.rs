@@ -1,0 +1,64 @@
+//! The peer's receive window (RFC 9293 section 3.10.7.4).
+
+use lopsided_core::Seq;
+
+#[derive(Debug)]
+pub(crate) struct PeerWindow {
+    size: u64,
+    largest: u64,
+    limit: u64,
+    updated_by: Numbers,
+}
+
+/// The numbers of the segment that set the window last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    seq: Seq,
+    ack: Seq,
+}
+
+impl PeerWindow {
+    pub fn new() -> PeerWindow {
+        PeerWindow { size: 0, largest: 0, limit: u64::MAX, updated_by: Numbers::default() }
+    }
+
+    /// SND.WND in octets.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The largest that the peer has offered.
+    pub fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window,
+    /// growth ends here.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// The first window of the connection.
+    pub fn open(&mut self, size: u64, seq: Seq, ack: Seq) {
+        self.size = size;
+        self.largest = size;
+        self.updated_by = Numbers { seq, ack };
+    }
+
+    /// The newest segment's window holds. `advances`: it acknowledges new data. True if the window changed.
+    pub fn update(&mut self, size: u64, seq: Seq, ack: Seq, advances: bool) -> bool {
+        let last = self.updated_by;
+        let newer = last.seq.before(seq) || (last.seq == seq && last.ack.at_or_before(ack)) || advances;
+        let changed = newer && self.size != size;
+        if newer {
+            self.size = size;
+            self.largest = self.largest.max(size);
+            self.updated_by = Numbers { seq, ack };
+        }
+        changed
+    }
+}

@@ -1,0 +1,93 @@
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): what was delivered, and what each segment
+//! remembers of it.
+
+use crate::cc::RateSample;
+use lopsided_core::{Bytes, Time};
+
+/// What a segment remembers of the delivery rate at its sending.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RateStamp {
+    pub delivered: u64,
+    pub delivered_at: Time,
+    pub first_sent_at: Time,
+    /// Octets in flight with this segment, and ever marked lost, which wraps.
+    pub in_flight: u32,
+    pub lost: u32,
+    pub app_limited: bool,
+}
+
+/// The stamp of the newest segment that an ACK delivered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewestDelivered {
+    pub stamp: RateStamp,
+    pub sent_at: Time,
+}
+
+/// Counts of what was delivered.
+#[derive(Debug, Default)]
+pub(crate) struct Delivery {
+    total: u64,
+    at: Time,
+    first_sent_at: Time,
+    app_limited_until: u64,
+}
+
+impl Delivery {
+    /// All octets ever delivered.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Some of what is in flight was sent when the application had no more to send.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > self.total
+    }
+
+    /// The application has no more to send, while `in_flight` octets are out.
+    pub fn set_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = self.total + in_flight;
+    }
+
+    /// An ACK delivered so many octets.
+    #[inline]
+    pub fn add(&mut self, now: Time, delivered: u64) {
+        self.total += delivered;
+        if delivered > 0 {
+            self.at = now;
+        }
+    }
+
+    /// For a segment that is about to go; `in_flight` includes it. `first`: nothing else is out.
+    pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
+        if first {
+            // A new flight: an idle time is no time of the delivery's.
+            self.at = now;
+            self.first_sent_at = now;
+        }
+        RateStamp {
+            delivered: self.total,
+            delivered_at: self.at,
+            first_sent_at: self.first_sent_at,
+            in_flight: in_flight as u32,
+            lost: total_lost as u32,
+            app_limited: self.is_app_limited(),
+        }
+    }
+
+    /// The sample of an ACK by which `lost` octets were marked lost; `total_lost` are all ever.
+    pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
+        let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
+        let send_span = sent_at.saturating_since(stamp.first_sent_at);
+        let ack_span = now.saturating_since(stamp.delivered_at);
+        self.first_sent_at = sent_at;
+        RateSample {
+            delivered: Bytes::new(self.total - stamp.delivered),
+            interval: send_span.max(ack_span),
+            prior_delivered: Bytes::new(stamp.delivered),
+            lost: Bytes::new(lost),
+            tx_in_flight: Bytes::new(u64::from(stamp.in_flight)),
+            lost_since_sent: Bytes::new(u64::from((total_lost as u32).wrapping_sub(stamp.lost))),
+            app_limited: stamp.app_limited,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The clock behind the timestamps option: milliseconds (RFC 7323 section 5.4 asks for 1 ms to 1 s).
+
+use lopsided_core::{Duration, Time};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TimestampClock {
+    offset: u32,
+}
+
+impl TimestampClock {
+    /// A clock that shows `offset` at time zero.
+    pub fn new(offset: u32) -> TimestampClock {
+        TimestampClock { offset }
+    }
+
+    pub fn value(self, now: Time) -> u32 {
+        self.offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
+    }
+
+    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the
+    /// future or of hours ago, which no live peer sends.
+    pub fn rtt_of_echo(self, now: Time, echo: u32) -> Option<Duration> {
+        const HOURS: u32 = 1 << 24;
+        let millis = self.value(now).wrapping_sub(echo);
+        (millis < HOURS).then(|| Duration::from_millis(u64::from(millis.max(1))))
+    }
+}

@@ -1,0 +1,265 @@
+//! What a sender sends next: a probe, what was lost, new data within the windows.
+
+use super::sender::Sender;
+use crate::profile::{IdleRestart, Nagle};
+use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
+use lopsided_core::{Bytes, Duration, Time};
+
+/// What goes out.
+#[derive(Debug)]
+pub(crate) enum Departure {
+    Data(Piece),
+    /// A segment without data from just below the window, which the peer must answer with its window.
+    WindowProbe,
+}
+
+/// A piece of the stream.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub start: u64,
+    pub len: u32,
+    pub fin: bool,
+    /// It was never sent before.
+    pub is_new: bool,
+    /// It is the first new data after the window came down (RFC 3168 section 6.1.2).
+    pub reduced: bool,
+}
+
+impl Piece {
+    fn new(start: u64, len: u64, fin: bool) -> Piece {
+        Piece { start, len: len as u32, fin, is_new: true, reduced: false }
+    }
+
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.len) + u64::from(self.fin)
+    }
+}
+
+impl Sender {
+    /// What may go now, which then counts as sent. `full` are the octets of a full segment with the options of the
+    /// moment (RFC 9293 section 3.7.1).
+    #[inline]
+    pub fn poll(&mut self, now: Time, full: u64) -> Option<Departure> {
+        if self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due {
+            self.flight.trace.limited(Limit::Application);
+            return None;
+        }
+        if self.recovery.take_probe_due() {
+            return self.send_tail_probe(now, full);
+        }
+        if let Some(until) = self.pacing.holds_until(now) {
+            self.flight.timers.set(TimerKind::Pacing, until);
+            self.flight.trace.limited(Limit::Pacing);
+            let blocked = self.in_flight() >= self.cwnd();
+            self.window_use.note(blocked, self.flight.una(), self.flight.nxt());
+            return None;
+        }
+        self.flight.timers.stop(TimerKind::Pacing);
+        if let Some(number) = self.next_to_retransmit() {
+            return Some(self.retransmit(now, number, false));
+        }
+        if std::mem::take(&mut self.window_probe_due) {
+            return Some(self.send_window_probe(now, full));
+        }
+        self.restart_after_idle(now);
+        let piece = self.next_new(now, full)?;
+        Some(self.send_new(now, piece, full))
+    }
+
+    /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
+    /// sent again; the window comes down once for what is out now, as after a mark, and the next acknowledgement tries
+    /// again, or the persist timer where none can come.
+    pub fn refuse(&mut self, now: Time, full: u64) {
+        if self.next_to_retransmit().is_none() && self.next_new(now, full).is_none() {
+            return;
+        }
+        self.recovery.on_local_congestion(now, &mut self.flight);
+        if self.flight.outstanding() == 0 {
+            self.flight.arm_persist(now);
+        }
+    }
+
+    /// Lost data goes before new data, within the window.
+    fn next_to_retransmit(&mut self) -> Option<u64> {
+        if !self.recovery.may_retransmit() || self.flight.scoreboard.lost_segments() == 0 {
+            return None;
+        }
+        let in_flight = self.in_flight();
+        let board = &mut self.flight.scoreboard;
+        let number = board.next_to_retransmit()?;
+        let (start, len) = (board.get(number).start, board.get(number).len());
+        if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
+            // The peer took back the window that it went into.
+            return None;
+        }
+        let fits = in_flight + len <= self.cwnd() || in_flight == 0 || self.recovery.owes_fast_retransmit();
+        fits.then_some(number)
+    }
+
+    /// The next unsent piece, if both windows and the rule against small segments let it go.
+    fn next_new(&mut self, now: Time, full: u64) -> Option<Piece> {
+        let (end, nxt) = (self.buffer.end(), self.flight.nxt());
+        let left = end.saturating_sub(nxt);
+        let fin_left = self.is_closed() && nxt <= end;
+        if left == 0 && !fin_left {
+            // With no room for another segment it is the window's end too.
+            let full_window = self.in_flight() + full > self.cwnd();
+            self.flight.trace.limited(if full_window { Limit::Congestion } else { Limit::Application });
+            self.note_window_use(full_window);
+            return None;
+        }
+        let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
+        let len = left.min(full).min(window_left);
+        let fin = fin_left && len == left;
+        // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window
+        // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out
+        // (Nagle, section 3.7.4).
+        let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
+        if short && (len < left || self.holds_short_back()) {
+            if self.flight.outstanding() == 0 {
+                self.flight.arm_persist(now);
+            }
+            self.flight.trace.limited(if len < left { Limit::Receiver } else { Limit::Nagle });
+            self.note_window_use(false);
+            return None;
+        }
+        let in_flight = self.in_flight();
+        if in_flight + len > self.cwnd() && in_flight > 0 {
+            self.flight.trace.limited(Limit::Congestion);
+            self.note_window_use(true);
+            return None;
+        }
+        Some(Piece::new(nxt, len, fin))
+    }
+
+    /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
+    fn holds_short_back(&self) -> bool {
+        match self.flight.profile.nagle {
+            Nagle::BehindAny => self.flight.outstanding() > 0,
+            Nagle::BehindShort => self.snd_sml > self.flight.una(),
+        }
+    }
+
+    /// A burst has ended: note whether the window was what ended it.
+    fn note_window_use(&mut self, blocked_by_cwnd: bool) {
+        let flight = &self.flight;
+        // Nothing is left to send, new or again, though the window would let it.
+        if !blocked_by_cwnd
+            && flight.nxt() == self.stream_end()
+            && self.in_flight() + flight.mss() <= self.cwnd()
+            && flight.scoreboard.lost_segments() <= flight.scoreboard.retrans_out()
+        {
+            let in_flight = self.in_flight();
+            self.flight.delivery.set_app_limited(in_flight);
+        }
+        self.window_use.note(blocked_by_cwnd, self.flight.una(), self.flight.nxt());
+    }
+
+    fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Departure {
+        let (end, len) = (piece.end(), u64::from(piece.len));
+        let was_idle = self.flight.scoreboard.is_empty();
+        if was_idle {
+            self.on_restart(now);
+        }
+        if len < full {
+            self.snd_sml = end;
+        }
+        let in_flight = self.in_flight() + (end - piece.start);
+        let flight = &mut self.flight;
+        let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
+        flight.push(end, now, stamp);
+        self.last_sent = Some(now);
+        self.recovery.count_sent_in_reduction(len);
+        self.recovery.arm_after_send(now, flight, was_idle);
+        self.note_sent(now, len, len);
+        piece.reduced = self.recovery.take_cwr_due();
+        Departure::Data(piece)
+    }
+
+    /// The record goes out again; `probe`: to find out about a lost tail.
+    fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Departure {
+        if self.in_flight() == 0 {
+            self.on_restart(now);
+        }
+        let in_flight = self.in_flight() + self.flight.scoreboard.get(number).len();
+        let flight = &mut self.flight;
+        let stamp = flight.delivery.stamp(now, false, in_flight, flight.scoreboard.total_lost());
+        flight.scoreboard.retransmit(number, now, stamp);
+        let sent = *flight.scoreboard.get(number);
+        self.recovery.on_retransmit(flight.clock.value(now));
+        self.recovery.count_sent_in_reduction(sent.len());
+        flight.counters.retransmits += 1;
+        if number == flight.scoreboard.first_number() && !flight.timers.is_set(TimerKind::Reordering) {
+            flight.arm_rto(now);
+        }
+        let fin = self.fin_offset().is_some_and(|fin| sent.end > fin);
+        let len = sent.len() - u64::from(fin);
+        self.note_sent(now, sent.len(), len);
+        let event = || TcpEvent::Retransmitted { start: sent.start, len: len as u32, probe };
+        self.flight.trace.emit(TcpEventMask::RETRANSMIT, event);
+        Departure::Data(Piece { is_new: false, ..Piece::new(sent.start, len, fin) })
+    }
+
+    /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
+    fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
+        let flight = &mut self.flight;
+        self.pacing.on_sent(now, paced, flight.counters.data_segments_out, || flight.controller.pacing_rate());
+        flight.counters.bytes_sent += Bytes::new(len);
+    }
+
+    /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
+    fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Departure> {
+        let nxt = self.flight.nxt();
+        let left = self.buffer.end().saturating_sub(nxt);
+        let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
+        let len = left.min(full);
+        if len > 0 && len <= window_left {
+            let fin = self.is_closed() && len == left;
+            let departure = self.send_new(now, Piece::new(nxt, len, fin), full);
+            self.recovery.on_probe_sent(now, &mut self.flight, false);
+            return Some(departure);
+        }
+        let last = self.flight.scoreboard.last_number()?;
+        if self.flight.scoreboard.get(last).is_sacked() {
+            return None;
+        }
+        let departure = self.retransmit(now, last, true);
+        self.recovery.on_probe_sent(now, &mut self.flight, true);
+        Some(departure)
+    }
+
+    /// What a window too small for a segment takes; else a segment that lies just below the window.
+    fn send_window_probe(&mut self, now: Time, full: u64) -> Departure {
+        let nxt = self.flight.nxt();
+        let left = self.buffer.end().saturating_sub(nxt);
+        let len = left.min(full).min(self.window.size());
+        if len > 0 && self.flight.outstanding() == 0 {
+            self.flight.rtt.forget_backoff();
+            let fin = self.is_closed() && len == left;
+            return self.send_new(now, Piece::new(nxt, len, fin), full);
+        }
+        self.flight.arm_persist(now);
+        Departure::WindowProbe
+    }
+
+    /// After an idle time the old window says little of the path (RFC 5681 section 4.1).
+    fn restart_after_idle(&mut self, now: Time) {
+        let flight = &mut self.flight;
+        if !flight.scoreboard.is_empty() || flight.profile.idle_restart == IdleRestart::Never {
+            return;
+        }
+        let rto = flight.rtt.rto();
+        let idle = self.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last));
+        if idle > rto {
+            let initial = flight.profile.initial_window(Bytes::new(flight.mss()));
+            let window = match flight.profile.idle_restart {
+                IdleRestart::Halving => {
+                    let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
+                    initial.max(Bytes::new(flight.controller.cwnd().get() >> timeouts.min(63)))
+                }
+                IdleRestart::Never | IdleRestart::Initial => initial,
+            };
+            flight.controller.on_idle(now, window);
+        }
+    }
+}
