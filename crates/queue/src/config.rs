@@ -1,6 +1,6 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{FifoConfig, Limit, Queue, RedConfig, ThresholdConfig};
+use crate::{CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, Queue, RedConfig, ThresholdConfig};
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
 use std::fmt;
@@ -12,7 +12,14 @@ pub trait Discipline: Part {
 }
 
 /// The disciplines, the default first. A new one is a line here.
-const DISCIPLINES: &[Entry] = &[entry::<FifoConfig>(), entry::<RedConfig>(), entry::<ThresholdConfig>()];
+const DISCIPLINES: &[Entry] = &[
+    entry::<FifoConfig>(),
+    entry::<RedConfig>(),
+    entry::<ThresholdConfig>(),
+    entry::<CodelQueueConfig>(),
+    entry::<FqCodelConfig>(),
+    entry::<PieQueueConfig>(),
+];
 
 /// All disciplines, for whatever reads and writes scenarios.
 pub static QUEUES: Family = Family {

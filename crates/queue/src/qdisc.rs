@@ -137,6 +137,13 @@ impl Backlog {
     }
 }
 
+impl Backlog {
+    /// The octets, with a header of the link for each packet.
+    pub fn with_headers(self, header: Bytes) -> Bytes {
+        Bytes::new(self.bytes.get() + u64::from(self.packets) * header.get())
+    }
+}
+
 impl std::ops::Add for Backlog {
     type Output = Backlog;
     fn add(self, other: Backlog) -> Backlog {

@@ -1,0 +1,328 @@
+//! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
+//!
+//! A packet's sojourn time is looked at as it leaves. Once it has been at least `target` for an `interval`, packets are dropped or
+//! marked as they leave, the next one after `interval / sqrt(count)` (the control law), until a packet leaves below `target`.
+//!
+//! [`Codel`] is the algorithm for one queue, which fq_codel and CAKE use for each flow; [`CodelQueue`] is a FIFO under it.
+//!
+//! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals give the same drops:
+//! - Times are counted in units of 1024 ns, and compared with "after", not "at or after".
+//! - `1 / sqrt(count)` is kept to 16 bits and refined by one step of Newton's method each time that `count` changes.
+//! - A queue is left alone while no more than `mtu` octets wait behind the departing packet; RFC 8289 takes the largest packet seen.
+//!
+//! Left out: the classifier that restricts `ce_threshold` to some packets.
+
+use crate::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// CoDel's parameters, under the names of tc-codel(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodelConfig {
+    /// The acceptable standing delay.
+    pub target: Duration,
+    /// Of the order of the longest round trip of the flows.
+    pub interval: Duration,
+    /// Mark packets that can be marked in place of dropping them (RFC 3168).
+    pub ecn: bool,
+    /// Also mark every packet that waited longer than this.
+    pub ce_threshold: Option<Duration>,
+    /// A queue with no more than this behind its head is left alone, in octets with the link's header.
+    pub mtu: Bytes,
+}
+
+impl Default for CodelConfig {
+    /// RFC 8289's and Linux's defaults; an Ethernet frame of 1500 octets of IP.
+    fn default() -> CodelConfig {
+        CodelConfig {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            mtu: Bytes::new(1514),
+        }
+    }
+}
+
+/// Instants and spans in units of 1024 ns, as Linux counts them here.
+type Ticks = u32;
+
+fn ticks(nanos: u64) -> Ticks {
+    (nanos >> 10) as Ticks
+}
+
+fn is_after(a: Ticks, b: Ticks) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+fn is_at_or_after(a: Ticks, b: Ticks) -> bool {
+    (a.wrapping_sub(b) as i32) >= 0
+}
+
+/// What CoDel remembers of one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Codel {
+    /// Packets dropped or marked in this episode, and when the last one began.
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+    /// `1 / sqrt(count)` in units of 2^-16.
+    inverse_sqrt: u16,
+    /// When the sojourn time will have been above the target for an interval; zero while it is not.
+    first_above: Ticks,
+    drop_next: Ticks,
+}
+
+/// Where CoDel takes packets from.
+pub trait CodelSource {
+    /// Takes the packet at the head.
+    fn pop(&mut self) -> Option<QueuedPacket>;
+
+    /// Octets that wait, with the link's header for each packet; without the packet that was taken.
+    fn waiting(&self) -> Bytes;
+}
+
+impl Codel {
+    /// The packet to send now; drops and marks on the way.
+    pub fn dequeue(
+        &mut self,
+        config: &CodelConfig,
+        source: &mut impl CodelSource,
+        cx: &mut Cx<'_>,
+    ) -> Option<QueuedPacket> {
+        let Some(mut packet) = source.pop() else {
+            self.dropping = false;
+            return None;
+        };
+        let now = ticks(cx.now().as_nanos());
+        let above = self.is_above(config, &packet, source, cx.now());
+        if self.dropping {
+            if !above {
+                self.dropping = false;
+            }
+            while self.dropping && is_at_or_after(now, self.drop_next) {
+                self.count = self.count.saturating_add(1);
+                self.refine();
+                if config.ecn && cx.mark(&mut packet.packet, MarkReason::Early) {
+                    self.drop_next = self.after_interval(config, self.drop_next);
+                    break;
+                }
+                cx.drop(packet.packet, DropReason::Early);
+                packet = match source.pop() {
+                    Some(next) => next,
+                    None => {
+                        self.first_above = 0;
+                        self.dropping = false;
+                        return None;
+                    }
+                };
+                if self.is_above(config, &packet, source, cx.now()) {
+                    self.drop_next = self.after_interval(config, self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if above {
+            if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
+                cx.drop(packet.packet, DropReason::Early);
+                let next = source.pop();
+                match &next {
+                    Some(next) => _ = self.is_above(config, next, source, cx.now()),
+                    None => self.first_above = 0,
+                }
+                self.begin(config, now);
+                packet = next?;
+            } else {
+                self.begin(config, now);
+            }
+        }
+        if config.ce_threshold.is_some_and(|threshold| cx.now() - packet.enqueued_at > threshold) {
+            cx.mark(&mut packet.packet, MarkReason::Threshold);
+        }
+        Some(packet)
+    }
+
+    /// Packets dropped or marked since this episode began; of the last one where there is none now.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Packets of this queue were dropped for want of room: the signal grows.
+    pub fn add_drops(&mut self, dropped: u32) {
+        self.count = self.count.saturating_add(dropped);
+    }
+
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Whether the sojourn time has been above the target for an interval.
+    fn is_above(&mut self, config: &CodelConfig, packet: &QueuedPacket, source: &impl CodelSource, at: Time) -> bool {
+        let now = ticks(at.as_nanos());
+        let sojourn = now.wrapping_sub(ticks(packet.enqueued_at.as_nanos()));
+        if sojourn < ticks(config.target.as_nanos()) || source.waiting() <= config.mtu {
+            self.first_above = 0;
+            return false;
+        }
+        if self.first_above == 0 {
+            self.first_above = now.wrapping_add(ticks(config.interval.as_nanos()));
+            return false;
+        }
+        is_after(now, self.first_above)
+    }
+
+    /// An episode of dropping begins.
+    fn begin(&mut self, config: &CodelConfig, now: Ticks) {
+        self.dropping = true;
+        let gained = self.count.wrapping_sub(self.last_count);
+        let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);
+        if gained > 1 && recent {
+            self.count = gained;
+            self.refine();
+        } else {
+            self.count = 1;
+            self.inverse_sqrt = u16::MAX;
+        }
+        self.last_count = self.count;
+        self.drop_next = self.after_interval(config, now);
+    }
+
+    /// `from + interval / sqrt(count)`.
+    fn after_interval(&self, config: &CodelConfig, from: Ticks) -> Ticks {
+        let interval = u64::from(ticks(config.interval.as_nanos()));
+        from.wrapping_add(((interval * (u64::from(self.inverse_sqrt) << 16)) >> 32) as Ticks)
+    }
+
+    /// One step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+    fn refine(&mut self) {
+        let x = u64::from(self.inverse_sqrt) << 16;
+        let squared = (x * x) >> 32;
+        let three_less = (3_u64 << 32).wrapping_sub(u64::from(self.count) * squared) >> 2;
+        self.inverse_sqrt = ((three_less.wrapping_mul(x)) >> (32 - 2 + 1) >> 16) as u16;
+    }
+}
+
+/// A CoDel queue as plain data, under the names of tc-codel(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodelQueueConfig {
+    pub limit: Limit,
+    pub codel: CodelConfig,
+    /// Octets counted with each packet beside the IP packet.
+    pub header: Bytes,
+}
+
+impl Default for CodelQueueConfig {
+    fn default() -> CodelQueueConfig {
+        CodelQueueConfig { limit: Limit::Packets(1000), codel: CodelConfig::default(), header: Bytes::ZERO }
+    }
+}
+
+impl Part for CodelQueueConfig {
+    const NAME: &'static str = "codel";
+    const TEXT: &'static str =
+        "CoDel (RFC 8289): drops or marks at departure once packets have waited above a target for an interval.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<CodelQueueConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("target", |part: &mut Self| &mut part.codel.target, TARGET),
+        key("interval", |part: &mut Self| &mut part.codel.interval, INTERVAL),
+        key("ecn", |part: &mut Self| &mut part.codel.ecn, ECN),
+        key("ce_threshold", |part: &mut Self| &mut part.codel.ce_threshold, CE_THRESHOLD).none_word("off"),
+        key("mtu", |part: &mut Self| &mut part.codel.mtu, MTU),
+        key("header", |part: &mut Self| &mut part.header, HEADER),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        self.codel.check()
+    }
+}
+
+impl Discipline for CodelQueueConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(CodelQueue::new(self)?)))
+    }
+}
+
+// What CoDel's keys mean, in every discipline that has it inside.
+pub(crate) const TARGET: &str = "The standing delay that is acceptable.";
+pub(crate) const INTERVAL: &str =
+    "How long the delay must stay above the target: of the order of the longest round trip.";
+pub(crate) const ECN: &str = "Mark packets that can be marked, in place of dropping them (RFC 3168).";
+pub(crate) const CE_THRESHOLD: &str = "Also mark every packet that waited longer than this.";
+pub(crate) const MTU: &str = "Nothing is dropped while no more than this waits behind the head, headers included.";
+pub(crate) const HEADER: &str = "Octets counted with each packet beside the IP packet: 14 on Ethernet.";
+
+impl CodelConfig {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.interval.is_zero() {
+            return Err(Fault::new("interval", "an interval of zero would drop every packet"));
+        }
+        // Instants of 32 bits in units of 1024 ns must tell 16 intervals from the past.
+        if self.interval > Duration::from_secs(60) {
+            return Err(Fault::new("interval", "an interval is at most 60 s"));
+        }
+        Ok(())
+    }
+}
+
+/// A FIFO under CoDel.
+#[derive(Debug)]
+pub struct CodelQueue {
+    config: CodelQueueConfig,
+    codel: Codel,
+    buffer: Buffer,
+}
+
+/// The packets that wait and the room that they take.
+#[derive(Debug)]
+struct Buffer {
+    ring: PacketRing,
+    limit: BufferLimit,
+    header: Bytes,
+}
+
+impl CodelSource for Buffer {
+    fn pop(&mut self) -> Option<QueuedPacket> {
+        let taken = self.ring.pop()?;
+        self.limit.release(taken.packet.size());
+        Some(taken)
+    }
+
+    fn waiting(&self) -> Bytes {
+        self.ring.backlog().with_headers(self.header)
+    }
+}
+
+impl CodelQueue {
+    pub fn new(config: &CodelQueueConfig) -> Result<CodelQueue, Fault> {
+        config.check()?;
+        let limit = BufferLimit::new(config.limit, config.header)?;
+        let buffer = Buffer { ring: PacketRing::default(), limit, header: config.header };
+        Ok(CodelQueue { config: config.clone(), codel: Codel::default(), buffer })
+    }
+}
+
+impl Qdisc for CodelQueue {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        if !self.buffer.limit.fits(size) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        self.buffer.limit.charge(size);
+        self.buffer.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.codel.dequeue(&self.config.codel, &mut self.buffer, cx)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.buffer.ring.backlog()
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("codel_count", f64::from(self.codel.count()));
+        out("codel_dropping", f64::from(u8::from(self.codel.is_dropping())));
+    }
+}

@@ -1,0 +1,236 @@
+//! FQ-CoDel: a queue for each flow, served in turn by deficit, each under CoDel (RFC 8290; tc-fq_codel(8)).
+//!
+//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new: new queues are served before old ones, each until it
+//! has sent `quantum` octets, then it becomes old. A queue that runs empty leaves the lists, by way of the old one if it was new, so that
+//! a flow with one packet at a time cannot stay new for ever. When there is no room, packets go from the head of the fattest queue: half
+//! of it, at most `drop_batch` packets.
+//!
+//! CoDel leaves a flow alone while no more than `mtu` octets wait in **all** queues, as in Linux; RFC 8290 section 5 is silent.
+//!
+//! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
+
+use crate::codel::{self, Codel, CodelConfig, CodelSource};
+use crate::flow_hash::{FlowHash, queue_of};
+use crate::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::VecDeque;
+
+/// An FQ-CoDel queue as plain data, under the names of tc-fq_codel(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqCodelConfig {
+    /// Packets in all queues.
+    pub limit: u32,
+    /// Queues to hash to.
+    pub flows: u32,
+    /// Octets that a queue may send in its turn, with the link's header.
+    pub quantum: Bytes,
+    /// Packets dropped at once from the fattest queue.
+    pub drop_batch: u32,
+    pub codel: CodelConfig,
+    /// Octets counted with each packet beside the IP packet: 14 on Ethernet.
+    pub header: Bytes,
+}
+
+impl Default for FqCodelConfig {
+    /// Linux's defaults on Ethernet.
+    fn default() -> FqCodelConfig {
+        FqCodelConfig {
+            limit: 10_240,
+            flows: 1024,
+            quantum: Bytes::new(1514),
+            drop_batch: 64,
+            codel: CodelConfig { ecn: true, ..CodelConfig::default() },
+            header: Bytes::ZERO,
+        }
+    }
+}
+
+impl Part for FqCodelConfig {
+    const NAME: &'static str = "fq_codel";
+    const TEXT: &'static str = "FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FqCodelConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flows", |part: &mut Self| &mut part.flows, "Queues that flows are hashed to."),
+        key("quantum", |part: &mut Self| &mut part.quantum, "What a queue may send in its turn, headers included."),
+        key(
+            "drop_batch",
+            |part: &mut Self| &mut part.drop_batch,
+            "Packets dropped at once from the fattest queue, where there is no room.",
+        ),
+        key("target", |part: &mut Self| &mut part.codel.target, codel::TARGET),
+        key("interval", |part: &mut Self| &mut part.codel.interval, codel::INTERVAL),
+        key("ecn", |part: &mut Self| &mut part.codel.ecn, codel::ECN),
+        key("ce_threshold", |part: &mut Self| &mut part.codel.ce_threshold, codel::CE_THRESHOLD).none_word("off"),
+        key("mtu", |part: &mut Self| &mut part.codel.mtu, codel::MTU),
+        key("header", |part: &mut Self| &mut part.header, codel::HEADER),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.limit == 0 {
+            return Err(Fault::new("limit", "the limit is zero: no packet would ever pass"));
+        }
+        if !(1..=MOST_FLOWS).contains(&self.flows) {
+            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
+        }
+        if self.quantum == Bytes::ZERO {
+            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
+        }
+        self.codel.check()
+    }
+}
+
+impl Discipline for FqCodelConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(FqCodel::new(self, place.rng())?)))
+    }
+}
+
+/// The most queues that there can be (Linux's bound).
+const MOST_FLOWS: u32 = 65_536;
+
+/// FQ-CoDel.
+#[derive(Debug)]
+pub struct FqCodel {
+    config: FqCodelConfig,
+    hash: FlowHash,
+    /// By hash; only those that ever held a packet have more than their place.
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    total: Backlog,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    ring: PacketRing,
+    codel: Codel,
+    deficit: i64,
+    listed: bool,
+}
+
+/// One flow's queue as CoDel sees it.
+struct Source<'a> {
+    ring: &'a mut PacketRing,
+    total: &'a mut Backlog,
+    header: Bytes,
+}
+
+impl CodelSource for Source<'_> {
+    fn pop(&mut self) -> Option<QueuedPacket> {
+        let taken = self.ring.pop()?;
+        self.total.remove(taken.packet.size());
+        Some(taken)
+    }
+
+    fn waiting(&self) -> Bytes {
+        self.total.with_headers(self.header)
+    }
+}
+
+impl FqCodel {
+    /// `rng` is this queue's own stream: it perturbs the hash.
+    pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
+        config.check()?;
+        Ok(FqCodel {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            total: Backlog::default(),
+        })
+    }
+
+    /// Makes room: drops from the head of the queue that holds the most octets.
+    #[cold]
+    fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
+        let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
+        // Of equal ones the first, as in Linux.
+        let listed = self.new.iter().chain(&self.old).copied();
+        let Some(fattest) = listed.max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow)) else {
+            return;
+        };
+        let half = held(&self.flows[fattest as usize]).get() / 2;
+        let flow = &mut self.flows[fattest as usize];
+        let mut dropped = (0, 0);
+        while let Some(victim) = flow.ring.pop() {
+            let size = victim.packet.size();
+            self.total.remove(size);
+            cx.drop(victim.packet, DropReason::QueueFull);
+            dropped = (dropped.0 + 1, dropped.1 + (size + self.config.header).get());
+            if dropped.0 >= self.config.drop_batch.max(1) || dropped.1 >= half {
+                break;
+            }
+        }
+        flow.codel.add_drops(dropped.0);
+    }
+
+    /// Queues with packets, and those that wait to be found empty.
+    fn active(&self) -> usize {
+        self.new.len() + self.old.len()
+    }
+}
+
+impl Qdisc for FqCodel {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let flow = &mut self.flows[at];
+        let before = self.total - flow.ring.backlog();
+        cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
+        self.total = before + flow.ring.backlog();
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.config.quantum.get() as i64;
+            self.new.push_back(at as u32);
+        }
+        if self.total.packets > self.config.limit {
+            self.drop_from_fattest(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let at = *if from_new { self.new.front() } else { self.old.front() }?;
+            let flow = &mut self.flows[at as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.config.quantum.get() as i64;
+                if from_new {
+                    self.new.pop_front()
+                } else {
+                    self.old.pop_front()
+                };
+                self.old.push_back(at);
+                continue;
+            }
+            let mut source = Source { ring: &mut flow.ring, total: &mut self.total, header: self.config.header };
+            if let Some(given) = flow.codel.dequeue(&self.config.codel, &mut source, cx) {
+                flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
+                return Some(given);
+            }
+            if from_new {
+                self.new.pop_front();
+                // Through the old list once, unless nobody is there to be overtaken.
+                if !self.old.is_empty() {
+                    self.old.push_back(at);
+                    continue;
+                }
+            } else {
+                self.old.pop_front();
+            }
+            flow.listed = false;
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", self.new.len() as f64);
+        out("active_flows", self.active() as f64);
+    }
+}
