@@ -44,7 +44,7 @@ impl Qdisc for Cheat {
         self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         if self.vice == Vice::IsReadyForNothing {
             return None;
         }
