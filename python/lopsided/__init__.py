@@ -70,6 +70,7 @@ _HOMES = {
 fill_in(
     {
         "Scenario.run": "lopsided.worlds:run_scenario",
+        "Table.view": "lopsided.views.view:view",
         "Run.plot": "lopsided.views.plot:plot",
         "Run.report": "lopsided.views.html:render",
         "Run.notebook": "lopsided.views.html:notebook",

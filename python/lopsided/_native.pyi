@@ -9,6 +9,7 @@ PACKET_FIELDS: list[str]
 PROFILES: list[str]
 CONGESTION_CONTROLS: list[str]
 
+_Columns = dict[str, tuple[str, Any]]
 _Overrides = list[tuple[str, str]]
 _Axis = tuple[str, list[tuple[str, _Overrides]]]
 _ControllerFactory = Callable[[Setup], Controller | WindowAlgorithm]
@@ -367,4 +368,20 @@ def align(
     parts: int,
 ) -> list[dict[str, Any]]: ...
 def count_packets(path: str | PathLike[str], before_ns: int) -> tuple[int, int]: ...
-def trace(path: str) -> tuple[list[dict[str, Any]], int, int]: ...
+def trace(path: str) -> tuple[_Columns, _Columns, int, int]: ...
+def catalogue() -> list[
+    tuple[
+        str,
+        str,
+        list[
+            tuple[
+                str,
+                Literal["integer", "float", "text"],
+                Literal["text", "label", "count", "number", "share", "s", "ms", "ms2", "bps", "bytes"],
+                str,
+                str,
+            ]
+        ],
+    ]
+]: ...
+def reasons() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]: ...

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import run_folder as folders
+from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Table
 from lopsided.errors import FolderError
 
@@ -49,7 +50,7 @@ class Run:
         self.made = made or datetime.now(UTC).isoformat(timespec="seconds")
         self.folder: Path | None = None
         self._fairness: Fairness | None = None
-        self._tables = {name: Table(frame) for name, frame in tables.items()}
+        self._tables = {name: Table(frame, run_tables()[name]) for name, frame in tables.items()}
 
     @property
     def flows(self) -> Table:
@@ -68,8 +69,18 @@ class Run:
 
     @property
     def links(self) -> Table:
-        """One row per link direction: utilisation, losses by reason, waiting times."""
+        """One row per link direction: utilization, backlog, losses, marks, sojourn times."""
         return self._table("links")
+
+    @property
+    def drops(self) -> Table:
+        """What was lost where and why: one row for each place and reason that occurred."""
+        return self._table("drops")
+
+    @property
+    def marks(self) -> Table:
+        """What was marked (ECN) where and why: one row for each place and reason that occurred."""
+        return self._table("marks")
 
     @property
     def transfers(self) -> Table:
@@ -94,12 +105,10 @@ class Run:
         return {names[flow]: rows for (flow,), rows in parts.items()}
 
     def _table(self, name: str) -> Table:
-        table = self._tables.get(name)
-        if table is None:
-            import polars as pl
-
-            table = self._tables[name] = Table(pl.DataFrame())
-        return table
+        if name not in self._tables:
+            spec = run_tables()[name]
+            self._tables[name] = Table(spec.frame(), spec)
+        return self._tables[name]
 
     def plot(self, kind: str = "goodput", **options: Any) -> Figure:
         """A matplotlib figure of `kind`: see `lopsided.views.plot.KINDS` for the kinds and their options."""
@@ -139,7 +148,7 @@ class Run:
         """Writes into a folder that `lopsided.data.run_folder.prepare` made ready."""
         try:
             (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
-            for name in folders.TABLES:
+            for name in run_tables():
                 self._table(name).to_polars().write_parquet(folder / f"{name}.parquet")
             if self.scenario.asks_for_fairness:
                 self.fairness().groups.write(folder / "fairness.parquet")
@@ -161,9 +170,7 @@ class Run:
         folder = Path(folder)
         manifest = folders.read_manifest(folder)
         try:
-            # Folders written before there were traces have none.
-            present = [name for name in folders.TABLES if name != "traces" or (folder / "traces.parquet").exists()]
-            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in present}
+            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
         # A folder holds no code: controllers of one's own are known by their names.

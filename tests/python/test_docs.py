@@ -2,13 +2,14 @@
 
 import json
 import re
-from fnmatch import fnmatch
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lopsided._native import schema
-from lopsided.data import run_folder as folders
+from lopsided.data.catalogue import run_tables
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +27,16 @@ def test_the_examples_run(document, tmp_path, monkeypatch):
     exec(compile("\n".join(blocks), document.name, "exec"), {})
 
 
-def test_every_column_is_described(adsl):
-    run = adsl.with_(**{"record.events": True}).run()
-    described = set(re.findall(r"`([^`\s]+)`", (ROOT / "docs" / "results.md").read_text()))
-    columns = {column for table in folders.TABLES for column in getattr(run, table).columns}
-    unexplained = {column for column in columns if not any(fnmatch(column, pattern) for pattern in described)}
-    assert unexplained == set()
+def test_the_tables_are_described_as_they_are_declared():
+    done = subprocess.run([sys.executable, ROOT / "tools" / "columns", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_world_keeps_to_the_declaration(adsl):
+    run = adsl.with_(**{"record.events": True, "record.traces": True}).run()
+    for name, spec in run_tables().items():
+        frame = getattr(run, name).to_polars()
+        assert dict(zip(frame.columns, frame.dtypes, strict=True)) == spec.schema, name
 
 
 def test_every_key_and_profile_of_a_stack_is_described():

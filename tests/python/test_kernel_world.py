@@ -150,7 +150,7 @@ def test_a_run_in_virtual_time_repeats_bit_by_bit_beside_another(tmp_path: Path)
     assert its == others
     assert one.digest == other.digest
     assert one.samples.to_polars().equals(other.samples.to_polars())
-    assert one.links["lost_random"].sum() > 0
+    assert one.links["lost_packets"].sum() > 0
     assert one.flows["timeouts"].null_count() == 0
     assert captured("third", 2)[0].digest != one.digest
 

@@ -125,7 +125,7 @@ def test_tcptrace_s_average_leaves_netem_out(m: Measurements) -> None:
 
 def test_a_full_netem_tells_the_variants_apart_without_a_loss(m: Measurements) -> None:
     for test in BASELINES[4:]:
-        refused, again = (value(m, test, name).median for name in ("local_reductions", "retransmitted_packets"))
+        refused, again = (value(m, test, name).median for name in ("local_congestion", "retransmitted_packets"))
         assert again == 0 < refused, test.variant
     rates = {test.variant: mbit(m, test) for test in BASELINES[4:]}
     assert rates["CUBIC"] > rates["HIGHSPEED"] > rates["SACK"] > 2 * rates["WESTWOOD"]

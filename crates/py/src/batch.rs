@@ -83,9 +83,8 @@ impl Batch {
         let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
         match received {
             Ok((number, Ok((result, seen)))) => {
-                let run = tables::to_python(py, &result)?;
-                run.set_item("traces", traces::of_run(py, &self.work.jobs[number].scenario, &seen)?)?;
-                Ok(Some((number, run.into_any())))
+                let traces = traces::of_run(&self.work.jobs[number].scenario, &seen);
+                Ok(Some((number, tables::to_python(py, &result, &traces)?.into_any())))
             }
             Ok((_, Err(failure))) => Err(failure.into()),
             Err(RecvTimeoutError::Timeout) => Ok(None),

@@ -2,7 +2,7 @@
 //!
 //! What Python people meet is the package around this module; here are plain values. Simulations run on threads of their own
 //! and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as octets in the
-//! machine's order: the package makes frames of them without copying.
+//! machine's order, of which the package makes frames.
 
 mod aligned;
 mod batch;
@@ -29,6 +29,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
+    #[pymodule_export]
+    use crate::tables::{catalogue, reasons};
     #[pymodule_export]
     use crate::traces::trace;
 

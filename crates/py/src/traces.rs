@@ -1,12 +1,13 @@
 //! What captures say of their flows: of a file, or at the hosts of a run.
 
 use crate::error::Failure;
+use crate::tables::columns;
 use lopsided_core::Observer;
 use lopsided_scenario::Scenario;
-use lopsided_sim::{NodeKind, NodeLabel, node_labels};
+use lopsided_sim::{Name, NodeKind, NodeLabel, node_labels, table};
 use lopsided_trace::{FlowSummary, FlowTable, Observing, read};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -44,23 +45,82 @@ fn hosts(scenario: &Scenario) -> Vec<NodeLabel> {
     node_labels(scenario).into_iter().filter(|label| label.kind == NodeKind::Host).collect()
 }
 
-/// The rows of a run's table.
-pub(crate) fn of_run<'py>(py: Python<'py>, scenario: &Scenario, seen: &[Seen]) -> PyResult<Bound<'py, PyList>> {
-    let rows = PyList::empty(py);
-    for (host, flow) in seen {
-        let row = PyDict::new(py);
-        row.set_item("host", host)?;
-        row.set_item("flow", &scenario.flows[flow.flow.0 as usize].name)?;
-        measures(&row, flow)?;
-        rows.append(row)?;
+table! {
+    /// What a capture at each sending host would say, one row for each flow; only where the scenario asks for it (`[record] traces = true`).
+    /// Counts, elapsed time, round trips and outstanding data are tcptrace's.
+    TraceTable of TraceRow as "traces" {
+        /// The sending host, where the capture would be.
+        host: Name [Text "host"],
+        /// The flow's name.
+        flow: Name [Text "flow"],
+        /// From the first packet of the connection to its last, in either direction.
+        elapsed_s: f64 [Second "elapsed"],
+        /// Packets of any kind from the sender.
+        packets: u64 [Count "packets"],
+        /// Packets of any kind to the sender.
+        packets_back: u64 [Count "packets back"],
+        /// Packets with data, retransmissions included.
+        data_packets: u64 [Count "data packets"],
+        /// The payload they carried.
+        data_bytes: u64 [Byte "data"],
+        /// Packets whose data began before the highest octet seen.
+        retransmitted_packets: u64 [Count "retransmitted packets"],
+        /// The payload they carried again.
+        retransmitted_bytes: u64 [Byte "retransmitted"],
+        /// Payload that the receiver acknowledged.
+        acked_bytes: u64 [Byte "acked"],
+        /// Payload acknowledged over the time from the first data to the last acknowledgement of new data.
+        goodput_bps: f64 [BitPerSecond "goodput"],
+        /// Round trips: from the passing of data to the ACK that covers it, without those sent twice (Karn's rule).
+        rtt_count: u64 [Count "RTT samples"],
+        /// Their mean.
+        rtt_mean_ms: f64 [Millisecond "RTT mean"],
+        /// Their standard deviation.
+        rtt_std_ms: f64 [Millisecond "RTT std"],
+        /// The shortest.
+        rtt_min_ms: f64 [Millisecond "RTT min"],
+        /// The longest.
+        rtt_max_ms: f64 [Millisecond "RTT max"],
+        /// Data sent and not acknowledged, mean over time.
+        outstanding_mean_bytes: f64 [Byte "outstanding mean"],
+        /// The most such data.
+        outstanding_max_bytes: u64 [Byte "outstanding max"],
+        /// When it was most.
+        outstanding_max_s: f64 [Second "outstanding max at"],
     }
-    Ok(rows)
 }
 
-/// What a capture says of its TCP flows: a dictionary for each direction of a connection that carried data; and how many packets were
-/// read, and passed over.
+table! {
+    /// The ends of a connection in a capture of anyone.
+    EndTable of EndRow as "ends" {
+        /// Address of the sender of the data.
+        from: String [Text "from"],
+        /// Its port.
+        from_port: u32 [Label "port"],
+        /// Address of the receiver.
+        to: String [Text "to"],
+        /// Its port.
+        to_port: u32 [Label "port"],
+    }
+}
+
+/// The table of a run.
+pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
+    let mut table = TraceTable::default();
+    for (host, flow) in seen {
+        let name = scenario.flows[flow.flow.0 as usize].name.as_str();
+        table.push(TraceRow { host: host.as_str().into(), flow: name.into(), ..row(flow) });
+    }
+    table
+}
+
+/// What a capture says of its TCP flows: two tables of columns, with a row for each direction of a connection that carried data; and how
+/// many packets were read, and passed over.
 #[pyfunction]
-pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<(Bound<'py, PyList>, u64, u64)> {
+pub(crate) fn trace<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64)> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
     let (done, flows) = py.detach(|| {
         let file = File::open(&path).map_err(|error| failed(error.to_string()))?;
@@ -68,36 +128,41 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<(Bound<'py,
         let done = read(BufReader::new(file), |at, packet| table.observe(at, packet));
         done.map(|done| (done, table.summaries())).map_err(|error| failed(error.to_string()))
     })?;
-    let rows = PyList::empty(py);
+    let (mut ends, mut table) = (EndTable::default(), TraceTable::default());
     for flow in &flows {
-        let row = PyDict::new(py);
-        row.set_item("from", flow.key.src.to_string())?;
-        row.set_item("from_port", flow.key.src_port)?;
-        row.set_item("to", flow.key.dst.to_string())?;
-        row.set_item("to_port", flow.key.dst_port)?;
-        measures(&row, flow)?;
-        rows.append(row)?;
+        ends.push(EndRow {
+            from: flow.key.src.to_string(),
+            from_port: flow.key.src_port.into(),
+            to: flow.key.dst.to_string(),
+            to_port: flow.key.dst_port.into(),
+        });
+        table.push(row(flow));
     }
-    Ok((rows, done.packets, done.passed_over))
+    Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over))
 }
 
-fn measures(row: &Bound<'_, PyDict>, flow: &FlowSummary) -> PyResult<()> {
-    row.set_item("elapsed_s", flow.elapsed.as_secs_f64())?;
-    row.set_item("packets", flow.packets)?;
-    row.set_item("packets_back", flow.packets_back)?;
-    row.set_item("data_packets", flow.data_segments)?;
-    row.set_item("data_bytes", flow.data_bytes)?;
-    row.set_item("retransmitted_packets", flow.retransmitted_segments)?;
-    row.set_item("retransmitted_bytes", flow.retransmitted_bytes)?;
-    row.set_item("acked_bytes", flow.acked_bytes)?;
-    row.set_item("goodput_bps", flow.goodput_bps())?;
-    let rtt = (flow.rtt.samples > 0).then_some(flow.rtt);
-    row.set_item("rtt_count", flow.rtt.samples)?;
-    row.set_item("rtt_mean_ms", rtt.map(|rtt| rtt.mean_ms()))?;
-    row.set_item("rtt_std_ms", rtt.map(|rtt| rtt.std_ms()))?;
-    row.set_item("rtt_min_ms", rtt.map(|rtt| rtt.min.as_millis_f64()))?;
-    row.set_item("rtt_max_ms", rtt.map(|rtt| rtt.max.as_millis_f64()))?;
-    row.set_item("outstanding_mean_bytes", flow.outstanding.mean_bytes)?;
-    row.set_item("outstanding_max_bytes", flow.outstanding.max_bytes)?;
-    row.set_item("outstanding_max_s", flow.outstanding.max_at.as_secs_f64())
+/// What the catalogue's columns are of a flow, wherever it was seen.
+fn row(flow: &FlowSummary) -> TraceRow {
+    let timed = |value: f64| if flow.rtt.samples > 0 { value } else { f64::NAN };
+    TraceRow {
+        host: Name::default(),
+        flow: Name::default(),
+        elapsed_s: flow.elapsed.as_secs_f64(),
+        packets: flow.packets,
+        packets_back: flow.packets_back,
+        data_packets: flow.data_segments,
+        data_bytes: flow.data_bytes,
+        retransmitted_packets: flow.retransmitted_segments,
+        retransmitted_bytes: flow.retransmitted_bytes,
+        acked_bytes: flow.acked_bytes,
+        goodput_bps: flow.goodput_bps(),
+        rtt_count: flow.rtt.samples,
+        rtt_mean_ms: timed(flow.rtt.mean_ms()),
+        rtt_std_ms: timed(flow.rtt.std_ms()),
+        rtt_min_ms: timed(flow.rtt.min.as_millis_f64()),
+        rtt_max_ms: timed(flow.rtt.max.as_millis_f64()),
+        outstanding_mean_bytes: flow.outstanding.mean_bytes,
+        outstanding_max_bytes: flow.outstanding.max_bytes,
+        outstanding_max_s: flow.outstanding.max_at.as_secs_f64(),
+    }
 }

@@ -35,7 +35,7 @@ pub struct QueueStats {
 pub struct QueueSample {
     pub backlog: Backlog,
     /// Packets that came, taken in or not.
-    pub offered_packets: u64,
+    pub arrived_packets: u64,
     pub dropped_packets: u64,
     pub sent_packets: u64,
     pub sent_bytes: Bytes,
@@ -110,7 +110,7 @@ impl QueueStats {
     }
 
     /// Packets that came, taken in or not: those that left, were dropped or still wait.
-    pub fn offered_packets(&self) -> u64 {
+    pub fn arrived_packets(&self) -> u64 {
         self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
     }
 
@@ -174,7 +174,7 @@ impl QueueStats {
         self.sampled_sojourn = self.sojourn_sum;
         QueueSample {
             backlog: self.backlog,
-            offered_packets: self.offered_packets(),
+            arrived_packets: self.arrived_packets(),
             dropped_packets: self.dropped_packets,
             sent_packets: self.sent_packets,
             sent_bytes: self.sent_bytes(),

@@ -37,7 +37,7 @@ fn the_whole_history() {
     assert_eq!(stats.mean_sojourn(), Some(Duration::from_nanos(40)));
     assert_eq!(stats.max_sojourn(), Duration::from_nanos(50));
     assert_eq!(stats.sojourns().quantile(0.5), Some(Duration::from_nanos(30)));
-    assert_eq!((stats.offered_packets(), stats.sent_packets(), stats.dropped_packets()), (4, 2, 2));
+    assert_eq!((stats.arrived_packets(), stats.sent_packets(), stats.dropped_packets()), (4, 2, 2));
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
 }
 
@@ -63,7 +63,7 @@ fn a_sample_has_the_waits_of_its_own_interval() {
     assert_eq!(second.sojourn_mean, Some(Duration::from_nanos(25)));
     assert_eq!(second.sojourn_max, Some(Duration::from_nanos(25)));
     assert_eq!(stats.max_sojourn(), Duration::from_nanos(30), "the longest of all is not forgotten");
-    assert_eq!((second.offered_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
+    assert_eq!((second.arrived_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
 }
 
 /// The sums of instants wrap past 2^64 here, twice; the means must not show it.

@@ -147,7 +147,7 @@ fn measure(workload: &Workload) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let packets: u64 = result.flows.data_packets_delivered.iter().sum();
+    let packets: u64 = result.flows.data_segments_in.iter().sum();
     let goodputs = &result.flows.goodput_bps;
     let retransmits: u64 = result.flows.retransmits.iter().sum();
     println!(

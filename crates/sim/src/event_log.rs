@@ -1,21 +1,25 @@
 //! The table of every packet event.
 
-use crate::labels::{NodeKind, NodeLabel};
-use crate::results::{EventRow, EventTable, NodeRow, NodeTable};
+use crate::catalogue::Name;
+use crate::labels::NodeLabel;
+use crate::results::{EventRow, EventTable};
 use lopsided_core::{Bytes, Duration, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A watcher that keeps everything. Its clones are one log.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EventLog(Arc<Mutex<Vec<EventRow>>>);
+pub(crate) struct EventLog(Arc<Mutex<Vec<(NodeId, EventRow)>>>);
 
 impl EventLog {
     /// What was kept, by time: a link may report what left it a little late.
-    pub fn take(&self) -> EventTable {
+    pub fn take(&self, places: &Places) -> EventTable {
         let mut rows = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+        rows.sort_by(|(_, a), (_, b)| a.time_s.total_cmp(&b.time_s));
         let mut table = EventTable::default();
-        rows.into_iter().for_each(|row| table.push(row));
+        for (node, row) in rows {
+            let (name, direction) = places.of(node);
+            table.push(EventRow { node: name, direction, ..row });
+        }
         table
     }
 }
@@ -27,25 +31,25 @@ impl Observer for EventLog {
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
         let row = match *event {
-            Event::Sent(packet) => row(at, node, "sent", packet),
-            Event::Received(packet) => row(at, node, "received", packet),
+            Event::Sent(packet) => row(at, "sent", packet),
+            Event::Received(packet) => row(at, "received", packet),
             Event::Enqueued { packet, backlog_packets, .. } => {
-                EventRow { backlog_packets, ..row(at, node, "enqueued", packet) }
+                EventRow { backlog_packets, ..row(at, "enqueued", packet) }
             }
             Event::Dequeued { packet, backlog_packets, sojourn, .. } => {
                 let sojourn_ms = Duration::as_millis_f64(sojourn);
-                EventRow { backlog_packets, sojourn_ms, ..row(at, node, "dequeued", packet) }
+                EventRow { backlog_packets, sojourn_ms, ..row(at, "dequeued", packet) }
             }
-            Event::Marked { packet, why } => EventRow { reason: why.name(), ..row(at, node, "marked", packet) },
-            Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, node, "dropped", packet) },
-            Event::Rewritten { packet, .. } => row(at, node, "rewritten", packet),
-            Event::Absorbed { packet } => row(at, node, "absorbed", packet),
+            Event::Marked { packet, why } => EventRow { reason: why.name(), ..row(at, "marked", packet) },
+            Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
+            Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
+            Event::Absorbed { packet } => row(at, "absorbed", packet),
         };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));
     }
 }
 
-fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow {
+fn row(at: Time, event: &'static str, packet: &Packet) -> EventRow {
     let (protocol, seq, ack, flags) = match packet.transport() {
         Transport::Tcp(header) => ("tcp", header.seq.get(), header.ack.get(), u32::from(header.flags.0)),
         Transport::Udp(_) => ("udp", 0, 0, 0),
@@ -53,7 +57,8 @@ fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow
     };
     EventRow {
         time_s: at.as_secs_f64(),
-        node: node.0,
+        node: Name::default(),
+        direction: "",
         event,
         flow: packet.flow().0,
         packet: packet.id(),
@@ -70,17 +75,17 @@ fn row(at: Time, node: NodeId, event: &'static str, packet: &Packet) -> EventRow
     }
 }
 
-/// The table of nodes.
-pub(crate) fn nodes(labels: &[NodeLabel]) -> NodeTable {
-    let mut table = NodeTable::default();
-    for label in labels {
-        let (kind, direction) = match label.kind {
-            NodeKind::Host => ("host", ""),
-            NodeKind::Router => ("router", ""),
-            NodeKind::Link(dir) => ("link", dir.name()),
-            NodeKind::Middlebox(dir) => ("middlebox", dir.name()),
-        };
-        table.push(NodeRow { node: label.node.0, name: label.name.clone(), kind, direction });
+/// What tables call the nodes.
+#[derive(Debug)]
+pub(crate) struct Places(Vec<(Name, &'static str)>);
+
+impl Places {
+    pub fn new(labels: &[NodeLabel]) -> Places {
+        Places(labels.iter().map(|label| (label.name.as_str().into(), label.kind.direction())).collect())
     }
-    table
+
+    /// A node's name and, of what stands in a link's direction, that.
+    pub fn of(&self, node: NodeId) -> (Name, &'static str) {
+        self.0[node.index()].clone()
+    }
 }

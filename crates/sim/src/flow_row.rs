@@ -141,14 +141,14 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         acked_bytes: sent.counters.bytes_acked.get(),
         delivered_bytes: delivered.bytes,
         goodput_bps: if active_s > 0.0 { 8.0 * delivered.bytes as f64 / active_s } else { 0.0 },
-        data_packets_sent: sent.counters.data_segments_out,
-        data_packets_delivered: delivered.packets,
+        data_segments_out: sent.counters.data_segments_out,
+        data_segments_in: delivered.packets,
         retransmits: sent.counters.retransmits,
         timeouts: sent.counters.timeouts,
         fast_retransmits: sent.counters.fast_retransmits,
-        local_reductions: sent.counters.local_reductions,
+        local_congestion: sent.counters.local_reductions,
         tail_probes: sent.counters.tail_probes,
-        spurious: sent.counters.undos,
+        undos: sent.counters.undos,
         rtt_count: rtt.count,
         rtt_mean_ms: rtt.mean(),
         rtt_std_ms: rtt.std(),
@@ -162,7 +162,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         transfers: tally.done.count,
         completion_s: tally.done.mean(),
         completion_max_s: tally.done.greatest(),
-        missing_packets: if udp { sent.counters.data_segments_out - delivered.packets } else { 0 },
+        lost_packets: if udp { sent.counters.data_segments_out - delivered.packets } else { 0 },
     }
 }
 
@@ -171,7 +171,7 @@ struct Sent {
     counters: Counters,
     srtt: Option<Duration>,
     cwnd_mean: f64,
-    cwnd_max: u64,
+    cwnd_max: Option<u64>,
 }
 
 fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
@@ -185,13 +185,13 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
             segments_out: packets,
             ..Counters::default()
         };
-        return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: 0 };
+        return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: None };
     }
     let live: Vec<TcpInfo> = host.connections(app).map(Connection::info).collect();
     Sent {
         counters: total(host, app, &live),
         srtt: live.first().map_or(meter.last_srtt, |info| info.srtt),
         cwnd_mean: meter.cwnd.mean(network.now()),
-        cwnd_max: meter.cwnd.max,
+        cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
     }
 }

@@ -21,6 +21,16 @@ pub enum NodeKind {
     Middlebox(Dir),
 }
 
+impl NodeKind {
+    /// Of a link or what stands in it, else empty.
+    pub fn direction(self) -> &'static str {
+        match self {
+            NodeKind::Host | NodeKind::Router => "",
+            NodeKind::Link(dir) | NodeKind::Middlebox(dir) => dir.name(),
+        }
+    }
+}
+
 /// The nodes of the scenario's network in the order of their numbers; those that a run is given beside come behind.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;

@@ -2,14 +2,17 @@
 //!
 //! An observation is not an event of the network: it happens between events, after all of its instant, and changes nothing.
 
-use crate::event_log::{self, EventLog};
+use crate::event_log::{EventLog, Places};
 use crate::flow_row;
 use crate::host::Host;
 use crate::meter::{Moments, TransferStats};
-use crate::results::{LinkRow, LinkTable, QueueRow, QueueTable, RunResult, SampleTable, TransferRow, TransferTable};
+use crate::results::{
+    DropRow, DropTable, LinkRow, LinkTable, MarkRow, MarkTable, QueueRow, QueueTable, RunResult, SampleTable,
+    TransferRow, TransferTable,
+};
 use crate::simulation::{AppSite, FlowSite, Simulation};
 use lopsided_app::Report;
-use lopsided_core::{Bytes, Dir, DropReason, Duration, Time};
+use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
 use lopsided_net::Network;
 use lopsided_scenario::Scenario;
 
@@ -27,6 +30,7 @@ pub(crate) struct Recorder {
     /// The state at each flow's last sample, where changes are watched.
     last: Vec<Option<flow_row::Watched>>,
     log: EventLog,
+    places: Places,
 }
 
 impl Recorder {
@@ -46,6 +50,7 @@ impl Recorder {
             tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![None; scenario.flows.len()],
             log,
+            places: Places::new(&simulation.labels),
         }
     }
 
@@ -120,13 +125,15 @@ impl Recorder {
         }
         for link in 0..simulation.links {
             let node = simulation.link_node(link);
+            let (name, direction) = self.places.of(node);
             let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
-                link: link as u32,
+                link: name,
+                direction,
                 backlog_packets: sample.backlog.packets,
                 backlog_bytes: sample.backlog.bytes.get(),
-                offered_packets: sample.offered_packets,
+                arrived_packets: sample.arrived_packets,
                 dropped_packets: sample.dropped_packets,
                 marked_packets: simulation.network.accounting().node(node).marked_total().packets,
                 sent_packets: sample.sent_packets,
@@ -157,7 +164,7 @@ impl Recorder {
         self.gather(&mut simulation);
         let mut links = LinkTable::default();
         for link in 0..simulation.links {
-            links.push(link_row(link, scenario, &mut simulation));
+            links.push(link_row(link, scenario, &self.places, &mut simulation));
         }
         for site in &simulation.flows {
             take_delays(&mut simulation.network, site);
@@ -176,8 +183,9 @@ impl Recorder {
             queues: self.queues,
             links,
             transfers: self.transfers,
-            packet_events: self.log.take(),
-            nodes: event_log::nodes(&simulation.labels),
+            drops: drops(&simulation.network, &self.places),
+            marks: marks(&simulation.network, &self.places),
+            packet_events: self.log.take(&self.places),
         }
     }
 }
@@ -197,9 +205,10 @@ fn millis(span: Option<Duration>) -> f64 {
     span.map_or(f64::NAN, Duration::as_millis_f64)
 }
 
-fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
+fn link_row(number: usize, scenario: &Scenario, places: &Places, simulation: &mut Simulation) -> LinkRow {
     let (spec, dir) = (&scenario.graph.links[number / 2], Dir::BOTH[number % 2]);
     let node = simulation.link_node(number);
+    let (name, direction) = places.of(node);
     let now = simulation.network.now();
     let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
     simulation.network.with_link(node, |link, cx| {
@@ -207,32 +216,55 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
         let counters = cx.counters();
         let stats = view.queue_stats();
         LinkRow {
-            link: number as u32,
-            name: spec.name.clone(),
-            direction: dir.name(),
+            link: name,
+            direction,
             rate_bps: rate,
             utilisation: view.wire_bytes().bits() as f64 / (rate * now.as_secs_f64()),
             mean_backlog_packets: stats.mean_packets(now),
             max_backlog_packets: stats.max_backlog().packets,
             mean_backlog_bytes: stats.mean_bytes(now),
             max_backlog_bytes: stats.max_backlog().bytes.get(),
-            offered_packets: stats.offered_packets(),
+            arrived_packets: stats.arrived_packets(),
             sent_packets: stats.sent_packets(),
             sent_bytes: stats.sent_bytes().get(),
             dropped_packets: stats.dropped_packets(),
-            dropped_queue_full: counters.dropped(DropReason::QueueFull).packets,
-            dropped_head: counters.dropped(DropReason::HeadDrop).packets,
-            dropped_early: counters.dropped(DropReason::Early).packets,
-            dropped_policed: counters.dropped(DropReason::Policed).packets,
             marked_packets: counters.marked_total().packets,
-            lost_random: counters.dropped(DropReason::RandomLoss).packets,
-            lost_pattern: counters.dropped(DropReason::PatternLoss).packets,
+            // What the queue did not drop was lost behind it.
+            lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
             sojourn_p95_ms: millis(stats.sojourns().quantile(0.95)),
             sojourn_max_ms: stats.max_sojourn().as_millis_f64(),
         }
     })
+}
+
+fn drops(network: &Network<Host>, places: &Places) -> DropTable {
+    let mut table = DropTable::default();
+    for (number, accounting) in network.accounting().nodes().iter().enumerate() {
+        for (why, count) in
+            DropReason::ALL.iter().map(|why| (why, accounting.dropped(*why))).filter(|(_, count)| count.packets > 0)
+        {
+            let (node, direction) = places.of(NodeId(number as u32));
+            let (packets, bytes) = (count.packets, count.bytes.get());
+            table.push(DropRow { node, direction, reason: why.name(), packets, bytes });
+        }
+    }
+    table
+}
+
+fn marks(network: &Network<Host>, places: &Places) -> MarkTable {
+    let mut table = MarkTable::default();
+    for (number, accounting) in network.accounting().nodes().iter().enumerate() {
+        for (why, count) in
+            MarkReason::ALL.iter().map(|why| (why, accounting.marked(*why))).filter(|(_, count)| count.packets > 0)
+        {
+            let (node, direction) = places.of(NodeId(number as u32));
+            let (packets, bytes) = (count.packets, count.bytes.get());
+            table.push(MarkRow { node, direction, reason: why.name(), packets, bytes });
+        }
+    }
+    table
 }
 
 /// The digest of the packets' fates, and of what the applications got.

@@ -1,205 +1,292 @@
 //! What a run gives back: tables of columns, the digest and the audit.
 
-use crate::table::table;
+use crate::table;
+use crate::{Column, Name, TableSpec};
 use lopsided_core::Conservation;
 
 table! {
     /// One row for each flow, in the scenario's order.
-    ///
-    /// A value that does not exist (the RTT of a flow without a sample, the completion time of a bulk flow) is NaN, or zero
-    /// for counts.
-    FlowTable of FlowRow {
-        flow: u32,
-        name: String,
-        group: String,
-        /// `down`, `up`, or empty for a flow that crosses links both ways.
-        direction: &'static str,
-        from: String,
-        to: String,
-        cc: String,
-        profile: String,
+    FlowTable of FlowRow as "flows" {
+        /// Its number in other tables.
+        flow: u32 [Label "flow"],
+        /// Its name in the scenario.
+        name: String [Text "flow"],
+        /// The name before `count` multiplied it.
+        group: String [Text "group"],
+        /// `down`: towards the client; `up`: away from it; empty where the path crosses links both ways.
+        direction: &'static str [Text "direction"],
+        /// The sending host.
+        from: String [Text "from"],
+        /// The receiving host.
+        to: String [Text "to"],
+        /// Congestion control of the sender.
+        cc: String [Text "CC"],
+        /// Stack profile of the sender.
+        profile: String [Text "stack"],
         /// When the application began: the scenario's start and the jitter drawn for this seed.
-        start_s: f64,
+        start_s: f64 [Second "start"],
         /// When it was told to stop, at the latest the end of the run.
-        stop_s: f64,
+        stop_s: f64 [Second "stop"],
         /// How long it had something to send: to `stop_s`, or the sum of its transfers' times.
-        active_s: f64,
-        /// Octets of payload handed to the network, retransmissions included (of UDP: IP octets).
-        sent_bytes: u64,
-        /// Octets that the peer acknowledged.
-        acked_bytes: u64,
-        /// Octets that the receiving application read (of UDP: IP octets received).
-        delivered_bytes: u64,
+        active_s: f64 [Second "active"],
+        /// Payload handed to the network, retransmissions included (of UDP: IP octets).
+        sent_bytes: u64 [Byte "sent"],
+        /// Payload that the peer acknowledged.
+        acked_bytes: u64 [Byte "acked"],
+        /// Payload that the receiving application read (of UDP: IP octets received).
+        delivered_bytes: u64 [Byte "delivered"],
         /// `delivered_bytes` over `active_s`.
-        goodput_bps: f64,
-        data_packets_sent: u64,
-        data_packets_delivered: u64,
-        retransmits: u64,
-        timeouts: u64,
-        fast_retransmits: u64,
+        goodput_bps: f64 [BitPerSecond "goodput"],
+        /// Segments with data that were sent, retransmissions included (`tcpi_data_segs_out`); of UDP datagrams.
+        data_segments_out: u64 [Count "data segments out"],
+        /// Segments with data that arrived (`tcpi_data_segs_in` of the receiver); of UDP datagrams.
+        data_segments_in: u64 [Count "data segments in"],
+        /// Segments that were retransmitted (`tcpi_total_retrans`).
+        retransmits: u64 [Count "retransmits"],
+        /// Retransmission timeouts (RFC 6298).
+        timeouts: u64 [Count "timeouts"],
+        /// Times that fast recovery began (RFC 5681).
+        fast_retransmits: u64 [Count "fast retransmits"],
         /// Window reductions because the host's own interface had no room.
-        local_reductions: u64,
-        tail_probes: u64,
+        local_congestion: u64 [Count "local congestion"],
+        /// Tail loss probes sent (RFC 8985).
+        tail_probes: u64 [Count "tail probes"],
         /// Window reductions taken back because the retransmission was not needed.
-        spurious: u64,
-        /// Round trips of single packets, from the sending of data to the cumulative ACK that covers it, without those sent
+        undos: u64 [Count "undos"],
+        /// Round trips that were timed: single packets, from the sending of data to the cumulative ACK that covers it, without those sent
         /// twice; of UDP the one-way times.
-        rtt_count: u64,
-        rtt_mean_ms: f64,
-        rtt_std_ms: f64,
-        rtt_min_ms: f64,
-        rtt_p50_ms: f64,
-        rtt_p95_ms: f64,
-        rtt_max_ms: f64,
-        /// The smoothed RTT at the end.
-        srtt_ms: f64,
-        /// Over the time from the first connection's start to the end of the last.
-        cwnd_mean_bytes: f64,
-        cwnd_max_bytes: u64,
-        /// Transfers completed, the mean and the longest time from the start of one to its last octet's delivery.
-        transfers: u64,
-        completion_s: f64,
-        completion_max_s: f64,
-        /// Packets of a UDP flow that were sent and had not arrived by the end of the run.
-        missing_packets: u64,
+        rtt_count: u64 [Count "RTT samples"],
+        /// Mean of the round trips.
+        rtt_mean_ms: f64 [Millisecond "RTT mean"],
+        /// Their standard deviation.
+        rtt_std_ms: f64 [Millisecond "RTT std"],
+        /// The shortest.
+        rtt_min_ms: f64 [Millisecond "RTT min"],
+        /// Their median.
+        rtt_p50_ms: f64 [Millisecond "RTT 50 %"],
+        /// Their 95th percentile.
+        rtt_p95_ms: f64 [Millisecond "RTT 95 %"],
+        /// The longest.
+        rtt_max_ms: f64 [Millisecond "RTT max"],
+        /// The smoothed RTT at the end (RFC 6298).
+        srtt_ms: f64 [Millisecond "SRTT"],
+        /// Congestion window, mean over the time from the first connection's start to the end of the last.
+        cwnd_mean_bytes: f64 [Byte "cwnd mean"],
+        /// The largest congestion window.
+        cwnd_max_bytes: Option<u64> [Byte "cwnd max"],
+        /// Transfers completed.
+        transfers: u64 [Count "transfers"],
+        /// Mean time from the start of a transfer to its last octet's delivery.
+        completion_s: f64 [Second "completion mean"],
+        /// The longest such time.
+        completion_max_s: f64 [Second "completion max"],
+        /// Datagrams of a UDP flow that were sent and had not arrived by the end of the run.
+        lost_packets: u64 [Count "lost"],
     }
 }
 
 table! {
     /// The senders' state at each sampling instant, and at each change where the scenario asks for it.
-    SampleTable of SampleRow {
-        time_s: f64,
-        flow: u32,
-        /// The congestion state: `open`, `disorder`, `recovery`, `loss`, ... ; `closed` without a connection.
-        state: &'static str,
-        cwnd_bytes: u64,
-        /// NaN: not yet set.
-        ssthresh_bytes: f64,
-        srtt_ms: f64,
-        rttvar_ms: f64,
-        rto_ms: f64,
-        in_flight_bytes: u64,
+    SampleTable of SampleRow as "samples" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The flow's number.
+        flow: u32 [Label "flow"],
+        /// The congestion state: `open`, `disorder`, `cwr`, `recovery`, `loss`; `closed` without a connection.
+        state: &'static str [Text "state"],
+        /// Congestion window.
+        cwnd_bytes: u64 [Byte "cwnd"],
+        /// Slow-start threshold; null: not yet set.
+        ssthresh_bytes: f64 [Byte "ssthresh"],
+        /// Smoothed RTT (RFC 6298).
+        srtt_ms: f64 [Millisecond "SRTT"],
+        /// Its variation.
+        rttvar_ms: f64 [Millisecond "RTTVAR"],
+        /// Retransmission timeout.
+        rto_ms: f64 [Millisecond "RTO"],
+        /// Payload sent and neither acknowledged nor taken for lost.
+        in_flight_bytes: u64 [Byte "in flight"],
         /// The peer's receive window.
-        snd_wnd_bytes: u64,
+        snd_wnd_bytes: u64 [Byte "send window"],
         /// The space that the receiver's autotuning provides for.
-        rcv_space_bytes: u64,
-        /// Since the flow began, as the three that follow.
-        sent_bytes: u64,
-        acked_bytes: u64,
-        delivered_bytes: u64,
-        retransmits: u64,
-        /// Over the interval that just ended, as the other `rtt_*` columns: round trips of single packets.
-        rtt_count: u64,
-        rtt_sum_ms: f64,
-        rtt_sumsq_ms2: f64,
-        rtt_min_ms: f64,
-        rtt_max_ms: f64,
+        rcv_space_bytes: u64 [Byte "receive space"],
+        /// Since the flow began: payload handed to the network.
+        sent_bytes: u64 [Byte "sent"],
+        /// Since the flow began: payload acknowledged.
+        acked_bytes: u64 [Byte "acked"],
+        /// Since the flow began: payload that the receiving application read.
+        delivered_bytes: u64 [Byte "delivered"],
+        /// Since the flow began: segments retransmitted.
+        retransmits: u64 [Count "retransmits"],
+        /// Round trips of single packets that were timed in the interval just ended.
+        rtt_count: u64 [Count "RTT samples"],
+        /// Their sum.
+        rtt_sum_ms: f64 [Millisecond "RTT sum"],
+        /// The sum of their squares.
+        rtt_sumsq_ms2: f64 [SquareMillisecond "RTT sum of squares"],
+        /// The shortest of the interval.
+        rtt_min_ms: f64 [Millisecond "RTT min"],
+        /// The longest of the interval.
+        rtt_max_ms: f64 [Millisecond "RTT max"],
     }
 }
 
 table! {
-    /// Every queue at each sampling instant. Counters run from the beginning, waits are those of the interval just ended.
-    QueueTable of QueueRow {
-        time_s: f64,
-        link: u32,
-        backlog_packets: u32,
-        backlog_bytes: u64,
-        /// Packets that came, taken in or not.
-        offered_packets: u64,
-        dropped_packets: u64,
-        /// Packets that the queue marked as having experienced congestion (ECN).
-        marked_packets: u64,
-        sent_packets: u64,
-        sent_bytes: u64,
-        sojourn_mean_ms: f64,
-        sojourn_max_ms: f64,
+    /// Every queue at each sampling instant.
+    QueueTable of QueueRow as "queues" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The link's name.
+        link: Name [Text "link"],
+        /// `down`: towards the client; `up`: away from it.
+        direction: &'static str [Text "direction"],
+        /// Packets in the queue.
+        backlog_packets: u32 [Count "backlog"],
+        /// Their octets.
+        backlog_bytes: u64 [Byte "backlog"],
+        /// Since the beginning: packets that came, taken in or not.
+        arrived_packets: u64 [Count "arrived"],
+        /// Since the beginning: packets that the queue dropped.
+        dropped_packets: u64 [Count "dropped"],
+        /// Since the beginning: packets that the queue marked as having experienced congestion (ECN).
+        marked_packets: u64 [Count "marked"],
+        /// Since the beginning: packets that left for the line.
+        sent_packets: u64 [Count "sent"],
+        /// Since the beginning: their octets.
+        sent_bytes: u64 [Byte "sent"],
+        /// Mean time in the queue, of the packets that left it in the interval just ended.
+        sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
+        /// The longest of them.
+        sojourn_max_ms: f64 [Millisecond "sojourn max"],
     }
 }
 
 table! {
-    /// One row for each direction of each link, over the whole run. `link` in other tables is the number of the row here.
-    LinkTable of LinkRow {
-        link: u32,
-        name: String,
-        direction: &'static str,
-        /// NaN: infinitely fast.
-        rate_bps: f64,
-        /// Share of the rate that was used; NaN without a rate.
-        utilisation: f64,
-        mean_backlog_packets: f64,
-        max_backlog_packets: u32,
-        mean_backlog_bytes: f64,
-        max_backlog_bytes: u64,
-        offered_packets: u64,
-        sent_packets: u64,
-        sent_bytes: u64,
-        dropped_packets: u64,
-        dropped_queue_full: u64,
-        dropped_head: u64,
-        dropped_early: u64,
-        dropped_policed: u64,
-        /// Packets that the queue marked as having experienced congestion (ECN).
-        marked_packets: u64,
-        lost_random: u64,
-        lost_pattern: u64,
-        sojourn_mean_ms: f64,
-        sojourn_p50_ms: f64,
-        sojourn_p95_ms: f64,
-        sojourn_max_ms: f64,
+    /// One row for each direction of each link, over the whole run.
+    LinkTable of LinkRow as "links" {
+        /// Its name in the scenario.
+        link: Name [Text "link"],
+        /// `down`: towards the client; `up`: away from it.
+        direction: &'static str [Text "direction"],
+        /// Of the serializer or shaper; null: infinitely fast.
+        rate_bps: f64 [BitPerSecond "rate"],
+        /// Share of the rate that was used; null without a rate.
+        utilisation: f64 [Share "utilization"],
+        /// Packets in the queue, mean over time.
+        mean_backlog_packets: f64 [Number "backlog mean"],
+        /// The most packets in the queue.
+        max_backlog_packets: u32 [Count "backlog max"],
+        /// Octets in the queue, mean over time.
+        mean_backlog_bytes: f64 [Byte "backlog mean"],
+        /// The most octets in the queue.
+        max_backlog_bytes: u64 [Byte "backlog max"],
+        /// Packets that came, taken in by the queue or not.
+        arrived_packets: u64 [Count "arrived"],
+        /// Packets that left the queue for the line.
+        sent_packets: u64 [Count "sent"],
+        /// Their octets.
+        sent_bytes: u64 [Byte "sent"],
+        /// Packets that the queue dropped; the table `drops` has the reasons.
+        dropped_packets: u64 [Count "dropped"],
+        /// Packets that the queue marked as having experienced congestion (ECN); the table `marks` has the reasons.
+        marked_packets: u64 [Count "marked"],
+        /// Packets lost on the medium.
+        lost_packets: u64 [Count "lost"],
+        /// Mean time in the queue.
+        sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
+        /// Its median.
+        sojourn_p50_ms: f64 [Millisecond "sojourn 50 %"],
+        /// Its 95th percentile.
+        sojourn_p95_ms: f64 [Millisecond "sojourn 95 %"],
+        /// The longest time in the queue.
+        sojourn_max_ms: f64 [Millisecond "sojourn max"],
+    }
+}
+
+table! {
+    /// What was lost where and why, over the whole run: one row for each place and reason that occurred.
+    DropTable of DropRow as "drops" {
+        /// The link, host, router or middlebox.
+        node: Name [Text "node"],
+        /// Of a link, or a middlebox in it; otherwise empty.
+        direction: &'static str [Text "direction"],
+        /// Why.
+        reason: &'static str [Text "reason"],
+        /// Packets lost.
+        packets: u64 [Count "packets"],
+        /// Octets of their IP packets.
+        bytes: u64 [Byte "bytes"],
+    }
+}
+
+table! {
+    /// What was marked as having experienced congestion (ECN), where and why, over the whole run.
+    MarkTable of MarkRow as "marks" {
+        /// The link.
+        node: Name [Text "node"],
+        /// Of the link.
+        direction: &'static str [Text "direction"],
+        /// Which rule of the discipline marked.
+        reason: &'static str [Text "reason"],
+        /// Packets marked.
+        packets: u64 [Count "packets"],
+        /// Octets of their IP packets.
+        bytes: u64 [Byte "bytes"],
     }
 }
 
 table! {
     /// Each completed transfer of the flows that make them; only where samples are recorded.
-    TransferTable of TransferRow {
-        flow: u32,
+    TransferTable of TransferRow as "transfers" {
+        /// The flow's number.
+        flow: u32 [Label "flow"],
         /// `transfer`; of a web flow `page`, and its parts `index` and `object`.
-        what: &'static str,
-        start_s: f64,
-        completion_s: f64,
-        size_bytes: u64,
+        what: &'static str [Text "what"],
+        /// When it began.
+        start_s: f64 [Second "start"],
+        /// From its start to its last octet's delivery.
+        completion_s: f64 [Second "completion"],
+        /// Its payload.
+        size_bytes: u64 [Byte "size"],
     }
 }
 
 table! {
-    /// Everything that happened to every packet, by time; only where the scenario asks for it. A number that an event does
-    /// not have is zero or NaN, a word empty.
-    EventTable of EventRow {
-        time_s: f64,
-        /// A row of the table of nodes.
-        node: u32,
+    /// Everything that happened to every packet, by time; only where the scenario asks for it (`[record] events = true`). A number that an
+    /// event does not have is zero or null, a word empty.
+    EventTable of EventRow as "events" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The host, router, link or middlebox.
+        node: Name [Text "node"],
+        /// Of a link, or a middlebox in it; otherwise empty.
+        direction: &'static str [Text "direction"],
         /// `sent`, `received`, `enqueued`, `dequeued`, `marked`, `dropped`, `rewritten` or `absorbed`.
-        event: &'static str,
-        flow: u32,
-        packet: u64,
+        event: &'static str [Text "event"],
+        /// The flow's number.
+        flow: u32 [Label "flow"],
+        /// The packet's number, the same at every node.
+        packet: u64 [Label "packet"],
         /// `tcp`, `udp` or `other`.
-        protocol: &'static str,
-        seq: u32,
-        ack: u32,
+        protocol: &'static str [Text "protocol"],
+        /// Sequence number, as on the wire.
+        seq: u32 [Label "seq"],
+        /// Acknowledgement number, as on the wire.
+        ack: u32 [Label "ack"],
         /// The TCP flags, bit for bit.
-        flags: u32,
-        payload_bytes: u32,
-        /// Of the IP packet.
-        size_bytes: u32,
+        flags: u32 [Label "flags"],
+        /// Octets of payload.
+        payload_bytes: u32 [Byte "payload"],
+        /// Octets of the IP packet.
+        size_bytes: u32 [Byte "size"],
         /// The ECN bits of the IP header.
-        ecn: u32,
-        /// Of the queue, after the event.
-        backlog_packets: u32,
-        sojourn_ms: f64,
+        ecn: u32 [Label "ECN"],
+        /// Packets in the queue, after the event.
+        backlog_packets: u32 [Count "backlog"],
+        /// How long it was in the queue.
+        sojourn_ms: f64 [Millisecond "sojourn"],
         /// Why it was dropped or marked.
-        reason: &'static str,
-    }
-}
-
-table! {
-    /// The nodes by number: hosts, routers, and each link's two directions.
-    NodeTable of NodeRow {
-        node: u32,
-        name: String,
-        /// `host`, `router`, `link` or `middlebox`.
-        kind: &'static str,
-        /// Of a link, or of a middlebox's link.
-        direction: &'static str,
+        reason: &'static str [Text "reason"],
     }
 }
 
@@ -220,6 +307,37 @@ pub struct RunResult {
     pub queues: QueueTable,
     pub links: LinkTable,
     pub transfers: TransferTable,
+    pub drops: DropTable,
+    pub marks: MarkTable,
     pub packet_events: EventTable,
-    pub nodes: NodeTable,
+}
+
+impl RunResult {
+    /// Every table's name and columns.
+    pub fn tables(&self) -> Vec<(&'static str, Vec<(&'static str, Column<'_>)>)> {
+        vec![
+            ("flows", self.flows.columns()),
+            ("samples", self.samples.columns()),
+            ("queues", self.queues.columns()),
+            ("links", self.links.columns()),
+            ("drops", self.drops.columns()),
+            ("marks", self.marks.columns()),
+            ("transfers", self.transfers.columns()),
+            ("events", self.packet_events.columns()),
+        ]
+    }
+}
+
+/// Every table of a run as it was declared, in the order in which people ask for them.
+pub fn catalogue() -> Vec<TableSpec> {
+    vec![
+        FlowTable::spec(),
+        SampleTable::spec(),
+        QueueTable::spec(),
+        LinkTable::spec(),
+        DropTable::spec(),
+        MarkTable::spec(),
+        TransferTable::spec(),
+        EventTable::spec(),
+    ]
 }

@@ -203,25 +203,25 @@ def _window(text: str) -> tuple[float, float]:
 
 
 def _show(comparison: Comparison, repeat: int) -> None:
-    from rich.table import Table as Grid
+    from rich.text import Text
 
-    reference = comparison.reference
-    grid = Grid(box=None, header_style="bold", pad_edge=False)
-    for heading in ("", "quantity"):
-        grid.add_column(heading)
-    for heading in (*comparison.worlds, *(f"{world} off by" for world in comparison.worlds[:-1]), "spread"):
-        grid.add_column(heading, justify="right")
+    from lopsided.views.view import Cell, Heading, View
+
+    reference, others = comparison.reference, comparison.worlds[:-1]
+    rows: list[list[Cell]] = []
     before = None
     for row in comparison.rows:
-        cells = [_value(row.median(world)) for world in comparison.worlds]
-        for world in comparison.worlds[:-1]:
-            mark = "red" if row.exceeds(world, reference) else "default"
-            cells.append(f"[{mark}]{_percent(row.error(world, reference))}[/]")
-        spreads = [row.spread(world, reference) for world in comparison.worlds[:-1]]
+        cells: list[Cell] = [_value(row.median(world)) for world in comparison.worlds]
+        for world in others:
+            style = "red" if row.exceeds(world, reference) else ""
+            cells.append(Text(_percent(row.error(world, reference)), style=style))
+        spreads = [row.spread(world, reference) for world in others]
         cells.append(", ".join(f"{_percent(least)} to {_percent(most)}" for least, most in spreads))
-        grid.add_row("" if row.what == before else row.what, row.quantity, *cells)
+        rows.append(["" if row.what == before else row.what, row.quantity, *cells])
         before = row.what
-    out().print(grid)
+    names = [Heading(name, numeric=False) for name in ("", "quantity")]
+    numbers = map(Heading, (*comparison.worlds, *(f"{world} off by" for world in others), "spread"))
+    out().print(View([*names, *numbers], rows, keys=2))
     kernel = comparison.examples[reference].facts.get("kernel")
     times = "one run" if repeat == 1 else f"medians of {repeat} runs"
     say(f"{times}; against {reference}{f' (Linux {kernel})' if kernel else ''}")

@@ -13,10 +13,9 @@ from lopsided.cli.terminal import heading, out, progress, say_json, say_path, sa
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import Square
+    from lopsided.views.view import View
 
 _MOST_PAIRS = 30
 _MOST_COLUMNS = 14
@@ -196,20 +195,19 @@ def _runs(study: Study) -> str:
     return "1 run" if len(study) == 1 else f"{len(study):,} runs"
 
 
-def _square(matrix: Matrix, square: Square) -> RichTable:
+def _square(matrix: Matrix, square: Square) -> View:
     """The shares of one square."""
     from rich.text import Text
 
-    from lopsided.data import units
-    from lopsided.views.console import plain_table
+    from lopsided.views.view import Heading, View
 
-    values = matrix.values("share")
-    table = plain_table(f"{square.heading}: share", *(f"vs {label}" for label in square.labels), left=1)
-    for side, label in zip(square.sides, square.labels, strict=True):
-        shares = [values.get((side, other)) for other in square.sides]
-        cells = [Text(units.percent(share), style=_style(share)) for share in shares]
-        table.add_row(label, *cells)
-    return table
+    values, share = matrix.values("share"), matrix.cells.column("share")
+    against = [Heading(f"vs {label}") for label in square.labels]
+    rows = [
+        [label, *(Text(share.text(part), style=_style(part)) for part in (values.get((side, o)) for o in square.sides))]
+        for side, label in zip(square.sides, square.labels, strict=True)
+    ]
+    return View([Heading(f"{square.heading}: share", numeric=False), *against], rows)
 
 
 def _style(share: float | None) -> str:
@@ -218,12 +216,11 @@ def _style(share: float | None) -> str:
     return "yellow" if share < 0.4 else "blue"
 
 
-def _pairs(matrix: Matrix) -> RichTable:
+def _pairs(matrix: Matrix) -> View:
     """A row for each pair, the least fair ones where there are many."""
     from lopsided.data import units
     from lopsided.studies.fairness import Side
-    from lopsided.views.console import plain_table
-    from lopsided.views.html.fairness import text
+    from lopsided.views.view import Heading, View
 
     cells = {
         (Side(row["cc"], row["rtt_ms"]), Side(row["against_cc"], row["against_rtt_ms"])): row
@@ -231,23 +228,28 @@ def _pairs(matrix: Matrix) -> RichTable:
     }
     pairs = list(matrix.study.pairs)
     least_fair = sorted(pairs, key=lambda pair: cells[pair]["jain"] or 0.0)[:_MOST_PAIRS]
-    table = plain_table(
-        *("one", "other", "goodput", "other's", "ratio", "share", "Jain", "fair after", "harm", "to other"), left=2
-    )
+
+    def text(name: str, row: dict[str, Any]) -> str:
+        return matrix.cells.column(name).text(row[name])
+
+    rows = []
     for one, other in [pair for pair in pairs if pair in least_fair]:
         mine, theirs = cells[one, other], cells[other, one]
-        table.add_row(
-            *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
-            *(units.rate(cell["goodput_bps"]) for cell in (mine, theirs)),
-            text("ratio", mine["ratio"]),
-            f"{units.percent(mine['share_least'])} to {units.percent(mine['share_most'])}",
-            text("jain", mine["jain"]),
-            " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
-            *(text("harm_rate", cell["harm_rate"]) for cell in (mine, theirs)),
+        rows.append(
+            [
+                *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
+                *(text("goodput_bps", cell) for cell in (mine, theirs)),
+                text("ratio", mine),
+                f"{text('share_least', mine)} to {text('share_most', mine)}",
+                text("jain", mine),
+                " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
+                *(text("harm_rate", cell) for cell in (mine, theirs)),
+            ]
         )
-    if len(pairs) > _MOST_PAIRS:
-        table.caption = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
-    return table
+    headings = ("goodput", "other's", "ratio", "share", "Jain", "fair after", "harm", "to other")
+    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
+    sides = [Heading(side, numeric=False) for side in ("one", "other")]
+    return View([*sides, *map(Heading, headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else "")
 
 
 def _whole(seconds: float | None) -> float | None:

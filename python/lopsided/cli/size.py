@@ -13,9 +13,8 @@ from lopsided.cli.terminal import heading, out, progress, say, say_json, say_pat
 from lopsided.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from lopsided.studies.sizing import Sizing
+    from lopsided.views.view import View
 
 
 def size(
@@ -136,21 +135,21 @@ def _show(found: Sizing) -> None:
         say(indent(config.lines, "    ") + "\n")
 
 
-def _answers(found: Sizing) -> RichTable:
+def _answers(found: Sizing) -> View:
     from lopsided.data import units
     from lopsided.studies.sizing import PACKET_BYTES
-    from lopsided.views.console import plain_table
+    from lopsided.views.view import Heading, View
 
     measured, model = found.measured, found.model
-    table = plain_table("", "packets", "bytes", "when full", "performance", left=1)
+    rows: list[list[str]] = []
 
     def row(name: str, packets: float | None, performance: float | None = None, otherwise: str = "none") -> None:
         if packets is None:
-            table.add_row(name, otherwise, "–", "–", "–")
+            rows.append([name, otherwise, "–", "–", "–"])
             return
         shown = f"{packets}" if isinstance(packets, int) else f"{packets:.1f}"
         wait = units.millis(found.drain_s(packets) * 1e3)
-        table.add_row(name, shown, units.size(packets * PACKET_BYTES), wait, units.percent(performance))
+        rows.append([name, shown, units.size(packets * PACKET_BYTES), wait, units.percent(performance)])
 
     falls = "largest before performance falls" if measured.falls else "largest tried; performance never falls"
     row(f"measured: {falls}", measured.knee_packets, measured.knee_performance)
@@ -166,7 +165,8 @@ def _answers(found: Sizing) -> RichTable:
         row("  with windows while both are active", both.packets, found.performance_at(both.packets), _none(both.side))
     row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
     row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
-    return table
+    headings = map(Heading, ("packets", "bytes", "when full", "performance"))
+    return View([Heading("", numeric=False), *headings], rows)
 
 
 def _none(side: str) -> str:

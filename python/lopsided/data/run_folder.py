@@ -20,13 +20,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from lopsided.data.catalogue import run_tables
 from lopsided.errors import FolderError
 
-FORMAT = 1
+FORMAT = 2
 """The version of this layout; raised whenever an older reader would misread a new folder."""
 
-TABLES = ("flows", "samples", "queues", "links", "transfers", "events", "traces")
-"""The tables of a run, in the order in which people ask for them."""
 STUDY_TABLES = ("cells", "runs", "alone")
 """The tables of a study of fairness."""
 MANIFEST = "manifest.json"
@@ -62,7 +61,7 @@ def abandon(folder: Path) -> None:
 
 def _remove_run(folder: Path) -> None:
     ours = ["scenario.toml", MANIFEST, "report.html", "cells.csv"]
-    ours += [f"{table}.parquet" for table in (*TABLES, *STUDY_TABLES, "repeats", "fairness")]
+    ours += [f"{table}.parquet" for table in (*run_tables(), *STUDY_TABLES, "repeats", "fairness")]
     for name in ours:
         (folder / name).unlink(missing_ok=True)
     for name in ("pcap", "figures"):

@@ -7,36 +7,42 @@ reading, what is stored is not.
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lopsided.data import units
+from lopsided.accessors import filled_in
+from lopsided.data import catalogue
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-    from rich.console import Group
-
-_SHOWN_ROWS = 40
 
 
 class Table:
     """A table of a run.
 
-    `table["column"]` is a polars series, `len(table)` its rows, `table.to_polars()` the frame itself.
+    `table["column"]` is a polars series, `len(table)` its rows, `table.to_polars()` the frame itself. `spec` is what
+    the catalogue says of its columns; a column that it does not know goes by its name.
     """
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    def __init__(self, frame: pl.DataFrame, spec: catalogue.TableSpec | None = None) -> None:
         self._frame = frame
+        self._spec = spec
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns, units at their ends."""
         return self._frame.columns
+
+    def column(self, name: str) -> catalogue.Column:
+        """What a column is: its unit, its heading, its meaning."""
+        for column in self._spec.columns if self._spec else ():
+            if column.name == name:
+                return column
+        return catalogue.unknown(name, numeric=self._frame[name].dtype.is_numeric())
 
     def __len__(self) -> int:
         return self._frame.height
@@ -78,48 +84,11 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
 
-    def __rich__(self) -> Group:
-        from rich import box
-        from rich.console import Group
-        from rich.table import Table as RichTable
-
-        shown = RichTable(box=box.SIMPLE_HEAD)
-        for series in self._frame:
-            shown.add_column(title(series.name), justify="right" if series.dtype.is_numeric() else "left", no_wrap=True)
-        for row in self._frame.head(_SHOWN_ROWS).iter_rows(named=True):
-            shown.add_row(*(text(column, value) for column, value in row.items()))
-        left_out = self._left_out()
-        return Group(shown, left_out) if left_out else Group(shown)
+    def __rich__(self) -> Any:
+        return filled_in("Table.view")(self)
 
     def _repr_html_(self) -> str:
-        numeric = {series.name for series in self._frame if series.dtype.is_numeric()}
-        head = "".join(f"<th>{html.escape(title(column))}</th>" for column in self.columns)
-        body = "".join(
-            "<tr>" + "".join(_html_cell(column, value, column in numeric) for column, value in row.items()) + "</tr>"
-            for row in self._frame.head(_SHOWN_ROWS).iter_rows(named=True)
-        )
-        left_out = self._left_out()
-        caption = f"<caption style='caption-side:bottom;text-align:left'>{left_out}</caption>" if left_out else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-    def _left_out(self) -> str | None:
-        hidden = len(self) - _SHOWN_ROWS
-        return f"and {hidden:,} more rows" if hidden > 0 else None
-
-
-def _html_cell(column: str, value: object, numeric: bool) -> str:
-    align = ' style="text-align:right"' if numeric else ""
-    return f"<td{align}>{html.escape(text(column, value))}</td>"
-
-
-def from_columns(columns: Mapping[str, object]) -> Table:
-    """A table from columns as sequences or arrays."""
-    import polars as pl
-
-    return Table(pl.DataFrame(dict(columns)))
-
-
-_SUFFIXES = ("_bps", "_bytes", "_ms", "_s", "_ms2")
+        return filled_in("Table.view")(self).html()
 
 
 def number(value: Any, default: float = math.nan) -> float:
@@ -128,33 +97,3 @@ def number(value: Any, default: float = math.nan) -> float:
     `default` takes the place of null, as in an empty column.
     """
     return float(default if value is None else value)
-
-
-def title(column: str) -> str:
-    """A column's name for people: no unit (the values carry it), no underscores."""
-    for suffix in _SUFFIXES:
-        if column.endswith(suffix) and "." not in column:
-            column = column.removesuffix(suffix)
-            break
-    return column if "." in column else column.replace("_", " ")
-
-
-def text(column: str, value: object) -> str:
-    """A value for people, scaled by the unit in its column's name."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if column.endswith("_bps"):
-        return units.rate(value)
-    if column.endswith("_bytes"):
-        return units.size(value)
-    if column.endswith("_ms"):
-        return units.millis(value)
-    if column.endswith("_s"):
-        return f"{value:.6g} s"
-    if column.startswith(("utilisation", "harm_")) or column in ("share", "of_fair", "resent"):
-        return units.percent(value)
-    if column == "seed":
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -103,10 +103,11 @@ def seconds(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`93 %`, `4.2 %`."""
+    """`93 %`, `4.2 %`, `0.31 %`: two significant digits."""
     if share is None or not math.isfinite(share):
         return "–"
-    return f"{share * 100:.0f} %" if share == 0 or abs(share) >= 0.0995 else f"{share * 100:.1f} %"
+    decimals = 0 if share == 0 or abs(share) >= 0.0995 else 1 if abs(share) >= 0.00995 else 2
+    return f"{share * 100:.{decimals}f} %"
 
 
 def count(number: float | None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
 from lopsided.data import series
+from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.metrics import min_normalised_goodput
@@ -81,7 +82,7 @@ def sweep(
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
     collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
-    return Table(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None))
+    return Table(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None), SWEEP)
 
 
 def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
@@ -112,14 +113,15 @@ def _arm(name: str, value: Any) -> Arm:
 def flow_rows(run: Run) -> list[dict[str, Any]]:
     """The flows of a run with two columns more, about the time in which all its flows are active.
 
-    `together_bps` is a flow's goodput in that time (null without samples, or without such a time). `performance` is the
-    smaller of downloads' and uploads' share of their link's rate in that time (null unless both directions have flows).
+    `goodput_overlap_bps` is a flow's goodput in that time (null without samples, or without such a time). `performance`
+    is the smaller of downloads' and uploads' share of their link's rate in that time (null unless both directions have
+    flows).
     """
     rows = list(run.flows.rows())
     together = together_goodput(run)
     performance = None if together is None else performance_of(run, together)
     return [
-        {**row, "together_bps": None if together is None else together[row["name"]], "performance": performance}
+        {**row, "goodput_overlap_bps": None if together is None else together[row["name"]], "performance": performance}
         for row in rows
     ]
 
@@ -175,7 +177,9 @@ def summary(table: Table) -> Table:
 
     keys = [*axis_columns(table), "name"]
     spread = [
-        column for column in ("together_bps", "goodput_bps", "rtt_mean_ms", "performance") if column in table.columns
+        column
+        for column in ("goodput_overlap_bps", "goodput_bps", "rtt_mean_ms", "performance")
+        if column in table.columns
     ]
     frame = table.to_polars()
     together = [column for column in spread if frame[column].null_count() < len(table)]

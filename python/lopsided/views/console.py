@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
-from rich.table import Table as RichTable
+import polars as pl
 from rich.text import Text
 
 from lopsided.data import series, units
-from lopsided.data.table import text
+from lopsided.data.catalogue import Column
 from lopsided.studies.sweep import axis_columns
 from lopsided.views import notable_links
 from lopsided.views.sparkline import sparkline
+from lopsided.views.view import Cell, Heading, View, heading, view
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
@@ -25,139 +25,140 @@ _SPARKS = 28
 _MOST_ROWS = 30
 _MOST_ARMS = 100
 _ARROWS = {"down": "↓", "up": "↑"}
+_ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
+_WHERE = " in the run folder's tables"
+
+FLOWS = ("cc", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "cwnd_max_bytes", "retransmits", "timeouts")
+LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets", "sojourn_mean_ms", "sojourn_p95_ms")
 
 
-def flows(run: Run) -> RichTable:
+def flows(run: Run) -> View:
     """One row per flow, its goodput over the run as a sparkline."""
-    table = plain_table(
-        "flow", "", "control", "goodput", "RTT", "RTT 95 %", "cwnd max", "sent again", "timeouts", left=3
+    columns = [run.flows.column(name) for name in FLOWS]
+    curve = Heading(f"goodput over {run.scenario.duration_s:g} s", numeric=False, spare=True)
+    rows = list(run.flows.rows())
+    return View(
+        [heading(run.flows.column("name")), _ARROW, *map(heading, columns), curve],
+        [
+            [row["name"], _arrow(row), *_cells(columns, row), _spark(run, row["name"], row["direction"])]
+            for row in rows[:_MOST_ROWS]
+        ],
+        keys=2,
+        caption=_more(rows),
     )
-    table.add_column(f"goodput over {run.scenario.duration_s:g} s", no_wrap=True)
-    for row in list(run.flows.rows())[:_MOST_ROWS]:
-        table.add_row(
-            row["name"],
-            _ARROWS.get(row["direction"], ""),
-            row["cc"],
-            units.rate(row["goodput_bps"]),
-            units.millis(row["rtt_mean_ms"]),
-            units.millis(row["rtt_p95_ms"]),
-            units.size(row["cwnd_max_bytes"] or None),
-            units.count(row["retransmits"]),
-            units.count(row["timeouts"]),
-            _spark(run, row["name"], row["direction"]),
-        )
-    _say_left_out(table, len(run.flows))
-    return table
 
 
-def repeated_flows(runs: Sequence[Run]) -> RichTable:
+def repeated_flows(runs: Sequence[Run]) -> View:
     """One row per flow: the median over the runs, with the least and the greatest."""
-    table = plain_table(
-        "flow", "", "control", "goodput", "least to greatest", "RTT", "least to greatest", "sent again", left=3
-    )
     first = runs[0]
-    for index, row in enumerate(list(first.flows.rows())[:_MOST_ROWS]):
-        goodput = [float(run.flows["goodput_bps"][index]) for run in runs]
-        rtt = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
-        table.add_row(
-            row["name"],
-            _ARROWS.get(row["direction"], ""),
-            row["cc"],
-            units.rate(median(goodput)),
-            f"{units.rate(min(goodput))} to {units.rate(max(goodput))}",
-            units.millis(median(rtt)) if rtt else "–",
-            f"{units.millis(min(rtt))} to {units.millis(max(rtt))}" if rtt else "–",
-            units.count(median(int(run.flows["retransmits"][index]) for run in runs)),
-        )
+    goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
+    names = ("name", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
+    flow, cc, *_, retransmits = (heading(first.flows.column(name)) for name in names)
+    spread = Heading("least to greatest")
+    rows: list[list[Cell]] = []
+    every = list(first.flows.rows())
+    for index, row in enumerate(every[:_MOST_ROWS]):
+        rates = [float(run.flows["goodput_bps"][index]) for run in runs]
+        rtts = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
+        again = units.count(median(int(run.flows["retransmits"][index]) for run in runs))
+        rows.append([row["name"], _arrow(row), row["cc"], *_spread(goodput, rates), *_spread(rtt, rtts), again])
     alike = len({run.digest for run in runs}) == 1
     remark = "all alike: nothing in this scenario is random; a start_jitter would vary it" if alike else "medians"
-    _say_left_out(table, len(first.flows), f"{len(runs)} runs, {remark}")
-    return table
-
-
-def links(run: Run) -> RichTable:
-    """One row per notable link direction: rate, use, queue, drops, and marks where there are any."""
-    notable = notable_links.links(run)
-    marking = any(row["marked_packets"] for row in notable)
-    marked = ["marked"] if marking else []
-    table = plain_table(
-        "link",
-        "",
-        "rate",
-        "used",
-        "queue mean",
-        "queue max",
-        "wait mean",
-        "wait 95 %",
-        *marked,
-        "dropped",
-        "lost",
-        left=2,
+    return View(
+        [flow, _ARROW, cc, heading(goodput), spread, heading(rtt), spread, retransmits],
+        rows,
+        keys=2,
+        caption=_joined(f"{len(runs)} runs, {remark}", _more(every)),
     )
-    for row in notable[:_MOST_ROWS]:
-        table.add_row(
-            row["link"],
-            _ARROWS.get(row["direction"], ""),
-            units.rate(row["rate_bps"]),
-            units.percent(row["utilisation"]),
-            f"{row['mean_backlog_packets']:.1f} pkt",
-            f"{row['max_backlog_packets']} pkt",
-            text("_ms", row["sojourn_mean_ms"]),
-            text("_ms", row["sojourn_p95_ms"]),
-            *([units.count(row["marked_packets"])] if marking else []),
-            units.count(row["dropped_packets"]),
-            units.count(row["lost_random"] + row["lost_pattern"]),
-        )
+
+
+def links(run: Run) -> View:
+    """One row per notable link direction: rate, utilization, queue, drops, and marks where there are any."""
+    notable = notable_links.links(run)
+    marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
+    columns = [run.links.column(name) for name in (*LINKS, *marked, "dropped_packets", "lost_packets")]
     quiet = len(run.links) - len(notable)
-    _say_left_out(table, len(notable), _quiet(quiet))
-    return table
+    said = f"{quiet} more direction{'s' if quiet > 1 else ''} at which nothing waited" if quiet else ""
+    return View(
+        [heading(run.links.column("link")), _ARROW, *map(heading, columns)],
+        [[row["link"], _arrow(row), *_cells(columns, row)] for row in notable[:_MOST_ROWS]],
+        keys=2,
+        caption=_joined(said, _more(notable)),
+    )
 
 
-def fairness(runs: Sequence[Run]) -> RichTable:
+def fairness(runs: Sequence[Run]) -> View:
     """One row per group of flows of the first run: what it got, was entitled to, and lost by company."""
     found = runs[0].fairness()
-    table = plain_table(
-        *("group", "control", "flows", "goodput", "share", "of fair", "Jain", "RTT", "resent"),
-        *("alone", "harm", "to delay", "by loss"),
-        left=2,
-    )
-    for row in list(found.groups.rows())[:_MOST_ROWS]:
-        table.add_row(
-            row["group"],
-            row["cc"],
-            units.count(row["flows"]),
-            units.rate(row["goodput_bps"]),
-            units.percent(row["share"]),
-            units.percent(row["of_fair"]),
-            "–" if row["jain"] is None else f"{row['jain']:.3f}",
-            units.millis(row["rtt_ms"]),
-            units.percent(row["resent"]),
-            units.rate(row.get("alone_goodput_bps")),
-            *(units.percent(row.get(f"harm_{kind}")) for kind in ("rate", "rtt", "resent")),
-        )
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
     spread = f"; Jain's index over the seeds {min(known):.3f} to {max(known):.3f}" if len(known) > 1 else ""
-    _say_left_out(table, len(found.groups), found.text + spread)
-    return table
+    left_out = {"fair_bps", "alone_rtt_ms", "alone_retransmit_ratio"}
+    columns = [name for name in found.groups.columns if name not in left_out]
+    return view(found.groups, columns, keys=2, most=_MOST_ROWS, caption=found.text + spread, where=_WHERE)
 
 
-def _quiet(directions: int) -> str:
-    if not directions:
-        return ""
-    return f"{directions} more direction{'s' if directions > 1 else ''} at which nothing waited"
+def sweep(table: Table) -> View:
+    """One row for each arm and flow of a sweep: medians over the repetitions, with the least and the greatest."""
+    axes = axis_columns(table)
+    frame = table.to_polars()
+    overlap = frame["goodput_overlap_bps"].null_count() < len(table)
+    goodput = table.column("goodput_overlap_bps" if overlap else "goodput_bps")
+    rtt, performance = table.column("rtt_mean_ms"), table.column("performance")
+    performed = [performance] if frame["performance"].null_count() < len(table) else []
+    rows: list[list[Cell]] = []
+    arms = frame.partition_by([*axes, "name"], maintain_order=True)
+    for arm in arms[:_MOST_ARMS]:
+        place = [str(arm[axis][0]) for axis in axes]
+        arrow = _ARROWS.get(arm["direction"][0], "")
+        middles = [column.text(_middle(arm[column.name])) for column in (rtt, *performed)]
+        rates = arm[goodput.name].drop_nulls().to_list()
+        rows.append([*place, arm["name"][0], arrow, *_spread(goodput, rates), *middles])
+    seeds = frame["repetition"].n_unique()
+    alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
+    remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
+    more = f"and {len(arms) - _MOST_ARMS:,} more rows in the table" if len(arms) > _MOST_ARMS else ""
+    when = "while all flows are active" if overlap else "over each flow's life"
+    return View(
+        [
+            *(Heading(axis, numeric=False) for axis in axes),
+            heading(table.column("name")),
+            _ARROW,
+            heading(goodput),
+            Heading("least to greatest"),
+            *map(heading, (rtt, *performed)),
+        ],
+        rows,
+        keys=len(axes) + 2,
+        caption=_joined(f"medians over {seeds} seeds{remark}", f"goodput {when}", more),
+    )
 
 
-def plain_table(*headings: str, left: int) -> RichTable:
-    """A table in the house's look; the first `left` columns are text, the others numbers."""
-    table = RichTable(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, caption_justify="left")
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < left else "right", no_wrap=True)
-    return table
+def _cells(columns: Sequence[Column], row: dict[str, Any]) -> list[str]:
+    return [column.text(row[column.name]) for column in columns]
 
 
-def _middle(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
+def _spread(column: Column, values: Sequence[float]) -> tuple[str, str]:
+    """The median, and the least and the greatest."""
+    if not values:
+        return "–", "–"
+    return column.text(median(values)), f"{column.text(min(values))} to {column.text(max(values))}"
+
+
+def _middle(values: pl.Series) -> float | None:
+    return median(known) if (known := values.drop_nulls().to_list()) else None
+
+
+def _arrow(row: dict[str, Any]) -> str:
+    return _ARROWS.get(row["direction"], "")
+
+
+def _more(rows: Sequence[object]) -> str:
+    return f"and {len(rows) - _MOST_ROWS:,} more{_WHERE}" if len(rows) > _MOST_ROWS else ""
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def _spark(run: Run, flow: str, direction: str) -> Text:
@@ -170,42 +171,5 @@ def _spark(run: Run, flow: str, direction: str) -> Text:
     values = (
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)
     )
-    return Text(
-        sparkline([float(value) for value in values]), style={"down": "blue", "up": "yellow"}.get(direction, "green")
-    )
-
-
-def _say_left_out(table: RichTable, rows: int, caption: str = "") -> None:
-    more = f"and {rows - _MOST_ROWS:,} more in the run folder's tables" if rows > _MOST_ROWS else ""
-    table.caption = "; ".join(part for part in (caption, more) if part) or None
-
-
-def sweep(table: Table) -> RichTable:
-    """One row for each arm and flow of a sweep: medians over the repetitions, with the least and the greatest."""
-    axes = axis_columns(table)
-    frame = table.to_polars()
-    goodput = "together_bps" if frame["together_bps"].null_count() < len(table) else "goodput_bps"
-    performance = frame["performance"].null_count() < len(table)
-    headings = ("flow", "", "goodput", "least to greatest", "RTT", *(("performance",) if performance else ()))
-    shown = plain_table(*axes, *headings, left=len(axes) + 2)
-    arms = frame.partition_by([*axes, "name"], maintain_order=True)
-    for arm in arms[:_MOST_ARMS]:
-        cells = [str(arm[axis][0]) for axis in axes]
-        rates = arm[goodput].drop_nulls().to_list()
-        rtts, shares = arm["rtt_mean_ms"].drop_nulls().to_list(), arm["performance"].drop_nulls().to_list()
-        cells += [arm["name"][0], _ARROWS.get(arm["direction"][0], "")]
-        cells += [
-            units.rate(_middle(rates)),
-            f"{units.rate(min(rates, default=None))} to {units.rate(max(rates, default=None))}",
-        ]
-        cells.append(units.millis(_middle(rtts)))
-        if performance:
-            cells.append(units.percent(_middle(shares)))
-        shown.add_row(*cells)
-    more = f"; and {len(arms) - _MOST_ARMS:,} more rows in the table" if len(arms) > _MOST_ARMS else ""
-    when = "while all flows are active" if goodput == "together_bps" else "over each flow's life"
-    seeds = frame["repetition"].n_unique()
-    alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
-    remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
-    shown.caption = f"medians over {seeds} seeds{remark}; goodput {when}{more}"
-    return shown
+    style = {"down": "blue", "up": "yellow"}.get(direction, "green")
+    return Text(sparkline([float(value) for value in values]), style=style)

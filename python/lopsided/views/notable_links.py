@@ -19,5 +19,5 @@ def links(run: Run) -> list[dict[str, Any]]:
 
 def _is_notable(row: dict[str, Any]) -> bool:
     waited = (row["sojourn_p95_ms"] or 0) >= _WAIT_MS
-    lost = row["dropped_packets"] or row["marked_packets"] or row["lost_random"] or row["lost_pattern"]
+    lost = row["dropped_packets"] or row["marked_packets"] or row["lost_packets"]
     return bool(waited or lost or (row["utilisation"] or 0) >= _USED)

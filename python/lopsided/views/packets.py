@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lopsided.data import units
-from lopsided.views.console import plain_table
+from rich.text import Text
+
+from lopsided.data.catalogue import run_tables
+from lopsided.views.view import Cell, Heading, View
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from lopsided.studies.packets import AtHost, Divergence, Packets, Scene
 
 _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
@@ -52,12 +53,15 @@ def _words(fields: tuple[str, ...]) -> str:
     return ", ".join(field.replace("_", " ") for field in fields)
 
 
-def flows(found: Packets) -> RichTable:
+def flows(found: Packets) -> View:
     """For each flow at each of its hosts, when the two runs first differ and when their packets part."""
-    table = plain_table("flow", "at", "packets", "differ after", "s", "part after", "s", left=2)
-    for one in found.found:
-        table.add_row(one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted))
-    return table
+    rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
+    numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
+    return View([*_words_above("flow", "at"), *numbers], rows, keys=2)
+
+
+def _words_above(*texts: str) -> list[Heading]:
+    return [Heading(text, numeric=False) for text in texts]
 
 
 def _after(at: Divergence | None) -> tuple[str, str]:
@@ -74,24 +78,31 @@ def fields(one: AtHost) -> str:
     return "First difference of each field in this connection: " + ", ".join(parts)
 
 
-def context(found: Packets, scene: Scene) -> RichTable:
+def context(found: Packets, scene: Scene) -> View:
     """The packets before a difference, once where both runs have the same one, and from there on by run."""
     names = [side.name for side in found.sides]
-    table = plain_table("", "s after SYN", "", "seq", "len", "ack", "flags", "win", "", left=1)
-    table.columns[2].justify = table.columns[6].justify = table.columns[8].justify = "left"
-    table.columns[8].no_wrap = False
+    rows: list[Sequence[Cell]] = []
     for row in scene.context:
         if not row["differ"]:
-            table.add_row("both", *_cells(row["one"], scene.at.sends))
+            rows.append(["both", *_cells(row["one"], scene.at.sends)])
             continue
         for name, packet in zip(names, (row["one"], row["other"]), strict=True):
             cells = ["none", *[""] * 7] if packet is None else _cells(packet, scene.at.sends)
-            table.add_row(name, *cells, style="bold")
+            rows.append([Text(cell, style="bold") for cell in (name, *cells)])
     for name, then in zip(names, scene.then, strict=True):
         for number, packet in enumerate(then):
-            table.add_row(f"{name}, then" if number == 0 else "", *_cells(packet, scene.at.sends), style="dim")
-    table.caption = f"at {scene.at.host}: → leaves it, ← comes to it; {_FLAGS}"
-    return table
+            which = f"{name}, then" if number == 0 else ""
+            rows.append([Text(cell, style="dim") for cell in (which, *_cells(packet, scene.at.sends))])
+    headings = [
+        *_words_above(""),
+        Heading("s after SYN"),
+        *_words_above(""),
+        *map(Heading, ("seq", "len", "ack")),
+        *_words_above("flags"),
+        Heading("win"),
+        *_words_above(""),
+    ]
+    return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → leaves it, ← comes to it; {_FLAGS}")
 
 
 def _cells(packet: dict[str, Any], opener_is_here: bool) -> list[str]:
@@ -115,43 +126,34 @@ def _cells(packet: dict[str, Any], opener_is_here: bool) -> list[str]:
 
 
 _STATES = (
-    ("time_s", "sampled at", lambda value: f"{value:.3f} s"),
-    ("state", "state", str),
-    ("cwnd_bytes", "cwnd", units.size),
-    ("ssthresh_bytes", "ssthresh", units.size),
-    ("in_flight_bytes", "in flight", units.size),
-    ("srtt_ms", "smoothed RTT", units.millis),
-    ("rto_ms", "RTO", units.millis),
-    ("snd_wnd_bytes", "window offered", units.size),
-    ("rcv_space_bytes", "receiver's space", units.size),
-    ("delivered_bytes", "delivered", units.size),
-    ("retransmits", "sent again", str),
+    *("time_s", "state", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ms", "rto_ms", "snd_wnd_bytes"),
+    *("rcv_space_bytes", "delivered_bytes", "retransmits"),
 )
 
 
-def states(found: Packets, scene: Scene) -> RichTable:
+def states(found: Packets, scene: Scene) -> View:
     """Both ends' state before a difference: of the capture at that instant, and of the last sample."""
-    table = plain_table("before it", *(side.name for side in found.sides), left=1)
+    rows: list[Sequence[Cell]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
-        table.add_row(f"octets sent / acknowledged, {what}", *cells)
-    for key, what, write in _STATES:
-        values = [scene.states[side.name].get(key) for side in found.sides]
+        rows.append([f"octets sent / acknowledged, {what}", *cells])
+    for column in map(run_tables()["samples"].__getitem__, _STATES):
+        values = [scene.states[side.name].get(column.name) for side in found.sides]
         if any(value is not None for value in values):
-            table.add_row(what, *("–" if value is None else write(value) for value in values))  # type: ignore[no-untyped-call]
-    return table
+            rows.append([column.heading, *map(column.text, values)])
+    return View([*_words_above("before it"), *(Heading(side.name) for side in found.sides)], rows)
 
 
-def drift(found: Packets, one: AtHost) -> RichTable:
+def drift(found: Packets, one: AtHost) -> View:
     """What becomes of the flow: how many packets are found again, how many in time, and who is ahead by how much."""
     pair = one.pair(one.first)
     assert pair is not None
-    table = plain_table("s after SYN", "packets", "", "found again", "in time", "later by", "ahead by", left=1)
+    rows: list[Sequence[Cell]] = []
     for part in pair["drift"]:
         count, other = part["packets"]
         later = part["later_ns"]
         ahead = part["position"][1][0] - part["position"][0][0]
-        table.add_row(
+        row = (
             f"{part['from_ns'] / 1e9:.1f} to {part['until_ns'] / 1e9:.1f}",
             f"{count:,}",
             f"{other:,}",
@@ -160,11 +162,11 @@ def drift(found: Packets, one: AtHost) -> RichTable:
             "–" if later is None else f"{later[1] / 1e6:+.3f} ms",
             f"{ahead:+,} B",
         )
+        rows.append(row)
     names = [side.name for side in found.sides]
-    table.caption = (
-        f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; by how much {names[1]} is later, ahead"
-    )
-    return table
+    said = f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; by how much {names[1]} is later, ahead"
+    numbers = map(Heading, ("packets", "", "found again", "in time", "later by", "ahead by"))
+    return View([*_words_above("s after SYN"), *numbers], rows, caption=said)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -6,12 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
-
 from lopsided import _native
 from lopsided.controllers import label
-from lopsided.data import captures, traces
+from lopsided.data import captures, columns
 from lopsided.run import Run
 
 if TYPE_CHECKING:
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.05
 """How often a waiting call looks at progress and at signals."""
-
-_KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -69,39 +64,8 @@ def _finished(
 
 
 def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
-    tables = {name: _frame(columns) for name, columns in raw["tables"].items()}
-    # Queues are told by the number of their row among the links; people want names.
-    places = tables["links"].select("link", pl.col("name"), "direction")
-    tables["queues"] = tables["queues"].join(places, on="link", how="left", maintain_order="left").drop("link")
-    tables["queues"] = (
-        tables["queues"]
-        .rename({"name": "link"})
-        .select("time_s", "link", "direction", pl.exclude("time_s", "link", "direction"))
-    )
-    tables["links"] = tables["links"].drop("link").rename({"name": "link"})
-    has_window = pl.col("cwnd_max_bytes") > 0
-    tables["flows"] = tables["flows"].with_columns(cwnd_max_bytes=pl.when(has_window).then("cwnd_max_bytes"))
-    nodes = tables.pop("nodes").select("node", pl.col("name").alias("node_name"), pl.col("direction"))
-    events = tables["events"].join(nodes, on="node", how="left", maintain_order="left").drop("node")
-    events = events.rename({"node_name": "node"})
-    tables["events"] = events.select("time_s", "node", "direction", pl.exclude("time_s", "node", "direction"))
-    tables["traces"] = traces.of_run(raw["traces"])
+    tables = {name: columns.frame(found) for name, found in raw["tables"].items()}
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:
         facts["controllers"] = {name: label(make) for name, make in scenario.controllers.items() if make}
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)
-
-
-def _frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame([_column(name, kind, data) for name, (kind, data) in columns.items()])
-
-
-def _column(name: str, kind: str, data: Any) -> pl.Series:
-    if kind == "text":
-        return pl.Series(name, data, dtype=pl.String)
-    if kind == "word":
-        codes, words = data
-        return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
-    series = pl.Series(name, np.frombuffer(data, dtype=_KINDS[kind]))
-    # What does not exist is NaN in the simulator and null in a table.
-    return series.fill_nan(None) if kind == "f64" else series.cast(pl.Int64)

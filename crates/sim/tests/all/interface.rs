@@ -29,7 +29,7 @@ fn what_waits_in_the_interface_is_late() {
     let result = run(&text("[host.server.interface]\ndelay = \"100 ms\""));
     let row = flow(&result.flows, "download");
     assert!(result.flows.rtt_min_ms[row] > 102.0 && result.flows.rtt_min_ms[row] < 104.0);
-    assert_eq!(result.flows.local_reductions[row], 0);
+    assert_eq!(result.flows.local_congestion[row], 0);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     let result = run(&text("[host.server.interface]\ndelay = \"100 ms\"\nlimit = \"150 packets\""));
     let row = flow(&result.flows, "download");
     let flows = &result.flows;
-    assert!(flows.local_reductions[row] >= 1);
+    assert!(flows.local_congestion[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
     assert_eq!(result.conservation.dropped.packets, 0);
     // 150 packets a round trip are the most that can leave; after the window came down, three quarters on average.
@@ -56,7 +56,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
     assert_eq!(with.flows.completion_s, without.flows.completion_s);
     let limited =
         run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\"\nlimit = \"60 packets\""));
-    assert!(limited.flows.local_reductions[0] > 0, "the path holds 40 packets, the interface 60");
+    assert!(limited.flows.local_congestion[0] > 0, "the path holds 40 packets, the interface 60");
 }
 
 /// A window that nothing is out of can only be tried again by a timer.
@@ -71,7 +71,7 @@ fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
     let interface = "[host.server.interface]\ndelay = \"10 ms\"\nring = \"5 packets\"\nlimit = \"20 packets\"";
     let result = run(&format!("{}{flood}", text(interface)));
     let (download, udp) = (flow(&result.flows, "download"), flow(&result.flows, "flood"));
-    assert!(result.flows.missing_packets[udp] > 1000, "what finds no room is lost to those who do not look");
+    assert!(result.flows.lost_packets[udp] > 1000, "what finds no room is lost to those who do not look");
     assert!(result.flows.delivered_bytes[download] > 1_000_000);
 }
 

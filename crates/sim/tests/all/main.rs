@@ -48,6 +48,8 @@ fn cell(column: &Column<'_>, row: usize) -> String {
         Column::U64(values) => values[row].to_string(),
         Column::F64(values) => values[row].to_string(),
         Column::Word(values) => values[row].to_owned(),
+        Column::MaybeU64(values) => format!("{:?}", values[row]),
+        Column::Name(values) => values[row].to_string(),
         Column::Text(values) => values[row].clone(),
     }
 }

@@ -21,11 +21,11 @@ fn a_datagram_flow_has_its_rate_and_its_delay() {
         transfer = { udp = "64 kbit/s", size = "200 B" }
     "#);
     // 40 packets a second for 8 s; each takes 10 ms to send and 30 ms on the way.
-    assert_eq!(result.flows.data_packets_sent, [320]);
-    assert_eq!(result.flows.data_packets_delivered, [320]);
+    assert_eq!(result.flows.data_segments_out, [320]);
+    assert_eq!(result.flows.data_segments_in, [320]);
     assert_eq!(result.flows.delivered_bytes, [320 * 200]);
     assert_eq!(result.flows.goodput_bps, [64_000.0]);
-    assert_eq!(result.flows.missing_packets, [0]);
+    assert_eq!(result.flows.lost_packets, [0]);
     for delay in [result.flows.rtt_min_ms[0], result.flows.rtt_mean_ms[0], result.flows.rtt_max_ms[0]] {
         assert!((delay - 40.0).abs() < 1e-6, "{delay}");
     }
@@ -47,10 +47,10 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
         transfer = { udp = "3 Mbit/s", size = "1250 B" }
     "#);
     // One packet each 10 ms.
-    assert_eq!(result.flows.data_packets_delivered, [2000]);
+    assert_eq!(result.flows.data_segments_in, [2000]);
     assert_eq!(result.links.max_backlog_packets[0], 10);
-    let lost = result.links.dropped_queue_full[0];
-    assert_eq!(result.flows.data_packets_sent[0], 2000 + lost + result.conservation.held.packets);
+    let lost = result.links.dropped_packets[0];
+    assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
     // A full queue of ten, and the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
@@ -110,13 +110,13 @@ const PARKING_LOT: &str = r#"
 fn every_packet_takes_its_path_and_no_other() {
     let result = run(PARKING_LOT);
     let sent = |link: &str, direction: &str| {
-        let rows = result.links.name.iter().zip(&result.links.direction);
+        let rows = result.links.link.iter().zip(&result.links.direction);
         let row =
-            rows.into_iter().position(|(name, dir)| name == link && *dir == direction).expect("the link is there");
+            rows.into_iter().position(|(name, dir)| **name == *link && *dir == direction).expect("the link is there");
         result.links.sent_packets[row]
     };
     // 25, 50 and 100 packets a second for 10 s.
-    assert_eq!(result.flows.data_packets_sent, [250, 500, 1000]);
+    assert_eq!(result.flows.data_segments_out, [250, 500, 1000]);
     assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
     // It is written from r3 to r2: the long way crosses it upwards.
     assert_eq!((sent("second", "down"), sent("second", "up")), (500, 250));
@@ -186,7 +186,7 @@ fn a_transfer_survives_a_middlebox_that_drops() {
     let result = with_middlebox(0).expect("it runs");
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
-    let sent = result.flows.data_packets_sent[0];
+    let sent = result.flows.data_segments_out[0];
     assert_eq!(result.conservation.dropped.packets - result.links.dropped_packets[0], sent / 10);
     assert!(result.flows.retransmits[0] >= sent / 10);
     assert!(result.conservation.holds());

@@ -1,6 +1,7 @@
 //! Samples, tables and events say what happened, and agree with each other.
 
 use crate::{BUSY, TWO_WAY, run};
+use lopsided_sim::{Unit, catalogue};
 
 #[test]
 fn samples_add_up_to_the_summary() {
@@ -51,7 +52,7 @@ fn every_change_of_the_window_has_a_row() {
     assert!(rows.windows(2).all(|pair| state(pair[0]) != state(pair[1])));
     assert!(rows.windows(2).all(|pair| samples.time_s[pair[0]] <= samples.time_s[pair[1]]));
     let largest = rows.iter().map(|row| samples.cwnd_bytes[*row]).max();
-    assert_eq!(largest, Some(result.flows.cwnd_max_bytes[0]));
+    assert_eq!(largest, result.flows.cwnd_max_bytes[0]);
 }
 
 #[test]
@@ -64,8 +65,8 @@ fn the_event_table_holds_every_packet() {
     assert_eq!(count("dropped"), result.conservation.dropped.packets);
     assert_eq!(count("dequeued"), result.links.sent_packets.iter().sum::<u64>());
     assert!(events.time_s.is_sorted());
-    let of_links = events.event.iter().zip(&events.node).filter(|(event, _)| **event == "dequeued");
-    assert!(of_links.into_iter().all(|(_, node)| result.nodes.kind[*node as usize] == "link"));
+    let of_links = events.event.iter().zip(&events.direction).filter(|(event, _)| **event == "dequeued");
+    assert!(of_links.into_iter().all(|(_, direction)| ["down", "up"].contains(direction)));
 }
 
 #[test]
@@ -84,4 +85,31 @@ fn memory_does_not_grow_with_time_unless_asked() {
     assert!(
         result.samples.time_s.is_empty() && result.queues.time_s.is_empty() && result.packet_events.time_s.is_empty()
     );
+}
+
+#[test]
+fn losses_and_marks_stand_by_reason() {
+    let result = run(BUSY);
+    let (drops, links) = (&result.drops, &result.links);
+    assert_eq!(drops.packets.iter().sum::<u64>(), result.conservation.dropped.packets);
+    assert_eq!(drops.bytes.iter().sum::<u64>(), result.conservation.dropped.bytes.get());
+    for row in 0..links.link.len() {
+        let here = (0..drops.node.len())
+            .filter(|of| drops.node[*of] == links.link[row] && drops.direction[*of] == links.direction[row]);
+        let lost: u64 = here.map(|of| drops.packets[of]).sum();
+        assert_eq!(lost, links.dropped_packets[row] + links.lost_packets[row]);
+    }
+}
+
+#[test]
+fn a_column_says_its_unit_in_its_name() {
+    let units = [(Unit::BitPerSecond, "_bps"), (Unit::Byte, "bytes"), (Unit::Second, "_s"), (Unit::Millisecond, "_ms")];
+    for table in catalogue() {
+        for column in table.columns {
+            for (unit, ending) in units {
+                assert_eq!(column.unit == unit, column.name.ends_with(ending), "{}.{}", table.name, column.name);
+            }
+            assert!(column.meaning.ends_with('.'), "{}.{}: {}", table.name, column.name, column.meaning);
+        }
+    }
 }

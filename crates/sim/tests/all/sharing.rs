@@ -31,7 +31,7 @@ fn bbr3_alone_fills_the_line_with_a_short_queue() {
     let result = share(30, &["bbr3"], "");
     let (goodput, rtt) = (goodput(&result, "bbr3-0"), result.flows.rtt_mean_ms[0]);
     assert!(goodput > 0.93 && rtt < 60.0, "{goodput} of the line, {rtt} ms");
-    let lost = result.flows.retransmits[0] as f64 / result.flows.data_packets_sent[0] as f64;
+    let lost = result.flows.retransmits[0] as f64 / result.flows.data_segments_out[0] as f64;
     assert!(lost < 0.002, "{lost} of the packets sent again");
 }
 

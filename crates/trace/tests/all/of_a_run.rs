@@ -38,7 +38,7 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
         let sent = sent_by(flow, summaries(file));
         let flows = &result.flows;
         assert_eq!(sent.retransmitted_segments, flows.retransmits[flow], "{:?}", sent.key);
-        assert_eq!(sent.data_segments, flows.data_packets_sent[flow]);
+        assert_eq!(sent.data_segments, flows.data_segments_out[flow]);
         assert_eq!(sent.rtt.min.as_millis_f64(), flows.rtt_min_ms[flow]);
         assert_eq!(sent.rtt.max.as_millis_f64(), flows.rtt_max_ms[flow]);
         assert!((sent.rtt.mean_ms() / flows.rtt_mean_ms[flow] - 1.0).abs() < 1e-9);

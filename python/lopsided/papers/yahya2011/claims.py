@@ -92,7 +92,7 @@ def slow_without_loss(m: Measurements) -> Verdict:
     again = number(
         "sent again in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
     )
-    refusals = min(value(m, test, "local_reductions").median for test in DELAYED)
+    refusals = min(value(m, test, "local_congestion").median for test in DELAYED)
     return all_of(
         ratio("WESTWOOD over the slowest other", found[-1], min(found[:-1], key=lambda each: each.value), below=0.5),
         at_most(0, [again]),

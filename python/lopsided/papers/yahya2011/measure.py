@@ -25,7 +25,7 @@ def measure(run: Run, case: Case) -> Mapping[str, float]:
         found |= {f"{name}_{measure}": value for measure, value in values.items()}
     links = {(row["link"], row["direction"]): row for row in run.links.rows()}
     found["router_drops_packets"] = sum(row["dropped_packets"] for row in links.values())
-    found["blackout_lost_packets"] = sum(row["lost_pattern"] for row in links.values())
+    found["blackout_lost_packets"] = sum(row["packets"] for row in run.drops.rows() if row["reason"] == "pattern_loss")
     return found
 
 
@@ -41,7 +41,7 @@ _MEASURES = (
     "outstanding_max_bytes",
     "outstanding_max_after_s",
     "timeouts",
-    "local_reductions",
+    "local_congestion",
 )
 
 
@@ -60,6 +60,6 @@ def _of_flow(flow: Mapping[str, float], trace: Mapping[str, float]) -> dict[str,
         trace["outstanding_max_bytes"],
         trace["outstanding_max_s"] - flow["start_s"],
         flow["timeouts"],
-        flow["local_reductions"],
+        flow["local_congestion"],
     )
     return {name: float(value) for name, value in zip(_MEASURES, values, strict=True)}

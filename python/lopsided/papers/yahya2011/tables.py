@@ -79,7 +79,7 @@ def section_3_1_1(m: Measurements) -> Artifact:
         "rtt_ms": _measured(m, "rtt_ms"),
         "end_to_end_rtt_ms": _measured(m, "end_to_end_rtt_ms"),
         "retransmits": _measured(m, "retransmitted_packets"),
-        "refused_by_netem_times": _measured(m, "local_reductions"),
+        "refused_by_netem_times": _measured(m, "local_congestion"),
         "printed_packets": _printed(m, PACKETS),
         "packets": _measured(m, "total_packets"),
         "outstanding_mean_kB": _measured(m, "outstanding_mean_bytes", scale=1e-3),

@@ -19,6 +19,7 @@ from lopsided import _native, metrics
 from lopsided.accessors import filled_in
 from lopsided.controllers import Controllers
 from lopsided.data import series, units
+from lopsided.data.study_tables import CELLS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
@@ -38,8 +39,8 @@ KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
 """The columns that name a cell: the side that it speaks of, and the side that this one met."""
 
 MEDIANS = (
-    *("goodput_bps", "share", "jain", "utilisation", "rtt_mean_ms", "resent"),
-    *("alone_goodput_bps", "alone_rtt_ms", "alone_resent", "harm_rate", "harm_rtt", "harm_resent"),
+    *("goodput_bps", "share", "jain", "utilisation", "rtt_mean_ms", "retransmit_ratio"),
+    *("alone_goodput_bps", "alone_rtt_ms", "alone_retransmit_ratio", "harm_rate", "harm_rtt", "harm_retransmits"),
 )
 """The columns of a cell that are medians over its runs."""
 
@@ -301,7 +302,7 @@ def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, An
                 "share": mine.goodput_bps / total if total > 0 else None,
                 "ratio": mine.goodput_bps / theirs.goodput_bps if theirs.goodput_bps > 0 else None,
                 "rtt_mean_ms": known(mine.rtt_ms),
-                "resent": known(mine.resent),
+                "retransmit_ratio": known(mine.retransmit_ratio),
                 **both,
                 **(dict.fromkeys(newcomer) if first else newcomer),
             }
@@ -367,7 +368,7 @@ def _conclude(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
         )
     digests = "".join(row["digest"] for row in rows)
     digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
-    tables = [Table(pl.DataFrame(part, infer_schema_length=None)) for part in (cells, runs, alone)]
+    tables = [Table(pl.DataFrame(part, infer_schema_length=None), CELLS) for part in (cells, runs, alone)]
     return Matrix(study, *tables, digest=digest, world=world)
 
 
@@ -381,8 +382,10 @@ def _add_harm(runs: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
             row |= dict.fromkeys(column for column in MEDIANS if column.startswith(("alone", "harm")))
             continue
         row |= {name: value for name, value in single.items() if name.startswith("alone_")}
-        mine = _as_means(row["goodput_bps"], row["rtt_mean_ms"], row["resent"])
-        row |= harms(_as_means(*(single[f"alone_{name}"] for name in ("goodput_bps", "rtt_ms", "resent"))), mine)
+        mine = _as_means(row["goodput_bps"], row["rtt_mean_ms"], row["retransmit_ratio"])
+        row |= harms(
+            _as_means(*(single[f"alone_{name}"] for name in ("goodput_bps", "rtt_ms", "retransmit_ratio"))), mine
+        )
 
 
 def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -432,5 +435,5 @@ def _mean_rtt(pair: tuple[Side, Side]) -> float:
     return (pair[0].rtt_ms + pair[1].rtt_ms) / 2
 
 
-def _as_means(goodput_bps: float, rtt_ms: float | None, resent: float | None) -> Means:
-    return Means(goodput_bps, *(math.nan if value is None else value for value in (rtt_ms, resent)))
+def _as_means(goodput_bps: float, rtt_ms: float | None, retransmit_ratio: float | None) -> Means:
+    return Means(goodput_bps, *(math.nan if value is None else value for value in (rtt_ms, retransmit_ratio)))

@@ -26,7 +26,7 @@ class Means:
 
     goodput_bps: float
     rtt_ms: float
-    resent: float
+    retransmit_ratio: float
 
 
 def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
@@ -46,7 +46,7 @@ def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
         "harm_rtt": _harm_to_cost(alone.rtt_ms, in_company.rtt_ms),
-        "harm_resent": _harm_to_cost(alone.resent, in_company.resent),
+        "harm_retransmits": _harm_to_cost(alone.retransmit_ratio, in_company.retransmit_ratio),
     }
 
 
@@ -97,5 +97,5 @@ def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
     """The payload of a usual packet of these flows, in octets."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
-    packets = sum(row["data_packets_sent"] or 0 for row in rows)
+    packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

@@ -17,6 +17,7 @@ import numpy as np
 
 from lopsided import metrics
 from lopsided.data import series, units
+from lopsided.data.study_tables import GROUPS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
@@ -122,7 +123,7 @@ def of_run(
     import polars as pl
 
     return Fairness(
-        groups=Table(pl.DataFrame(groups, infer_schema_length=None)),
+        groups=Table(pl.DataFrame(groups, infer_schema_length=None), GROUPS),
         jain=metrics.jain_index(goodput) if carried else None,
         jain_max_min=metrics.jain_index(metrics.normalised_rates(goodput, fair)) if carried and bounded else None,
         converged_s=converged(metrics.shares(fair)) if bounded else None,
@@ -167,7 +168,7 @@ def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> lis
                 "of_fair": float(own.sum()) / entitled if math.isfinite(entitled) else None,
                 "jain": metrics.jain_index(own) if own.sum() > 0 else None,
                 "rtt_ms": known(measured.rtt_ms),
-                "resent": known(measured.resent),
+                "retransmit_ratio": known(measured.retransmit_ratio),
             }
         )
     return rows
@@ -184,7 +185,7 @@ def _add_harm(
     """Runs each group alone and adds what it got then, and the harm of company."""
     if len(groups) == 1:
         return  # Alone already: there is nobody to harm it.
-    in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["resent"])) for row in groups]
+    in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]
     members = {row["group"]: run.flows.to_polars().filter(group=row["group"])["name"].to_list() for row in groups}
     jobs = [Job(run.scenario.only(members[row["group"]]), run.seed) for row in groups]
 

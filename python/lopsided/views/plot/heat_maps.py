@@ -80,7 +80,7 @@ MAPS: dict[str, Map] = {
         1.0,
         _percent,
     ),
-    "harm_resent": Map(
+    "harm_retransmits": Map(
         "Harm by loss",
         "percent of the segments that the row sent again, which it would not have without the column",
         _HARM,

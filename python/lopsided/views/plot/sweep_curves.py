@@ -132,11 +132,11 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str) -> Fig
 def _goodput_column(frame: pl.DataFrame) -> str:
     if "goodput_bps" not in frame.columns or "name" not in frame.columns:
         raise UsageError("this sweep measured something of its own; draw from its table")
-    return "together_bps" if frame["together_bps"].null_count() < frame.height else "goodput_bps"
+    return "goodput_overlap_bps" if frame["goodput_overlap_bps"].null_count() < frame.height else "goodput_bps"
 
 
 def _when(goodput: str) -> str:
-    return "while all flows are active" if goodput == "together_bps" else "over each flow's life"
+    return "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
 
 
 def _set_ticks(panel: Axes, values: pl.Series) -> None:

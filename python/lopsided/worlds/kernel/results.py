@@ -14,6 +14,8 @@ from typing import Any
 
 import polars as pl
 
+from lopsided.data.catalogue import run_tables
+
 from . import captures
 from .guest import tcp_info
 from .guest.job import Flow, Job, Watched
@@ -59,6 +61,8 @@ class _Reader:
             "samples": self._samples(),
             "queues": self._queues(),
             "links": self._links(),
+            "drops": self._drops(),
+            "marks": self._marks(),
             "transfers": self._transfers(),
         }
         # Counts only: the clock's own grain shows in times, and differs with what is captured.
@@ -104,7 +108,7 @@ class _Reader:
 
     def _flows(self) -> pl.DataFrame:
         rows = [self._flow(number) for number in range(len(self.job.flows))]
-        return pl.DataFrame(rows, schema_overrides={**_FLOW_COUNTS, **_FLOW_FLOATS}, infer_schema_length=None)
+        return run_tables()["flows"].frame(rows)
 
     def _flow(self, number: int) -> dict[str, Any]:
         flow, spec, seen = self.job.flows[number], self.scenario["flows"][number], self.result["flows"][number]
@@ -132,22 +136,22 @@ class _Reader:
             "acked_bytes": info.get("bytes_acked", 0),
             "delivered_bytes": seen["delivered"],
             "goodput_bps": 8 * seen["delivered"] / active if active > 0 else 0.0,
-            "data_packets_sent": sent_packets,
-            "data_packets_delivered": seen["received_packets"],
+            "data_segments_out": sent_packets,
+            "data_segments_in": seen["received_packets"],
             "retransmits": info.get("total_retrans", 0),
             "timeouts": _total(counters, ("TCPTimeouts",)),
             "fast_retransmits": _total(counters, RECOVERY_COUNTERS),
-            "local_reductions": self._local_reductions(spec),
+            "local_congestion": self._local_congestion(spec),
             "tail_probes": _total(counters, ("TCPLossProbes",)),
-            "spurious": _total(counters, UNDO_COUNTERS),
+            "undos": _total(counters, UNDO_COUNTERS),
             **_delay_summary(self.delays.filter(pl.col("flow") == number)["ms"]),
             "srtt_ms": info["rtt"] / 1e3 if info.get("rtt") else None,
             "cwnd_mean_bytes": windows.mean(),
-            "cwnd_max_bytes": windows.max() or 0,
+            "cwnd_max_bytes": windows.max(),
             "transfers": len(completed),
             "completion_s": sum(completed) / len(completed) if completed else None,
             "completion_max_s": max(completed, default=None),
-            "missing_packets": sent_packets - seen["received_packets"] if udp else 0,
+            "lost_packets": sent_packets - seen["received_packets"] if udp else 0,
         }
 
     def _active_s(self, flow: Flow, seen: dict[str, Any], completed: list[float]) -> float:
@@ -156,7 +160,7 @@ class _Reader:
         begun = seen["begun_ns"]
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
-    def _local_reductions(self, flow: dict[str, Any]) -> int | None:
+    def _local_congestion(self, flow: dict[str, Any]) -> int | None:
         """Linux counts them nowhere; there are none where the host has no interface that could refuse a packet."""
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
@@ -246,7 +250,7 @@ class _Reader:
                 "direction",
                 "backlog_packets",
                 "backlog_bytes",
-                (pl.col("sent_packets") + pl.col("dropped") + pl.col("backlog_packets")).alias("offered_packets"),
+                (pl.col("sent_packets") + pl.col("dropped") + pl.col("backlog_packets")).alias("arrived_packets"),
                 pl.col("dropped").alias("dropped_packets"),
                 pl.col("marked").alias("marked_packets"),
                 "sent_packets",
@@ -266,7 +270,33 @@ class _Reader:
 
     def _links(self) -> pl.DataFrame:
         rows = [self._link(link, direction) for link in self.scenario["links"] for direction in ("down", "up")]
-        return pl.DataFrame(rows, schema_overrides=_LINK_FLOATS, infer_schema_length=None)
+        return run_tables()["links"].frame(rows)
+
+    def _fates(self, fates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows by reason; Linux counts the packets of a reason, not their octets."""
+        return [fate for fate in fates if fate["packets"]]
+
+    def _drops(self) -> pl.DataFrame:
+        rows = []
+        for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
+            place = {"node": watched.link, "direction": watched.direction}
+            spec = next(link for link in self.scenario["links"] if link["name"] == watched.link)[watched.direction]
+            no_room = "head_drop" if spec["queue"].get("drop") == "front" else "queue_full"
+            rows.append({**place, "reason": no_room, "packets": final["dropped"] - final["dropped_early"]})
+            rows.append({**place, "reason": "early", "packets": final["dropped_early"]})
+        for count, loss in zip(self.result["losses"], self.job.losses, strict=True):
+            place = {"node": loss.link, "direction": loss.direction}
+            rows.append({**place, "reason": "random_loss", "packets": count})
+        return run_tables()["drops"].frame(self._fates(rows))
+
+    def _marks(self) -> pl.DataFrame:
+        rows = []
+        for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
+            spec = next(link for link in self.scenario["links"] if link["name"] == watched.link)[watched.direction]
+            reason = "early" if spec["queue"]["kind"] == "red" else "threshold"
+            place = {"node": watched.link, "direction": watched.direction}
+            rows.append({**place, "reason": reason, "packets": final["marked"]})
+        return run_tables()["marks"].frame(self._fates(rows))
 
     def _link(self, link: dict[str, Any], direction: str) -> dict[str, Any]:
         spec = link[direction]
@@ -281,11 +311,10 @@ class _Reader:
             (n for n, watched in enumerate(self.job.watched) if (watched.link, watched.direction) == place), None
         )
         if number is None:
-            return {**row, **dict.fromkeys(_LINK_COLUMNS), "lost_random": sum(lost)}
+            return {**row, "lost_packets": sum(lost)}
         final = self.result["queues"][number]
         series = self.queue_fine.filter(pl.col("queue") == number)
         seconds = self.job.duration_ns / 1e9
-        head = spec["queue"].get("drop") == "front"
         waits = self.waits[number]["ms"]
         return {
             **row,
@@ -294,17 +323,12 @@ class _Reader:
             "max_backlog_packets": series["backlog_packets"].max(),
             "mean_backlog_bytes": series["backlog_bytes"].mean(),
             "max_backlog_bytes": series["backlog_bytes"].max(),
-            "offered_packets": final["sent_packets"] + final["dropped"] + final["backlog_packets"],
+            "arrived_packets": final["sent_packets"] + final["dropped"] + final["backlog_packets"],
             "sent_packets": final["sent_packets"],
             "sent_bytes": final["sent_bytes"],
             "dropped_packets": final["dropped"],
-            "dropped_queue_full": 0 if head else final["dropped"] - final["dropped_early"],
-            "dropped_head": final["dropped"] if head else 0,
-            "dropped_early": final["dropped_early"],
-            "dropped_policed": 0,
             "marked_packets": final["marked"],
-            "lost_random": sum(lost),
-            "lost_pattern": 0,
+            "lost_packets": sum(lost),
             "sojourn_mean_ms": waits.mean(),
             "sojourn_p50_ms": waits.quantile(0.5),
             "sojourn_p95_ms": waits.quantile(0.95),
@@ -317,14 +341,7 @@ class _Reader:
             for number, flow in self._tcp_flows()
             for start, end in self.result["flows"][number]["completed"]
         ]
-        columns = {
-            "flow": pl.Int64,
-            "what": pl.String,
-            "start_s": pl.Float64,
-            "completion_s": pl.Float64,
-            "size_bytes": pl.Int64,
-        }
-        return pl.DataFrame(rows, schema=columns, orient="row")
+        return pl.DataFrame(rows, schema=run_tables()["transfers"].schema, orient="row")
 
 
 _NO_WAITS = pl.DataFrame(
@@ -332,26 +349,6 @@ _NO_WAITS = pl.DataFrame(
 )
 _TIMES = (("rtt", "srtt_ms"), ("rttvar", "rttvar_ms"), ("rto", "rto_ms"))
 _CONTINUED = (("bytes_sent", "sent_bytes"), ("bytes_acked", "acked_bytes"))
-_FLOW_COUNTS = dict.fromkeys(
-    ("timeouts", "fast_retransmits", "local_reductions", "tail_probes", "spurious"),
-    pl.Int64,
-)
-_FLOW_FLOATS = dict.fromkeys(
-    (
-        *("rtt_mean_ms", "rtt_std_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "srtt_ms"),
-        *("cwnd_mean_bytes", "completion_s", "completion_max_s"),
-    ),
-    pl.Float64,
-)
-_LINK_FLOATS = dict.fromkeys(
-    ("rate_bps", "utilisation", "sojourn_mean_ms", "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_max_ms"), pl.Float64
-)
-_LINK_COLUMNS = (
-    *("utilisation", "mean_backlog_packets", "max_backlog_packets", "mean_backlog_bytes", "max_backlog_bytes"),
-    *("offered_packets", "sent_packets", "sent_bytes", "dropped_packets", "dropped_queue_full", "dropped_head"),
-    *("dropped_early", "dropped_policed", "marked_packets", "lost_random", "lost_pattern"),
-    *("sojourn_mean_ms", "sojourn_p50_ms", "sojourn_p95_ms", "sojourn_max_ms"),
-)
 
 
 def _delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:

@@ -1,0 +1,132 @@
+"""What tables and columns are: name, unit, heading and meaning of each, declared once.
+
+The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); those of studies here.
+Files, printed tables, reports and `docs/results.md` are made from these declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from lopsided import _native
+from lopsided.data import units
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Kind = Literal["integer", "float", "text"]
+Unit = Literal[
+    "text", "label", "count", "number", "share", "ratio", "index", "s", "tenths", "ms", "ms2", "bps", "bytes"
+]
+"""`tenths` are seconds with one decimal, `index` an index from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, how its values are kept, their unit, what stands above it, and what it means."""
+
+    name: str
+    unit: Unit
+    heading: str
+    meaning: str = ""
+    kind: Kind = "float"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers, written flush right."""
+        return self.unit != "text"
+
+    def text(self, value: object) -> str:
+        """A value for people, scaled by the unit."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return str(value)
+        return _WRITERS[self.unit](value)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: its name, what it holds, and its columns in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def schema(self) -> dict[str, type[pl.DataType]]:
+        """The types of the columns, in order."""
+        import polars as pl
+
+        types: dict[Kind, type[pl.DataType]] = {"integer": pl.Int64, "float": pl.Float64, "text": pl.String}
+        return {column.name: types[column.kind] for column in self.columns}
+
+    def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pl.DataFrame:
+        """A frame of these columns; what a row lacks is null."""
+        import polars as pl
+
+        return pl.DataFrame([dict(row) for row in rows], schema=self.schema)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+_WRITERS: dict[Unit, Callable[[float], str]] = {
+    "text": str,
+    "label": lambda value: f"{value:g}" if isinstance(value, float) else str(value),
+    "count": units.count,
+    "number": _number,
+    "share": units.percent,
+    "ratio": lambda value: f"{value:.2f}",
+    "index": lambda value: f"{value:.3f}",
+    "s": lambda value: f"{value:.6g} s",
+    "tenths": lambda value: f"{value:.1f} s",
+    "ms": units.millis,
+    "ms2": _number,
+    "bps": units.rate,
+    "bytes": units.size,
+}
+
+
+@cache
+def run_tables() -> dict[str, TableSpec]:
+    """The tables of a run, in the order in which people ask for them."""
+    found = [
+        TableSpec(name, meaning, tuple(_declared(*column) for column in columns))
+        for name, meaning, columns in _native.catalogue()
+    ]
+    return {table.name: table for table in found}
+
+
+def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
+    return Column(name, unit, heading, meaning, kind)
+
+
+def drop_reasons() -> dict[str, str]:
+    """The reasons that the table `drops` may give, with their meaning."""
+    return dict(_native.reasons()[0])
+
+
+def mark_reasons() -> dict[str, str]:
+    """The reasons that the table `marks` may give, with their meaning."""
+    return dict(_native.reasons()[1])
+
+
+_ENDINGS: dict[str, Unit] = {"_bps": "bps", "_bytes": "bytes", "_ms": "ms", "_ms2": "ms2", "_s": "s"}
+
+
+def unknown(name: str, *, numeric: bool) -> Column:
+    """A column that nobody declared, such as one of a measure of the user's own: the unit is that in its name."""
+    ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+    if "." in name:
+        return Column(name, _ENDINGS.get(ending, "number") if numeric else "text", name)
+    unit: Unit = _ENDINGS.get(ending, "number") if numeric else "text"
+    return Column(name, unit, name.removesuffix(ending).replace("_", " "))

@@ -1,0 +1,34 @@
+"""The reference of the tables in Markdown, made from the catalogue: what stands in `docs/results.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lopsided.data.catalogue import Column, TableSpec, Unit, drop_reasons, mark_reasons, run_tables
+from lopsided.views.view import Heading, View
+
+_UNITS: dict[Unit, str] = {"s": "s", "tenths": "s", "ms": "ms", "ms2": "ms²", "bps": "bit/s", "bytes": "octets"}
+
+
+def tables() -> str:
+    """Every table of a run, and the reasons for losses and marks."""
+    parts = [_table(table) for table in run_tables().values()]
+    reasons = (("drops", drop_reasons()), ("marks", mark_reasons()))
+    return "\n\n".join([*parts, *(_reasons(table, known) for table, known in reasons)])
+
+
+def _table(table: TableSpec) -> str:
+    return f"### `{table.name}`\n\n{table.meaning}\n\n{columns(table.columns)}"
+
+
+def columns(described: Sequence[Column]) -> str:
+    """Columns with their unit and meaning."""
+    headings = [Heading(text, numeric=False) for text in ("column", "unit", "meaning")]
+    rows = [[f"`{column.name}`", _UNITS.get(column.unit, ""), column.meaning] for column in described]
+    return View(headings, rows).markdown()
+
+
+def _reasons(table: str, known: Mapping[str, str]) -> str:
+    headings = [Heading(text, numeric=False) for text in ("reason", "meaning")]
+    rows = [[f"`{name}`", meaning] for name, meaning in known.items()]
+    return f"### Reasons in `{table}`\n\n{View(headings, rows).markdown()}"
