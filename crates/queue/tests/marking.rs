@@ -254,8 +254,8 @@ proptest! {
         let mut now = 0;
         for (id, (ecn, size, gap, leave)) in steps.into_iter().enumerate() {
             now += gap;
-            checked.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut accounting));
-            plain.enqueue(Packet { ecn, ..packet(id as u64, size) }, &mut cx(at(now), &mut plain_books));
+            checked.enqueue(packet_with(ecn, id as u64, size), &mut cx(at(now), &mut accounting));
+            plain.enqueue(packet_with(ecn, id as u64, size), &mut cx(at(now), &mut plain_books));
             prop_assert!(average_of(&plain) >= 0.0 && average_of(&plain).is_finite());
             for _ in 0..leave {
                 let given = checked.dequeue(&mut cx(at(now), &mut accounting)).map(|given| (given.packet.id(), given.packet.ecn()));
