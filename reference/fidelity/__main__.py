@@ -1,6 +1,7 @@
 """`python -m reference.fidelity`: measures what is missing on Linux, simulates, and writes the pages.
 
-They are `docs/fidelity.md` and, of the congestion controls, `docs/fidelity/variants.md` with its figure.
+They are `docs/fidelity.md`, of the congestion controls `docs/fidelity/variants.md` with its figure, and of the packets
+that are the same `docs/fidelity/packets.md`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import Records, measure_linux, ns3, page, reference, runs, simulate, variants
+from reference.fidelity import Records, measure_linux, ns3, packets, page, reference, runs, simulate, variants
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -24,17 +25,25 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
     parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument(
+        "--packets", metavar="PART", help="align only cells with this in their names, and do nothing else"
+    )
     parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
     arguments = parser.parse_args()
     seeds = range(1, 1 + arguments.seeds)
     data: Path = arguments.docs / "fidelity"
     data.mkdir(parents=True, exist_ok=True)
+    of_packets = packets.Records(data / "packets.csv")
+    if arguments.packets is not None:
+        _measure_packets(of_packets, arguments.packets)
+        return _write_packets(data, of_packets)
     records = Records(data / "linux.csv")
     of_variants, curves = variants.Records(data / "variants.csv"), windows.Windows(data / "windows.csv")
     try:
         if not arguments.recorded:
             _measure(records, seeds)
             _measure_variants(of_variants, curves)
+            _measure_packets(of_packets, "")
         _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -49,7 +58,7 @@ def main() -> int:
     target.write_text(text)
     say(f"{target}: {len(linux)} of {len(list(runs(seeds)))} runs on Linux")
     _write_variants(data, of_variants, curves)
-    return 0
+    return _write_packets(data, of_packets)
 
 
 def _measure(records: Records, seeds: range) -> None:
@@ -69,6 +78,22 @@ def _measure_variants(records: variants.Records, curves: windows.Windows) -> Non
                 curves.add(cell, run)
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _measure_packets(records: packets.Records, part: str) -> None:
+    wanted = [cell for cell in packets.cells() if part in cell.name]
+    try:
+        with progress("aligning packets with Linux") as report:
+            for one in packets.measure(records, wanted, report):
+                say(f"{one.cell}: {one.same('first'):,} packets to a difference, {one.same('parted'):,} to another one")
+    except KernelUnavailable as error:
+        print(f"aligning nothing anew: {error}", file=sys.stderr)
+
+
+def _write_packets(data: Path, records: packets.Records) -> int:
+    (data / "packets.md").write_text(packets.render(records))
+    say(f"{data / 'packets.md'}")
+    return 0
 
 
 def _write_variants(data: Path, records: variants.Records, curves: windows.Windows) -> None:

@@ -235,7 +235,7 @@ def compare_arms(
             folder = (keep or Path(temporary)) / arm.name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
             part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
-            run = _finely_sampled(arm.scenario).run(
+            run = finely_sampled(arm.scenario).run(
                 seed=seed, world=arm.world, kernel=kernel, progress=part, pcap=folder, pcap_at=("hosts",)
             )
             sides.append(Side(arm.name, run, folder))
@@ -321,7 +321,8 @@ def _earliest(found: Sequence[AtHost], of: Callable[[AtHost], Divergence | None]
     return found[min(known)[1]] if known else None
 
 
-def _finely_sampled(scenario: Scenario) -> Scenario:
+def finely_sampled(scenario: Scenario) -> Scenario:
+    """The scenario as it runs here: sampled often enough to know the ends' states close to a divergence."""
     interval = scenario.interval_s
     if interval is not None and interval <= FINE_S:
         return scenario

@@ -1,0 +1,231 @@
+"""How many packets of each cell are the same on Linux and in the simulator: the first difference, and where they part.
+
+One run of each cell, aligned at its hosts (`lopsided.studies.packets`). What was found is kept with the digests of both
+runs, and is found anew when the simulator's run has changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from lopsided.studies import packets as aligning
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+from reference import fidelity
+from reference.fidelity import variants
+from reference.fidelity.records import Ledger
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+SEED = 1
+SIDE_BY_SIDE = 2
+GROUPS = ("alone", "two-way", "cross")
+PLAIN = ("reno", "cubic", "vegas")
+"""What the medians are told of by name: controls without a clock of their own or chance."""
+MORE_BUFFERS = (5, 15, 30, 50)
+
+COLUMNS = (
+    *("cell", "seed", "packets", "first_packets", "first_s", "first_at", "first_fields"),
+    *("parted_packets", "parted_s", "parted_at", "parted_fields", "kernel", "scenario_sha256", "sim_digest", "digest"),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario whose packets are compared."""
+
+    name: str
+    group: str
+    control: str
+    scenario: Callable[[], Scenario]
+    mark: str
+    """What a measurement is valid for, beside the simulator's digest."""
+
+    def fingerprint(self) -> str:
+        """What the records know it by."""
+        return self.mark
+
+
+def cells() -> list[Cell]:
+    """All cells of both pages, and two-way traffic of more controls."""
+    found = [_of_page(cell) for cell in fidelity.CELLS]
+    for control in PLAIN[1:]:
+        for buffer in MORE_BUFFERS:
+            cell = fidelity.two_way(3000, 1000, buffer)
+            changed = {"stack.cc": control}
+
+            def made(cell: fidelity.Cell = cell, changed: dict[str, str] = changed) -> Scenario:
+                return cell.scenario(SEED).with_(**changed)
+
+            found.append(Cell(f"{control}, {cell.name}", "two-way", control, made, f"{cell.fingerprint()}-{control}"))
+    found += [Cell(cell.name, cell.traffic, cell.control, cell.scenario, cell.fingerprint()) for cell in variants.CELLS]
+    return found
+
+
+def _of_page(cell: fidelity.Cell) -> Cell:
+    group = "alone" if cell.file == "alone.toml" else "two-way"
+    return Cell(cell.name, group, "reno", lambda: cell.scenario(SEED), cell.fingerprint())
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something differs: packets before it at that host, seconds since the run began, at which host, in what."""
+
+    packets: int
+    seconds: float
+    at: str
+    fields: str
+
+    @staticmethod
+    def of(told: aligning.Divergence | None) -> Place | None:
+        """As the alignment tells it."""
+        return told and Place(told.packets, told.time_s, f"{told.flow} at {told.host}", " ".join(told.fields))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one cell came to; a place is None where there is no difference."""
+
+    cell: str
+    seed: int
+    packets: int
+    """Of all flows at the busiest host, in the simulator."""
+    first: Place | None
+    parted: Place | None
+    kernel: str
+    fingerprint: str
+    sim_digest: str
+    digest: str
+
+    def same(self, kind: str) -> int:
+        """How many packets are the same before the first difference, or before they part; all where nothing differs."""
+        place: Place | None = getattr(self, kind)
+        return self.packets if place is None else place.packets
+
+
+class Records(Ledger[Measurement]):
+    """What was found, on disk: one line for each cell."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, COLUMNS, (cell.name for cell in cells()))
+
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        yield (
+            *(one.cell, one.seed, one.packets, *_written(one.first), *_written(one.parted)),
+            *(one.kernel, one.fingerprint, one.sim_digest, one.digest),
+        )
+
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        return Measurement(
+            cell=row["cell"],
+            seed=int(row["seed"]),
+            packets=int(row["packets"]),
+            first=_read(row, "first"),
+            parted=_read(row, "parted"),
+            kernel=row["kernel"],
+            fingerprint=row["scenario_sha256"],
+            sim_digest=row["sim_digest"],
+            digest=row["digest"],
+        )
+
+
+def _written(place: Place | None) -> tuple[object, ...]:
+    return ("", "", "", "") if place is None else (place.packets, f"{place.seconds:.6f}", place.at, place.fields)
+
+
+def _read(row: dict[str, str], kind: str) -> Place | None:
+    if not row[f"{kind}_packets"]:
+        return None
+    told = (row[f"{kind}_at"], row[f"{kind}_fields"])
+    return Place(int(row[f"{kind}_packets"]), float(row[f"{kind}_s"]), *told)
+
+
+def measure(
+    records: Records, wanted: Sequence[Cell], progress: Callable[[float], object] | None = None
+) -> Iterator[Measurement]:
+    """Aligns what is not known of the simulator as it is now, and adds it as it comes."""
+    jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
+    digests = run_jobs(jobs, lambda _, run: run.digest)
+    stale = [cell for cell, digest in zip(wanted, digests, strict=True) if not _is_known(records, cell, digest)]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for number, one in enumerate(pool.map(aligned, stale)):
+            records.add(one)
+            if progress is not None:
+                progress((number + 1) / len(stale))
+            yield one
+
+
+def _is_known(records: Records, cell: Cell, digest: str) -> bool:
+    found = records.get(cell, SEED)
+    return found is not None and found.sim_digest == digest
+
+
+def aligned(cell: Cell) -> Measurement:
+    """One cell's two runs."""
+    found = aligning.compare(cell.scenario(), ("sim", "kernel"), seed=SEED)
+    sim, kernel = (side.run for side in found.sides)
+    first, parted = found.first, found.parted
+    return Measurement(
+        cell=cell.name,
+        seed=SEED,
+        packets=max(counts[0] for counts in found.totals.values()),
+        first=Place.of(first.first if first else None),
+        parted=Place.of(parted.parted if parted else None),
+        kernel=f"{kernel.facts['kernel']} ({kernel.facts['kernel_kind']})",
+        fingerprint=cell.fingerprint(),
+        sim_digest=sim.digest,
+        digest=kernel.digest,
+    )
+
+
+def render(records: Records) -> str:
+    """The page: medians by kind of traffic and control, then every cell."""
+    wanted = cells()
+    found = {cell.name: one for cell in wanted if (one := records.get(cell, SEED)) is not None}
+    rows = [
+        "# Fidelity, packet by packet",
+        "",
+        "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both hosts",
+        "([what is compared](../packets.md)): how many packets come before the first difference of any field, and before the",
+        f"first packet that is another one. {len(found)} of {len(wanted)} cells; times within"
+        f" {aligning.TOLERANCE_S * 1e6:.0f} µs are the same.",
+        "",
+        "## Medians",
+        "",
+        "| traffic | control | cells | packets | the same before a difference | before another packet | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for group in GROUPS:
+        for control in (*PLAIN, None):
+            named = [cell for cell in wanted if cell.group == group and cell.control == (control or cell.control)]
+            here = [found[cell.name] for cell in named if cell.name in found]
+            if here:
+                rows.append(_medians(group, control or "all", here))
+    rows += ["", "## Every cell", ""]
+    rows += ["| cell | packets | differ after | s | in | part after | s | in |", "|---" * 8 + "|"]
+    for name, one in found.items():
+        rows.append(f"| {name} | {one.packets:,} | {_place(one.first)} | {_place(one.parted)} |")
+    return "\n".join([*rows, ""])
+
+
+def _medians(group: str, control: str, here: Sequence[Measurement]) -> str:
+    counts = [
+        median([one.packets for one in here]),
+        *(median([one.same(kind) for one in here]) for kind in ("first", "parted")),
+    ]
+    seconds = median([one.parted.seconds if one.parted else math.inf for one in here])
+    cells_text = " | ".join(f"{count:,.0f}" for count in counts)
+    return f"| {group} | {control} | {len(here)} | {cells_text} | {'to the end' if math.isinf(seconds) else f'{seconds:.2f}'} |"
+
+
+def _place(place: Place | None) -> str:
+    if place is None:
+        return "– | – | –"
+    return f"{place.packets:,} | {place.seconds:.3f} | {place.fields.replace('_', ' ')} ({place.at})"
