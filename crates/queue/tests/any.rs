@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{cx, packet};
+use common::{cx, packet_of_class};
 use lopsided_core::{Accounting, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
 use lopsided_queue::{
     Backlog, CheckedQdisc, Child, ClassStats, Classifier, DropFrom, FifoConfig, Limit, MarkThreshold, Markable, Prio,
@@ -148,7 +148,7 @@ struct LastBacklog(Arc<Mutex<Option<Backlog>>>);
 
 impl Observer for LastBacklog {
     fn mask(&self) -> EventMask {
-        EventMask { queues: true, ..EventMask::default() }
+        EventMask::QUEUES
     }
 
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
@@ -186,7 +186,7 @@ proptest! {
             match operation {
                 Operation::Enqueue { size, dscp, ecn } => {
                     offered += 1;
-                    queue.enqueue(Packet { dscp, ecn, ..packet(offered, size) }, &mut cx);
+                    queue.enqueue(packet_of_class(dscp, ecn, offered, size), &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
                         prop_assert_eq!(told, queue.backlog());
                     }
@@ -210,7 +210,7 @@ proptest! {
             given += u64::from(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
             prop_assert!(queue.backlog().packets < before || queue.ready_at(now) > Some(now));
         }
-        prop_assert_eq!(offered, given + accounting.node(NodeId(0)).lost_total());
+        prop_assert_eq!(offered, given + accounting.node(NodeId(0)).dropped_total().packets);
     }
 }
 
@@ -222,11 +222,11 @@ fn the_most_urgent_band_goes_first_and_each_is_limited_by_its_own_child() {
     let mut queue = CheckedQdisc::new(Prio::new(classifier.clone(), vec![band(10), band(2)]).unwrap());
     let mut accounting = Accounting::new(1);
     for (id, dscp) in [(1, 0), (2, 0), (3, 0), (4, 46), (5, 46)] {
-        queue.enqueue(Packet { dscp, ..packet(id, 100) }, &mut cx(Time::ZERO, &mut accounting));
+        queue.enqueue(packet_of_class(dscp, Ecn::Ect0, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
     let now = Time::from_nanos(700);
     let order: Vec<u64> =
-        std::iter::from_fn(|| queue.dequeue(&mut cx(now, &mut accounting))).map(|given| given.packet.id).collect();
+        std::iter::from_fn(|| queue.dequeue(&mut cx(now, &mut accounting))).map(|given| given.packet.id()).collect();
     assert_eq!(order, [4, 5, 1, 2]);
     let mut classes = Vec::new();
     queue.classes(&mut |name, stats| classes.push((name.to_owned(), stats)));

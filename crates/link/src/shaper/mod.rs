@@ -6,7 +6,6 @@ mod token_bucket;
 pub use serializer::Serializer;
 pub use token_bucket::TokenBucket;
 
-
 use lopsided_core::{BitRate, Bytes, Time};
 use std::fmt::Debug;
 

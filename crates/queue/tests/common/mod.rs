@@ -15,7 +15,11 @@ pub fn packet(id: u64, size: u32) -> Packet {
 }
 
 pub fn packet_with(ecn: Ecn, id: u64, size: u32) -> Packet {
-    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(ecn);
+    packet_of_class(0, ecn, id, size)
+}
+
+pub fn packet_of_class(dscp: u8, ecn: Ecn, id: u64, size: u32) -> Packet {
+    let ip = IpHeader { ecn, dscp, ..IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)) };
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
     Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
 }
