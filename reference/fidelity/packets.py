@@ -192,10 +192,10 @@ def render(records: Records) -> str:
     rows = [
         "# Fidelity, packet by packet",
         "",
-        "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both hosts",
-        "([what is compared](../packets.md)): how many packets come before the first difference of any field, and before the",
-        f"first packet that is another one. {len(found)} of {len(wanted)} cells; times within"
-        f" {aligning.TOLERANCE_S * 1e6:.0f} µs are the same.",
+        "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
+        "hosts ([what is compared](../packets.md)): how many packets come before the first difference of any field,",
+        "and before the first packet that is another one.",
+        f"{len(found)} of {len(wanted)} cells; times within {aligning.TOLERANCE_S * 1e6:.0f} µs are the same.",
         "",
         "## Medians",
         "",
@@ -216,13 +216,11 @@ def render(records: Records) -> str:
 
 
 def _medians(group: str, control: str, here: Sequence[Measurement]) -> str:
-    counts = [
-        median([one.packets for one in here]),
-        *(median([one.same(kind) for one in here]) for kind in ("first", "parted")),
-    ]
+    same = [median([one.same(kind) for one in here]) for kind in ("first", "parted")]
+    counts = [f"{count:,.0f}" for count in (median([one.packets for one in here]), *same)]
     seconds = median([one.parted.seconds if one.parted else math.inf for one in here])
-    cells_text = " | ".join(f"{count:,.0f}" for count in counts)
-    return f"| {group} | {control} | {len(here)} | {cells_text} | {'to the end' if math.isinf(seconds) else f'{seconds:.2f}'} |"
+    until = "to the end" if math.isinf(seconds) else f"{seconds:.2f}"
+    return f"| {' | '.join([group, control, str(len(here)), *counts, until])} |"
 
 
 def _place(place: Place | None) -> str:
