@@ -16,7 +16,7 @@
 mod policer;
 
 use super::path_model::{AckEpoch, HeldBack, MaxOf, Pacer, Rounds};
-use super::{Acked, Controller, PathState, Setup, Signal};
+use super::{Acked, CcState, Controller, PathState, Setup, Signal};
 use crate::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
@@ -415,6 +415,16 @@ impl Controller for Bbr {
         self.full = None;
         self.full_rounds = 0;
         self.policer = Policer::default();
+    }
+
+    fn state(&self) -> CcState {
+        let phase = match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBw => "probe bandwidth",
+            Mode::ProbeRtt => "probe RTT",
+        };
+        CcState { phase, cwnd: self.cwnd(), ssthresh: self.ssthresh(), pacing_rate: self.pacing_rate() }
     }
 
     fn cwnd(&self) -> Bytes {

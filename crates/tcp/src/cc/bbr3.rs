@@ -16,72 +16,26 @@
 //! Left out: the choice among offload budgets of QUIC.
 
 mod losses;
+mod model;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
 
 use super::path_model::{AckEpoch, MaxOf, Pacer, Rounds};
-use super::{Acked, Controller, Lost, PathState, Setup, Signal};
+use super::{Acked, CcState, Controller, Lost, PathState, Setup, Signal};
 use crate::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
-use losses::{DeliveryOfRound, ShortTerm, Undo};
-use probe_bw::ProbeBw;
-use probe_rtt::PropagationTime;
-use startup::FullPipe;
+use model::{
+    DeliveryOfRound, FullPipe, MIN_PIPE_WINDOW, ProbeBw, PropagationTime, STARTUP_PACING_GAIN, Sample, ShortTerm,
+    State, UNBOUNDED, Undo,
+};
 
-/// 4 ln 2: doubles the delivery rate every round.
-const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Cycles of ProbeBW over which the maximum of the delivery rate is taken: this one and the one before.
 const BANDWIDTH_CYCLES: usize = 2;
 /// Rounds over which the maximum of aggregation is taken.
 const AGGREGATION_ROUNDS: usize = 10;
-/// The smallest window, in segments.
-const MIN_PIPE_WINDOW: u64 = 4;
 const MAX_QUANTUM: u64 = 64 << 10;
-/// No bound.
-const UNBOUNDED: u64 = u64::MAX;
 const LARGEST: u64 = 1 << 30;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Startup,
-    Drain,
-    ProbeBwDown,
-    ProbeBwCruise,
-    ProbeBwRefill,
-    ProbeBwUp,
-    ProbeRtt,
-}
-
-impl State {
-    fn is_probe_bw(self) -> bool {
-        matches!(self, State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp)
-    }
-
-    /// Faster than the network delivers, or about to.
-    fn accelerates(self) -> bool {
-        matches!(self, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
-    }
-
-    /// Section 5.6.1's table.
-    fn pacing_gain(self) -> f64 {
-        match self {
-            State::Startup => STARTUP_PACING_GAIN,
-            State::Drain => 0.5,
-            State::ProbeBwDown => 0.9,
-            State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeRtt => 1.0,
-            State::ProbeBwUp => 1.25,
-        }
-    }
-
-    fn cwnd_gain(self) -> f64 {
-        match self {
-            State::ProbeBwUp => 2.25,
-            State::ProbeRtt => probe_rtt::CWND_GAIN,
-            _ => 2.0,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct Bbr3 {
@@ -117,25 +71,6 @@ pub struct Bbr3 {
     undo: Undo,
     pacer: Pacer,
     rng: Rng,
-}
-
-/// What an ACK says (section 2.3's RS).
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    newly_acked: u64,
-    newly_lost: u64,
-    delivered: u64,
-    /// Octets a second; zero if the sample is not reliable.
-    rate: f64,
-    /// Octets delivered as the newest segment acknowledged was sent; `None` if there is no such segment.
-    prior_delivered: Option<u64>,
-    rtt: Option<Duration>,
-    tx_in_flight: u64,
-    /// Octets marked lost since that segment was sent.
-    lost: u64,
-    app_limited: bool,
-    /// The window was used up in the last round trip.
-    cwnd_full: bool,
 }
 
 impl Bbr3 {
@@ -396,6 +331,19 @@ impl Controller for Bbr3 {
 
     fn on_undo(&mut self, _now: Time) {
         self.handle_spurious_loss();
+    }
+
+    fn state(&self) -> CcState {
+        let phase = match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBwDown => "probe bandwidth: down",
+            State::ProbeBwCruise => "probe bandwidth: cruise",
+            State::ProbeBwRefill => "probe bandwidth: refill",
+            State::ProbeBwUp => "probe bandwidth: up",
+            State::ProbeRtt => "probe RTT",
+        };
+        CcState { phase, cwnd: self.cwnd(), ssthresh: self.ssthresh(), pacing_rate: self.pacing_rate() }
     }
 
     fn cwnd(&self) -> Bytes {

@@ -2,7 +2,8 @@
 //! each round with a loss brings the short-term bounds towards what is delivered. And back, if there was no loss
 //! (section 5.5.11).
 
-use super::{Bbr3, Sample, State, UNBOUNDED};
+use super::Bbr3;
+use super::model::{ShortTerm, State, UNBOUNDED, Undo};
 use crate::cc::Lost;
 use lopsided_core::Time;
 
@@ -10,81 +11,6 @@ use lopsided_core::Time;
 const LOSS_THRESHOLD: f64 = 0.02;
 /// What is left of a bound after a round with loss, at least.
 const BETA: f64 = 0.7;
-
-/// What the network delivered in the last round, and whether something was lost in it.
-#[derive(Debug, Default)]
-pub(super) struct DeliveryOfRound {
-    /// The most in octets a second, and in octets.
-    bw: f64,
-    pub inflight: u64,
-    /// A round begins with the first loss after one without.
-    end: u64,
-    /// The latest ACK ended a round.
-    pub round_start: bool,
-    lossy: bool,
-    /// Ranges of the stream that were lost, and the end of the last.
-    pub lost_ranges: u32,
-    last_lost: u64,
-}
-
-impl DeliveryOfRound {
-    pub fn update(&mut self, sample: &Sample, delivered: u64) {
-        self.bw = self.bw.max(sample.rate);
-        self.inflight = self.inflight.max(sample.delivered);
-        self.round_start = sample.prior_delivered.is_some_and(|prior| prior >= self.end);
-        if self.round_start {
-            self.end = delivered;
-        }
-    }
-
-    pub fn advance(&mut self, sample: &Sample) {
-        if self.round_start {
-            self.bw = sample.rate;
-            self.inflight = sample.delivered;
-        }
-    }
-
-    pub fn reset(&mut self) {
-        self.lossy = false;
-        self.bw = 0.0;
-        self.inflight = 0;
-    }
-
-    fn note_range(&mut self, lost: &Lost) {
-        if self.lost_ranges == 0 || lost.start != self.last_lost {
-            self.lost_ranges += 1;
-        }
-        self.last_lost = lost.end;
-    }
-}
-
-/// Bounds that losses since the last probe have set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ShortTerm {
-    /// Octets a second.
-    pub bw: f64,
-    pub inflight: u64,
-}
-
-impl ShortTerm {
-    pub const NONE: ShortTerm = ShortTerm { bw: f64::INFINITY, inflight: UNBOUNDED };
-}
-
-/// What comes back if the losses of an episode were none.
-#[derive(Debug, Default)]
-pub(super) struct Undo {
-    /// From the first loss until recovery ends.
-    in_episode: bool,
-    saved: Option<(ShortTerm, u64)>,
-    /// The state that a loss ended.
-    pub return_to: Option<State>,
-}
-
-impl Undo {
-    pub fn end_episode(&mut self) {
-        self.in_episode = false;
-    }
-}
 
 impl Bbr3 {
     // Between probes.

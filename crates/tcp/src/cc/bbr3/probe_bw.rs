@@ -1,7 +1,8 @@
 //! ProbeBW (section 5.3.3): down until the queue is empty, cruise, refill the pipe, then up to look for more, every few
 //! seconds or, where the path is small, as often as Reno would.
 
-use super::{Bbr3, MIN_PIPE_WINDOW, Sample, State, UNBOUNDED};
+use super::Bbr3;
+use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};
 use lopsided_core::{Duration, Time};
 
 /// Of the bound that is left to others.
@@ -12,37 +13,6 @@ const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// Rounds between probes, where the path holds more segments (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
 const SLOPE_ROUNDS: u32 = 30;
-
-/// What the ACKs that arrive now say of the probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum AckPhase {
-    /// Nothing.
-    #[default]
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
-/// A cycle of probing.
-#[derive(Debug, Default)]
-pub(super) struct ProbeBw {
-    pub acks: AckPhase,
-    /// What is acknowledged or lost was sent in a probe, to which there was no answer yet.
-    pub is_sample: bool,
-    pub rounds_since_up: u64,
-    wait: Duration,
-    since: Time,
-    /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of
-    /// raising.
-    up_acked: u64,
-    up_acked_per_raise: Option<u64>,
-    up_rounds: u32,
-    /// The last probe lost too much; and the last stopped short of what had lost too much before.
-    pub too_high: bool,
-    precautionary: bool,
-}
 
 impl Bbr3 {
     // The states.
@@ -62,7 +32,7 @@ impl Bbr3 {
     }
 
     pub(super) fn start_refill(&mut self) {
-        self.short_term = super::ShortTerm::NONE;
+        self.short_term = ShortTerm::NONE;
         self.probe.up_rounds = 0;
         self.probe.up_acked = 0;
         self.probe.precautionary = false;

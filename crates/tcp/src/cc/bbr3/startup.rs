@@ -1,47 +1,14 @@
 //! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate each round until the pipe is full, then empty the
 //! queue that this made.
 
-use super::{Bbr3, Sample, State};
+use super::Bbr3;
+use super::model::{Sample, State};
 use crate::CaState;
 use lopsided_core::Time;
 
-/// The pipe is full when so many rounds in a row brought less than a quarter more.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
 /// Ranges lost in a round of Startup, from which on the losses are those of a full queue (BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
-
-/// The estimate that more rate brings no more delivery (section 5.3.1.2).
-#[derive(Debug, Default)]
-pub(super) struct FullPipe {
-    baseline: f64,
-    rounds: u32,
-    /// Since the estimate was last begun, and ever.
-    pub now: bool,
-    pub reached: bool,
-}
-
-impl FullPipe {
-    pub fn begin(&mut self, baseline: f64) {
-        self.baseline = baseline;
-        self.rounds = 0;
-        self.now = false;
-    }
-
-    pub fn check(&mut self, round_start: bool, sample: &Sample) {
-        if self.now || !round_start || sample.app_limited {
-            return;
-        }
-        if sample.rate >= self.baseline * FULL_GROWTH {
-            self.begin(sample.rate);
-            return;
-        }
-        self.rounds += 1;
-        self.now = self.rounds >= FULL_ROUNDS;
-        self.reached |= self.now;
-    }
-}
 
 impl Bbr3 {
     pub(super) fn check_startup_done(&mut self, sample: &Sample) {
