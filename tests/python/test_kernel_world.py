@@ -38,11 +38,11 @@ start = "3 s"
 name = "voice"
 direction = "down"
 stop = "4 s"
-transfer = { udp = "64 kbit/s", size = "200 B" }
+app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
 [[flow]]
 name = "pages"
 direction = "down"
-transfer = { size = "20 kB", repeat = 3, pause = "500 ms" }
+app = { size = "20 kB", repeat = 3, pause = "500 ms" }
 """
 
 

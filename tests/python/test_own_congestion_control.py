@@ -42,11 +42,11 @@ direction = "down"
 name = "pages"
 direction = "down"
 count = 2
-transfer = { size = "60 kB", repeat = "forever", pause = "100 ms" }
+app = { size = "60 kB", repeat = "forever", pause = "100 ms" }
 [[flow]]
 name = "video"
 direction = "down"
-transfer = { on = "1 s", off = "1 s" }
+app = { on = "1 s", off = "1 s" }
 [[flow]]
 name = "back"
 direction = "up"

@@ -63,7 +63,7 @@ def test_the_laboratory_is_the_report_s(paper: Paper) -> None:
     rate = paper.published.find("Section 2.1", "rate", item="every link including the bottleneck").number
     assert {link[way]["rate_bps"] for link in resolved["links"] for way in ("down", "up")} == {rate * 1e6}
     size = paper.published.find("Section 2.5.2 step 3", "size", item="file").number
-    assert size == FILE_BYTES and {flow["transfer"]["size_bytes"] for flow in resolved["flows"]} == {size}
+    assert size == FILE_BYTES and {flow["app"]["size_bytes"] for flow in resolved["flows"]} == {size}
     (second,) = (each for each in resolved["interfaces"] if each["host"] == "sender2")
     assert (
         second["delay_s"] == paper.published.find("Section 2.1", "added_delay", item="Sender2 interface").number / 1e3

@@ -19,7 +19,7 @@ delay = "40 ms"
 [[flow]]
 name = "download"
 direction = "down"
-transfer = "3 MB"
+app = "3 MB"
 [record]
 traces = true
 """

@@ -3,6 +3,10 @@
 //!
 //! Leaves out: a reader that is slow, and data with a meaning beyond its length.
 
+mod config;
+
+pub use config::{BulkConfig, OnOffConfig, TransferConfig};
+
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;

@@ -1,25 +1,137 @@
-//! Applications as plain data, and those of a user's own.
+//! Applications as scenarios choose them: by kind, each with keys of its own; and those of a user's own.
 
-use crate::{
-    AppPair, Application, DatagramReceiver, DatagramSender, HttpClient, HttpConfig, HttpServer, Receiver, Sender, Side,
-    Transfer,
-};
-use lopsided_core::{BitRate, Bytes, Time};
+use crate::bulk::{BulkConfig, OnOffConfig, TransferConfig};
+use crate::{AppPair, Application, DatagramConfig, HttpConfig, Side};
+use lopsided_core::Time;
+use lopsided_spec::{AnyPart, Family, Key, Member, Part, Scalar, Value, ValueType, key};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a flow's two ends do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AppConfig {
-    Transfer(Transfer),
-    /// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
-    Datagrams {
-        rate: BitRate,
-        size: Bytes,
-    },
-    Http(HttpConfig),
-    /// One of the run's own, by name.
-    Custom(String),
+/// What a flow's two ends do: settings, declared as a [`Part`], and the two applications that are built from them.
+pub trait AppSettings: Part {
+    fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError>;
+}
+
+/// The applications, the default first. A new one is a line here.
+const APPLICATIONS: &[Entry] = &[
+    entry::<BulkConfig>(),
+    entry::<TransferConfig>(),
+    entry::<OnOffConfig>(),
+    entry::<DatagramConfig>(),
+    entry::<HttpConfig>(),
+    entry::<CustomConfig>(),
+];
+
+/// All applications, for whatever reads and writes scenarios.
+pub static APPS: Family = Family {
+    name: "app",
+    text: "What a flow's two ends do.",
+    shorthand: Some("size"),
+    infer_kind: true,
+    members: || APPLICATIONS.iter().map(|entry| (entry.member)()).collect(),
+};
+
+struct Entry {
+    member: fn() -> Member,
+    build: BuildApp,
+}
+
+const fn entry<A: AppSettings>() -> Entry {
+    Entry { member: Member::of::<A>, build: build_as::<A> }
+}
+
+type BuildApp = fn(&dyn AnyPart, &FlowContext, &Applications) -> Result<AppPair, AppError>;
+
+fn build_as<A: AppSettings>(part: &dyn AnyPart, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+    part.downcast::<A>().expect("an application is built by its own settings").build(flow, own)
+}
+
+/// What a flow's two ends do, as plain data.
+#[derive(Clone)]
+pub struct AppConfig {
+    part: Box<dyn AnyPart>,
+    build: BuildApp,
+}
+
+impl AppConfig {
+    pub fn new<A: AppSettings>(config: A) -> AppConfig {
+        AppConfig { part: Box::new(config), build: build_as::<A> }
+    }
+
+    /// The settings, if the application is of this kind.
+    pub fn get<A: AppSettings>(&self) -> Option<&A> {
+        self.part.downcast()
+    }
+
+    /// The settings, of whatever kind.
+    pub fn part(&self) -> &dyn AnyPart {
+        &*self.part
+    }
+
+    /// The two applications of one flow.
+    pub fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+        (self.build)(&*self.part, flow, own)
+    }
+}
+
+impl<A: AppSettings> From<A> for AppConfig {
+    fn from(config: A) -> AppConfig {
+        AppConfig::new(config)
+    }
+}
+
+impl Default for AppConfig {
+    fn default() -> AppConfig {
+        AppConfig::new(BulkConfig)
+    }
+}
+
+impl fmt::Debug for AppConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.part.fmt(f)
+    }
+}
+
+impl PartialEq for AppConfig {
+    fn eq(&self, other: &AppConfig) -> bool {
+        *self.part == *other.part
+    }
+}
+
+impl Scalar for AppConfig {
+    const TYPE: ValueType = ValueType::Family(&APPS);
+
+    fn to_value(&self) -> Value {
+        Value::Part(self.part.clone())
+    }
+
+    fn from_value(value: Value) -> Result<AppConfig, String> {
+        let Value::Part(part) = value else { return Err("an application is a table".to_owned()) };
+        let kind = part.info().name;
+        let found = APPLICATIONS.iter().find(|entry| (entry.member)().info.name == kind);
+        let build = found.ok_or_else(|| format!("there is no application `{kind}`"))?.build;
+        Ok(AppConfig { part, build })
+    }
+}
+
+/// An application of the run's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomConfig {
+    pub name: String,
+}
+
+impl Part for CustomConfig {
+    const NAME: &'static str = "custom";
+    const TEXT: &'static str = "An application that is given to the run.";
+    const KEYS: &'static [Key<CustomConfig>] =
+        &[key("name", |app: &mut Self| &mut app.name, "The name under which it is given.").required("\"mine\"")];
+}
+
+impl AppSettings for CustomConfig {
+    fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+        let factory = own.get(&self.name).ok_or_else(|| AppError::Unknown(self.name.clone()))?;
+        Ok(factory(flow))
+    }
 }
 
 /// What an application is told of its flow.
@@ -48,26 +160,13 @@ impl fmt::Display for AppError {
 
 impl std::error::Error for AppError {}
 
-impl AppConfig {
-    /// The two applications of one flow.
-    pub fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
-        let pair = match self {
-            AppConfig::Transfer(transfer) => {
-                pair(Sender::new(*transfer), Receiver::new(transfer.size()), Side::To, false)
-            }
-            AppConfig::Datagrams { rate, size } => {
-                pair(DatagramSender::new(*rate, *size, flow.stop), DatagramReceiver, Side::To, true)
-            }
-            AppConfig::Http(config) => {
-                pair(HttpServer::new(config.multiplexed), HttpClient::new(*config), Side::From, false)
-            }
-            AppConfig::Custom(name) => own.get(name).ok_or_else(|| AppError::Unknown(name.clone()))?(flow),
-        };
-        Ok(pair)
-    }
-}
-
-fn pair(from: impl Application + 'static, to: impl Application + 'static, listener: Side, datagrams: bool) -> AppPair {
+/// The applications at the sender and the receiver of data, and which of them listens.
+pub(crate) fn pair(
+    from: impl Application + 'static,
+    to: impl Application + 'static,
+    listener: Side,
+    datagrams: bool,
+) -> AppPair {
     AppPair { from: Box::new(from), to: Box::new(to), listener, datagrams }
 }
 

@@ -1,8 +1,48 @@
 //! Datagrams at a constant rate, and the end that takes them.
 
-use crate::{Application, SocketEvent, SocketId, Sockets};
+use crate::config::pair;
+use crate::{
+    AppError, AppPair, AppSettings, Application, Applications, FlowContext, Side, SocketEvent, SocketId, Sockets,
+};
 use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramConfig {
+    pub rate: BitRate,
+    pub size: Bytes,
+}
+
+impl Default for DatagramConfig {
+    fn default() -> DatagramConfig {
+        DatagramConfig { rate: BitRate::from_bps(64_000), size: Bytes::new(200) }
+    }
+}
+
+impl Part for DatagramConfig {
+    const NAME: &'static str = "udp";
+    const TEXT: &'static str = "Datagrams at a constant rate, in place of TCP.";
+    const KEYS: &'static [Key<DatagramConfig>] = &[
+        key("rate", |udp: &mut Self| &mut udp.rate, "IP headers are counted.").required("\"64 kbit/s\""),
+        key("size", |udp| &mut udp.size, "The size of the IP packets."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        let least = u64::from(IPV4_HEADER + UDP_HEADER);
+        if !(least..=u64::from(u16::MAX)).contains(&self.size.get()) {
+            return Err(Fault::new("size", "a UDP packet has 28 B to 65535 B, its headers counted"));
+        }
+        Ok(())
+    }
+}
+
+impl AppSettings for DatagramConfig {
+    fn build(&self, flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+        Ok(pair(DatagramSender::new(self.rate, self.size, flow.stop), DatagramReceiver, Side::To, true))
+    }
+}
 
 /// Sends a packet of one size every size / rate, the remainder carried, until just before `stop`.
 #[derive(Debug)]

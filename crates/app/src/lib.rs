@@ -13,7 +13,7 @@ mod datagrams;
 mod http;
 
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
-pub use bulk::{Receiver, Sender, Transfer};
-pub use config::{AppConfig, AppError, AppFactory, Applications, FlowContext};
-pub use datagrams::{DatagramReceiver, DatagramSender};
+pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
+pub use config::{APPS, AppConfig, AppError, AppFactory, AppSettings, Applications, CustomConfig, FlowContext};
+pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};

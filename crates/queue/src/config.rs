@@ -26,6 +26,7 @@ pub static QUEUES: Family = Family {
     name: "queue",
     text: "A queue discipline and what it may hold.",
     shorthand: Some("limit"),
+    infer_kind: false,
     members: || DISCIPLINES.iter().map(|entry| (entry.member)()).collect(),
 };
 

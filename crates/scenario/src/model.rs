@@ -4,7 +4,8 @@
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
-use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
+use lopsided_app::AppConfig;
+use lopsided_core::{Bytes, Dir, Duration, Time};
 use std::collections::BTreeMap;
 
 /// One experiment: a network, the flows that cross it, how long, and what is written down.
@@ -58,29 +59,11 @@ pub struct FlowSpec {
     pub start_jitter: Duration,
     /// The application stops here, at the latest when the run ends.
     pub stop: Time,
-    pub transfer: Transfer,
+    pub app: AppConfig,
     /// The stack of the sender of data.
     pub from_stack: StackSpec,
     /// The stack of the receiver of data.
     pub to_stack: StackSpec,
-}
-
-/// What a flow's application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transfer {
-    /// Always more to send, until the flow stops.
-    Bulk,
-    /// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
-    Bytes {
-        size: Bytes,
-        /// How often in all; `None`: until the flow stops.
-        repeat: Option<u32>,
-        pause: Duration,
-    },
-    /// Always more to send for `on`, then silence for `off`, and again, on one connection.
-    OnOff { on: Duration, off: Duration },
-    /// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
-    Udp { rate: BitRate, size: Bytes },
 }
 
 /// An end of a connection: a stack profile and what is changed in it. `None`: as the profile says.

@@ -29,18 +29,6 @@ pub(crate) fn size(node: &Node) -> Read<Bytes> {
     units::parse_size(quantity_text(node, units::SIZE)?)
 }
 
-/// A size, or `None` for `"bulk"`.
-pub(crate) fn size_or_bulk(node: &Node) -> Read<Option<Bytes>> {
-    match node.text().map(str::trim) {
-        Some("bulk") => Ok(None),
-        Some(word) if word.starts_with(|c: char| c.is_alphabetic()) => {
-            let error = UnitError::new(format!("unknown transfer {}", quote(word)));
-            Err(error.help("write `bulk`, a size such as `10 MB`, or a table with size, on and off, or udp"))
-        }
-        _ => size(node).map(Some),
-    }
-}
-
 pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
     // In an override a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
     if let Value::Number(number) = &node.value {
@@ -129,18 +117,6 @@ pub(crate) fn positive_count(node: &Node) -> Read<u32> {
     match small_count(node)? {
         0 => Err(UnitError::new("this must be at least 1")),
         value => Ok(value),
-    }
-}
-
-/// How often; `None` is `"forever"`.
-pub(crate) fn repeat(node: &Node) -> Read<Option<u32>> {
-    match node.text().map(str::trim) {
-        Some("forever") => Ok(None),
-        Some(word) => {
-            Err(UnitError::new(format!("{} is no number of repeats", quote(word)))
-                .help("write a number or \"forever\""))
-        }
-        None => positive_count(node).map(Some),
     }
 }
 

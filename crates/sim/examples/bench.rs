@@ -6,10 +6,11 @@
 //! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
 //! buffer, 30 s. Building the world is not timed.
 
+use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Time};
 use lopsided_link::{LinkConfig, LossConfig};
 use lopsided_queue::QueueConfig;
-use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, StackSpec, Transfer};
+use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, StackSpec};
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use std::process::ExitCode;
 
@@ -127,7 +128,7 @@ impl Workload {
             start: Time::ZERO + start,
             start_jitter: Duration::ZERO,
             stop: Time::ZERO + Duration::from_secs(self.seconds),
-            transfer: Transfer::Bulk,
+            app: AppConfig::default(),
             from_stack: StackSpec::new(&self.profile, &self.cc),
             to_stack: StackSpec::new(&self.profile, &self.cc),
         }

@@ -4,9 +4,10 @@ use crate::host::{Host, add_counters};
 use crate::meter::{Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{FlowSite, Simulation};
+use lopsided_app::TransferConfig;
 use lopsided_core::{Dir, Duration};
 use lopsided_net::Network;
-use lopsided_scenario::{FlowSpec, Scenario, Transfer};
+use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 /// The part of a sample whose change is worth a row.
@@ -117,12 +118,12 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
     let measured_at = if site.datagrams { site.sink } else { site.source };
     let delays = &network.host(measured_at.host).flow_meter(measured_at.app).rtt;
     let rtt = delays.all();
-    let active_s = match spec.transfer {
-        Transfer::Bytes { .. } => {
+    let active_s = match spec.app.get::<TransferConfig>() {
+        Some(_) => {
             let running = tally.running_since.map_or(Duration::ZERO, |since| network.now().saturating_since(since));
             tally.done.sum + running.as_secs_f64()
         }
-        _ => site.stop.saturating_since(site.start).as_secs_f64(),
+        None => site.stop.saturating_since(site.start).as_secs_f64(),
     };
     let udp = site.datagrams;
     FlowRow {

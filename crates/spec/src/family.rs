@@ -10,6 +10,8 @@ pub struct Family {
     pub text: &'static str,
     /// The key that a single value in place of the table stands for.
     pub shorthand: Option<&'static str>,
+    /// Whether the keys that are given tell the kind where it is not named.
+    pub infer_kind: bool,
     /// The kinds, the default first.
     pub members: fn() -> Vec<Member>,
 }

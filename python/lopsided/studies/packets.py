@@ -331,7 +331,7 @@ def finely_sampled(scenario: Scenario) -> Scenario:
 
 def _is_tcp(run: Run, flow: str) -> bool:
     found = next((one for one in run.scenario.resolved["flows"] if one["name"] == flow), None)
-    return found is not None and found["transfer"]["kind"] != "udp"
+    return found is not None and found["app"]["kind"] != "udp"
 
 
 _STATE = (

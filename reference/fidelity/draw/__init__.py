@@ -172,7 +172,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> str:
         rate_bps = line.down_bps if direction == "down" else line.up_bps
         size = round(min(max(rate_bps / 8 * _between(chance, 0.05, 1), 3_000), 2e6))
         rows.append(
-            f'transfer = {{ size = "{size} B", repeat = "forever", pause = "{chance.choice((200, 500, 1000))} ms" }}'
+            f'app = {{ size = "{size} B", repeat = "forever", pause = "{chance.choice((200, 500, 1000))} ms" }}'
         )
     return "\n".join([*rows, ""])
 

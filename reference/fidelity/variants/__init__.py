@@ -127,7 +127,7 @@ class Cell:
             del joining["against"]
         for flow, kbps in joining.items():
             settings[f"flow.{flow}.start"] = f"{line.duration_s // 3} s"
-            settings[f"flow.{flow}.transfer.size"] = f"{kbps * line.duration_s // (8 * 6)} kB"
+            settings[f"flow.{flow}.app.size"] = f"{kbps * line.duration_s // (8 * 6)} kB"
         return settings
 
     def scenario(self) -> Scenario:

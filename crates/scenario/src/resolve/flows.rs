@@ -2,23 +2,23 @@
 
 use super::line::read_list;
 use super::network::Network;
+use super::part::{Line, read_family};
 use super::read::{Layers, read};
 use super::stack::{congestion_control, resolve_stack};
 use crate::error::{Place, Report, quote};
 use crate::graph::{Hop, Routes};
-use crate::model::{FlowSpec, StackSpec, Transfer};
+use crate::model::{FlowSpec, StackSpec};
 use crate::schema::entry_name;
-use crate::tree::{Node, Table, Value};
-use crate::units::{UnitError, format_span};
+use crate::tree::{self, Node, Table};
+use crate::units::format_span;
 use crate::value;
-use lopsided_core::{Bytes, Dir, Duration, Time};
+use lopsided_app::{APPS, AppConfig};
+use lopsided_core::{Dir, Duration, Time};
+use lopsided_spec::{Scalar, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each flow costs memory and table rows; more is a slip of the finger.
 const MOST_FLOWS: usize = 100_000;
-/// IP and UDP headers.
-const UDP_HEADERS: Bytes = Bytes::new(28);
-const LARGEST_PACKET: Bytes = Bytes::new(65_535);
 
 /// The flows, and for each where it was described and the path of its data.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(super) fn resolve_flows(
 ) -> Flows {
     let mut flows = Flows::default();
     let items: &[Node] = match file.get("flow") {
-        Some((Node { value: Value::List(items), .. }, _)) => items,
+        Some((Node { value: tree::Value::List(items), .. }, _)) => items,
         _ => &[],
     };
     if items.is_empty() {
@@ -81,7 +81,8 @@ impl<'t> Common<'_, 't> {
     fn resolve_group(&mut self, flow: &Layers<'t>, name: &str, flows: &mut Flows, report: &mut Report<'_>) {
         let _ = read(flow, "name", value::name, report);
         let group = read(flow, "group", value::name, report).unwrap_or_else(|| name.to_owned());
-        let transfer = resolve_transfer(&flow.below("transfer"), report);
+        let app = read_family(&APPS, &flow.below("app"), Line::default(), report);
+        let app = AppConfig::from_value(Value::Part(app)).expect("it is one of the family's");
         let count = read(flow, "count", value::positive_count, report).unwrap_or(1) as usize;
         if flows.specs.len() + count > MOST_FLOWS {
             let message = format!("these are more than the {MOST_FLOWS} flows that are allowed");
@@ -119,7 +120,7 @@ impl<'t> Common<'_, 't> {
                 start: Time::ZERO + times.start + times.spacing * copy as u64,
                 start_jitter: times.jitter,
                 stop: Time::ZERO + times.stop,
-                transfer: transfer.unwrap_or(Transfer::Bulk),
+                app: app.clone(),
                 from_stack,
                 to_stack,
             });
@@ -211,7 +212,7 @@ impl<'t> Common<'_, 't> {
     fn hosts(&self, flow: &Layers<'_>, key: &str, report: &mut Report<'_>) -> Vec<usize> {
         let named = read_list(flow, key, value::text, report);
         if named.is_empty()
-            && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, Value::List(list) if list.is_empty()))
+            && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, tree::Value::List(list) if list.is_empty()))
         {
             report.problem(flow.place_of(key), flow.path(), format!("`{key}` names no host"), None);
         }
@@ -248,7 +249,7 @@ impl<'t> Common<'_, 't> {
     /// The most specific first: this end of the flow, the flow, the host, all hosts.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackSpec {
         let own_host = match self.file.get("host") {
-            Some((Node { value: Value::Table(hosts), .. }, _)) => {
+            Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {
                 hosts.get(&self.network.graph.hosts[host]).and_then(Node::table)
             }
             _ => None,
@@ -289,71 +290,4 @@ fn pick(hosts: &[usize], copy: usize) -> Option<usize> {
 fn common_direction(path: &[Hop]) -> Option<Dir> {
     let first = path.first()?.dir;
     path.iter().all(|hop| hop.dir == first).then_some(first)
-}
-
-fn resolve_transfer(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Transfer> {
-    let size = read(layers, "size", value::size_or_bulk, report);
-    let kinds = [("udp", "udp"), ("on", "on and off"), ("off", "on and off")];
-    let kind = kinds.iter().find(|(key, _)| layers.has(key)).map_or("size", |(_, kind)| *kind);
-    let allowed: &[&str] = match kind {
-        "udp" => &["udp", "size"],
-        "on and off" => &["on", "off"],
-        _ => &["size", "repeat", "pause"],
-    };
-    for key in ["size", "repeat", "pause", "on", "off", "udp"] {
-        let harmless = key == "size" && size == Some(None);
-        if layers.has(key) && !allowed.contains(&key) && !harmless {
-            report.problem(
-                layers.place_of(key),
-                layers.path(),
-                format!("`{key}` does not go with a transfer by {kind}"),
-                None,
-            );
-        }
-    }
-    match kind {
-        "udp" => {
-            let rate = read(layers, "udp", value::rate, report)?;
-            let size = size.flatten().unwrap_or(Bytes::new(200));
-            if !(UDP_HEADERS..=LARGEST_PACKET).contains(&size) {
-                let message = "a UDP packet has 28 B to 65535 B, its headers counted";
-                report.problem(layers.place_of("size"), layers.path(), message, None);
-            }
-            Some(Transfer::Udp { rate, size })
-        }
-        "on and off" => {
-            for key in ["on", "off"] {
-                super::read::require(layers, key, "\"1 s\"", report);
-            }
-            let positive = |node: &Node| match value::span(node)? {
-                Duration::ZERO => Err(UnitError::new("this must be longer than nothing")),
-                span => Ok(span),
-            };
-            let (on, off) = (read(layers, "on", positive, report), read(layers, "off", positive, report));
-            Some(Transfer::OnOff { on: on?, off: off? })
-        }
-        _ => {
-            let repeat = read(layers, "repeat", value::repeat, report).unwrap_or(Some(1));
-            let pause = read(layers, "pause", value::span, report).unwrap_or(Duration::ZERO);
-            match size.flatten() {
-                Some(Bytes::ZERO) => {
-                    report.problem(layers.place_of("size"), layers.path(), "a transfer of nothing", None);
-                    None
-                }
-                Some(size) => Some(Transfer::Bytes { size, repeat, pause }),
-                None => {
-                    if let Some(key) = ["repeat", "pause"].into_iter().find(|key| layers.has(key)) {
-                        let help = "add size = \"100 kB\"".to_owned();
-                        report.problem(
-                            layers.place_of(key),
-                            layers.path(),
-                            format!("`{key}` needs a size: bulk never ends"),
-                            Some(help),
-                        );
-                    }
-                    Some(Transfer::Bulk)
-                }
-            }
-        }
-    }
 }

@@ -9,11 +9,12 @@ mod stack;
 
 use crate::error::{Place, Report, quote};
 use crate::measured::RecordSpec;
-use crate::model::{InterfaceSpec, Scenario, Transfer};
+use crate::model::{InterfaceSpec, Scenario};
 use crate::tree::{Node, Table, Value};
 use crate::units::{QueueLimitText, UnitError, format_size};
 use crate::value;
 use flows::{Flows, resolve_flows};
+use lopsided_app::DatagramConfig;
 use lopsided_core::{Bytes, Duration};
 use lopsided_queue::Limit;
 use network::{Network, resolve_network};
@@ -150,9 +151,9 @@ fn check_rows(
 /// A queue that cannot hold one of the packets sent through it would stop the flow for good.
 fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
-        let packet = match flow.transfer {
-            Transfer::Udp { size, .. } => size,
-            _ => flow.from_stack.mss.map_or(USUAL_PACKET, |mss| Bytes::new(u64::from(mss) + 40)),
+        let packet = match flow.app.get::<DatagramConfig>() {
+            Some(datagrams) => datagrams.size,
+            None => flow.from_stack.mss.map_or(USUAL_PACKET, |mss| Bytes::new(u64::from(mss) + 40)),
         };
         for hop in path {
             let link = &network.graph.links[hop.link];

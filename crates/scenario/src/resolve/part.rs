@@ -35,7 +35,7 @@ pub(super) fn read_family(
 ) -> Box<dyn AnyPart> {
     let kinds = family.kinds();
     let chosen = super::read::read(layers, "kind", |node| value::choice(node, family.name, &kinds), report);
-    let kind = chosen.unwrap_or(kinds[0]);
+    let kind = chosen.unwrap_or_else(|| kind_by_keys(family, layers));
     let member = (family.members)().into_iter().find(|member| member.info.name == kind);
     let Member { info, mut part } = member.expect("the kinds are the members' names");
     if chosen.is_none() && layers.has("kind") {
@@ -53,6 +53,18 @@ pub(super) fn read_family(
     let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
     fill(&mut *part, &info, &source, line, report);
     part
+}
+
+/// The kind where none is named: the first that has all keys that are given, if the family allows that.
+fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
+    let members = (family.members)();
+    let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
+    let fits = |info: &PartInfo| all.iter().all(|key| !layers.has(key) || info.key(key).is_some());
+    let has_some = |info: &PartInfo| info.names().any(|key| layers.has(key));
+    let found = members.iter().find(|member| fits(&member.info));
+    // Where no kind has all of them, one that has some is meant.
+    let found = found.or_else(|| members.iter().find(|member| has_some(&member.info)));
+    found.filter(|_| family.infer_kind).unwrap_or(&members[0]).info.name
 }
 
 /// Keys of another kind are mistakes, but for those that were there before an override changed the kind.

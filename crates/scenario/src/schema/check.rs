@@ -8,8 +8,14 @@ use crate::tree::{Entry, Node, Table, Value};
 use lopsided_spec::{KeyInfo, PartInfo, ValueType};
 
 /// Keys that had another name before, as people may still write them.
-const RENAMED: &[(&str, &str)] =
-    &[("threshold", "mark_threshold"), ("marks", "ect"), ("cells", "cell_format"), ("interval", "refill_interval")];
+const RENAMED: &[(&str, &str)] = &[
+    ("threshold", "mark_threshold"),
+    ("marks", "ect"),
+    ("cells", "cell_format"),
+    ("interval", "refill_interval"),
+    ("transfer", "app"),
+    ("udp", "rate"),
+];
 
 /// Checks a table and everything below it. `path` is its dotted key, empty for the file.
 ///
@@ -89,9 +95,14 @@ fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Repor
 
 /// A single value in place of a table that has a shorthand becomes that table.
 pub(crate) fn expand_shorthand(node: &mut Node, shape: &PartInfo) {
-    let Some(key) = shape.shorthand else { return };
+    let Some(mut key) = shape.shorthand else { return };
     if matches!(node.value, Value::Table(_) | Value::List(_)) {
         return;
+    }
+    // Quantities begin with a digit: a word names a kind.
+    let is_word = node.text().is_some_and(|text| text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()));
+    if is_word && shape.key("kind").is_some() {
+        key = "kind";
     }
     let inner = node.clone();
     let mut table = Table::default();

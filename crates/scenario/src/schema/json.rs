@@ -121,8 +121,15 @@ fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> 
     match shape.shorthand.and_then(|name| shape.key(name)) {
         None => object_fields([("$ref", Json::Text(pointer(shape)))]),
         Some(key) => {
-            let single = Json::Object(value_or_word(key, tables));
-            object_fields([("anyOf", Json::List(vec![single, reference(shape)]))])
+            let mut either = vec![Json::Object(value_or_word(key, tables))];
+            either.extend(
+                shape
+                    .key("kind")
+                    .filter(|kind| kind.name != key.name)
+                    .map(|kind| Json::Object(value(kind.value_type, tables))),
+            );
+            either.push(reference(shape));
+            object_fields([("anyOf", Json::List(either))])
         }
     }
 }

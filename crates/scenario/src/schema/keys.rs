@@ -2,9 +2,10 @@
 
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::names::{CONGESTION_CONTROLS, PROFILES};
+use lopsided_app::APPS;
 use lopsided_link::LinkConfig;
 use lopsided_spec::ValueType::{
-    self, DepthOrTime, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Packets, Part, Rate, Size, Text, Time,
+    self, DepthOrTime, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Packets, Part, Size, Text, Time,
     Window, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
@@ -364,7 +365,12 @@ pub(crate) fn flow() -> PartInfo {
             value("start_spacing", Time, "0 s", "With `count`: each copy starts this much after the one before."),
             value("stop", Time, "", "When the application stops. Default: the end of the run."),
             value("count", Integer, "1", "So many equal flows."),
-            value("transfer", Part(transfer), "bulk", "What is sent: \"bulk\", a size such as \"10 MB\", or a table."),
+            value(
+                "app",
+                Family(&APPS),
+                "bulk",
+                "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
+            ),
             value(
                 "cc",
                 Word(|| CONGESTION_CONTROLS.to_vec()),
@@ -374,31 +380,6 @@ pub(crate) fn flow() -> PartInfo {
             value("stack", Part(stack), "", "The TCP of both ends of this flow."),
             value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
             value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),
-        ],
-    }
-}
-
-pub(crate) fn transfer() -> PartInfo {
-    PartInfo {
-        name: "transfer",
-        text: "What an application sends.",
-        shorthand: Some("size"),
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value(
-                "size",
-                Size,
-                "bulk",
-                "\"bulk\" (until the flow stops) or a size; with `udp` the size of the IP packets.",
-            )
-            .none_word("bulk"),
-            value("repeat", Integer, "1", "With a size: how often, each time on a new connection; or \"forever\".")
-                .none_word("forever"),
-            value("pause", Time, "0 s", "With `repeat`: from the end of a transfer to the start of the next."),
-            value("on", Time, "", "With `off`: send for so long."),
-            value("off", Time, "", "With `on`: then be silent for so long, and again."),
-            value("udp", Rate, "", "Datagrams at this constant rate, IP headers counted, in place of TCP."),
         ],
     }
 }

@@ -1,10 +1,10 @@
 //! JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 
-use super::value::part_to_json;
+use super::value::{kind_to_json, part_to_json};
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{Buffer, DelayedAck, FlowSpec, InterfaceSpec, Scenario, StackSpec, Transfer, Window};
+use crate::model::{Buffer, DelayedAck, FlowSpec, InterfaceSpec, Scenario, StackSpec, Window};
 use crate::units::seconds;
-use lopsided_core::{BitRate, Bytes, Duration, Time};
+use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::{self, Write as _};
 
 /// A JSON value; objects keep their order.
@@ -133,28 +133,10 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Json {
         ("start_s", time(flow.start)),
         ("start_jitter_s", span(flow.start_jitter)),
         ("stop_s", time(flow.stop)),
-        ("transfer", transfer(&flow.transfer)),
+        ("app", kind_to_json(flow.app.part())),
         ("sender_stack", stack(&flow.from_stack)),
         ("receiver_stack", stack(&flow.to_stack)),
     ])
-}
-
-fn transfer(transfer: &Transfer) -> Json {
-    match transfer {
-        Transfer::Bulk => Json::object([("kind", Json::text("bulk"))]),
-        Transfer::Bytes { size, repeat, pause } => Json::object([
-            ("kind", Json::text("bytes")),
-            ("size_bytes", bytes(*size)),
-            ("repeat", optional(*repeat, |count| number(u64::from(count)))),
-            ("pause_s", span(*pause)),
-        ]),
-        Transfer::OnOff { on, off } => {
-            Json::object([("kind", Json::text("on_off")), ("on_s", span(*on)), ("off_s", span(*off))])
-        }
-        Transfer::Udp { rate: bps, size } => {
-            Json::object([("kind", Json::text("udp")), ("rate_bps", rate(*bps)), ("size_bytes", bytes(*size))])
-        }
-    }
 }
 
 fn stack(stack: &StackSpec) -> Json {
@@ -213,10 +195,6 @@ pub(super) fn number(value: u64) -> Json {
 /// Probabilities only: never infinite, never not a number.
 pub(super) fn float(value: f64) -> Json {
     Json::Number(value.to_string())
-}
-
-fn rate(rate: BitRate) -> Json {
-    number(rate.as_bps())
 }
 
 fn bytes(size: Bytes) -> Json {

@@ -1,10 +1,10 @@
 //! TOML in the general form: a topology with every link, each flow on its own, every default written out.
 
-use super::value::part_to_toml;
+use super::value::{kind_to_toml, part_to_toml};
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{Buffer, DelayedAck, FlowSpec, Scenario, StackSpec, Transfer, Window};
-use crate::units::{format_rate, format_size, format_span};
-use lopsided_core::{BitRate, Bytes, Duration, Time};
+use crate::model::{Buffer, DelayedAck, FlowSpec, Scenario, StackSpec, Window};
+use crate::units::{format_size, format_span};
+use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Write as _;
 
 /// The whole scenario; it reads back to an equal one.
@@ -100,17 +100,6 @@ fn packets(count: u32) -> String {
 }
 
 fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
-    let transfer = match flow.transfer {
-        Transfer::Bulk => quoted("bulk"),
-        Transfer::Bytes { size: bytes, repeat, pause } => {
-            let repeat = repeat.map_or(quoted("forever"), |count| count.to_string());
-            Inline::default().put("size", size(bytes)).put("repeat", repeat).span("pause", pause).braces()
-        }
-        Transfer::OnOff { on, off } => Inline::default().span("on", on).span("off", off).braces(),
-        Transfer::Udp { rate: bps, size: bytes } => {
-            Inline::default().put("udp", rate(Some(bps))).put("size", size(bytes)).braces()
-        }
-    };
     Inline::default()
         .text("name", &flow.name)
         .text("group", &flow.group)
@@ -119,7 +108,7 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
         .span("start", flow.start - Time::ZERO)
         .span("start_jitter", flow.start_jitter)
         .span("stop", flow.stop - Time::ZERO)
-        .put("transfer", transfer)
+        .put("app", kind_to_toml(flow.app.part()).braces())
         .put("sender_stack", stack(&flow.from_stack).braces())
         .put("receiver_stack", stack(&flow.to_stack).braces())
 }
@@ -166,10 +155,6 @@ fn stack(stack: &StackSpec) -> Inline {
         .maybe("mss", stack.mss.map(|mss| quoted(&format!("{mss} B"))))
         .maybe("send_buffer", stack.send_buffer.map(buffer))
         .maybe("receive_buffer", stack.receive_buffer.map(buffer))
-}
-
-fn rate(rate: Option<BitRate>) -> String {
-    quoted(&rate.map_or("unlimited".to_owned(), format_rate))
 }
 
 fn size(size: Bytes) -> String {

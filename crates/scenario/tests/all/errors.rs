@@ -191,14 +191,23 @@ fn impossible_values_are_refused() {
         ("flow.1.start", "60 s", "the flow starts at 60 s, and the run ends at 60 s"),
         ("flow.1.count", "0", "this must be at least 1"),
         ("flow.1.count", "1000000", "these are more than the 100000 flows that are allowed"),
-        ("flow.1.transfer", "0 B", "a transfer of nothing"),
-        ("flow.1.transfer", "bulky", "unknown transfer `bulky`"),
-        ("flow.1.transfer", "{ repeat = 3 }", "`repeat` needs a size: bulk never ends"),
-        ("flow.1.transfer", "{ on = \"1 s\" }", "`off` is missing in [flow.1.transfer]"),
-        ("flow.1.transfer", "{ udp = \"64 kbit/s\", repeat = 2 }", "`repeat` does not go with a transfer by udp"),
+        ("flow.1.app", "0 B", "a transfer of nothing"),
+        ("flow.1.app", "bulky", "unknown app `bulky`"),
+        ("flow.1.app", "{ repeat = 3 }", "`size` is missing in [flow.1.app]"),
+        ("flow.1.app", "{ on = \"1 s\" }", "`off` is missing in [flow.1.app]"),
         (
-            "flow.1.transfer",
-            "{ udp = \"64 kbit/s\", size = \"20 B\" }",
+            "flow.1.app",
+            "{ kind = \"bulk\", size = \"1 MB\" }",
+            "`size` belongs to kind = \"transfer\" or \"udp\", and this app is \"bulk\"",
+        ),
+        (
+            "flow.1.app",
+            "{ rate = \"64 kbit/s\", repeat = 2 }",
+            "`rate` belongs to kind = \"udp\", and this app is \"transfer\"",
+        ),
+        (
+            "flow.1.app",
+            "{ kind = \"udp\", rate = \"64 kbit/s\", size = \"20 B\" }",
             "a UDP packet has 28 B to 65535 B, its headers counted",
         ),
         ("flow.1.from", "server", "`from` and `direction` exclude each other"),
@@ -272,6 +281,22 @@ fn hosts_must_exist_and_be_reachable() {
 fn a_key_in_the_wrong_table_is_told_its_home() {
     let errors = parse(&format!("{BASE}[record]\nduration = \"5 s\"\n")).expect_err("a key out of place");
     assert_eq!(errors.problems[0].help.as_deref(), Some("`duration` belongs in [scenario]"));
+}
+
+#[test]
+fn a_key_of_before_is_told_its_new_name() {
+    let help =
+        |line: &str| parse(&format!("{BASE}{line}\n")).expect_err(line).problems[0].help.clone().unwrap_or_default();
+    assert_eq!(help("transfer = \"10 MB\""), "did you mean `app`?");
+    assert_eq!(help("app = { kind = \"udp\", udp = \"1 Mbit/s\" }"), "did you mean `rate`?");
+    let queue =
+        |text: &str| with(&[("link.down.queue", text)]).expect_err(text).problems[0].help.clone().unwrap_or_default();
+    assert_eq!(queue("{ kind = \"step\", threshold = \"1 ms\" }"), "did you mean `mark_threshold`?");
+    assert_eq!(queue("{ kind = \"step\", mark_threshold = \"1 ms\", marks = \"ect1\" }"), "did you mean `ect`?");
+    let link =
+        |key: &str, value: &str| with(&[(key, value)]).expect_err(key).problems[0].help.clone().unwrap_or_default();
+    assert_eq!(link("link.down.framing.cells", "atm"), "did you mean `cell_format`?");
+    assert_eq!(link("link.down.shaper.interval", "4 ms"), "did you mean `refill_interval`?");
 }
 
 #[test]

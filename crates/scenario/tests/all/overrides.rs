@@ -1,9 +1,10 @@
 //! Overrides reach every part of a scenario.
 
 use super::{BASE, good, with};
+use lopsided_app::{AppConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
-use lopsided_scenario::{FairnessSpec, Scenario, Transfer, Window};
+use lopsided_scenario::{FairnessSpec, Scenario, Window};
 
 #[track_caller]
 fn changed(key: &str, value: &str) -> Scenario {
@@ -30,11 +31,9 @@ fn keys_that_the_file_has_and_keys_that_it_has_not() {
 
 #[test]
 fn flows_and_hosts_are_named_or_counted() {
-    let size = Transfer::Bytes { size: Bytes::new(10_000_000), repeat: Some(1), pause: Duration::ZERO };
-    for key in
-        ["flow.flow1.transfer", "flow.1.transfer", "flow.*.transfer", "flow.1.transfer.size", "flow.\"flow1\".transfer"]
-    {
-        assert_eq!(changed(key, "10 MB").flows[0].transfer, size, "{key}");
+    let size = TransferConfig { size: Bytes::new(10_000_000), repeat: Some(1), pause: Duration::ZERO };
+    for key in ["flow.flow1.app", "flow.1.app", "flow.*.app", "flow.1.app.size", "flow.\"flow1\".app"] {
+        assert_eq!(changed(key, "10 MB").flows[0].app, AppConfig::new(size), "{key}");
     }
     let scenario = changed("host.server.stack.initial_window", "3 segments");
     assert_eq!(scenario.flows[0].from_stack.initial_window, Some(Window::Segments(3)));

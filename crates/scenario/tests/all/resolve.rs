@@ -1,12 +1,13 @@
 //! What a file means.
 
 use super::{BASE, good, with};
+use lopsided_app::{BulkConfig, CustomConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_link::{CellFormat, Framing, GilbertConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
-use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, Scenario, Transfer};
+use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, Scenario};
 
 fn fifo(packets: u32, drop: DropFrom) -> QueueConfig {
     QueueConfig::new(FifoConfig { drop, ..FifoConfig::new(Limit::Packets(packets)) })
@@ -26,7 +27,8 @@ fn the_least_file_has_every_default_filled() {
     assert!(link.up.loss == LossConfig::default() && link.up.shaper.is_none());
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.from, flow.to, flow.direction), ("flow1", 0, 1, Some(Dir::Down)));
-    assert_eq!((flow.start, flow.stop, flow.transfer), (Time::ZERO, Time::from_nanos(60_000_000_000), Transfer::Bulk));
+    assert_eq!((flow.start, flow.stop), (Time::ZERO, Time::from_nanos(60_000_000_000)));
+    assert_eq!(flow.app, BulkConfig.into());
     assert_eq!((flow.from_stack.profile.as_str(), flow.from_stack.cc.as_str()), ("linux-6.1", "reno"));
 }
 
@@ -197,23 +199,23 @@ fn delayed_acks_in_each_way_of_writing() {
 }
 
 #[test]
-fn transfers_of_each_kind() {
-    let transfer = |value: &str| with(&[("flow.1.transfer", value)]).expect("it is valid").flows[0].transfer;
+fn applications_of_each_kind() {
+    let app = |value: &str| with(&[("flow.1.app", value)]).expect(value).flows[0].app.clone();
     let size = Bytes::new(100_000);
-    assert_eq!(transfer("bulk"), Transfer::Bulk);
-    assert_eq!(transfer("100 kB"), Transfer::Bytes { size, repeat: Some(1), pause: Duration::ZERO });
+    assert_eq!(app("bulk"), BulkConfig.into());
+    assert_eq!(app("100 kB"), TransferConfig { size, repeat: Some(1), pause: Duration::ZERO }.into());
+    // The keys tell the kind.
     assert_eq!(
-        transfer("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
-        Transfer::Bytes { size, repeat: None, pause: Duration::from_secs(1) }
+        app("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
+        TransferConfig { size, repeat: None, pause: Duration::from_secs(1) }.into()
     );
-    assert_eq!(
-        transfer("{ on = \"2 s\", off = \"500 ms\" }"),
-        Transfer::OnOff { on: Duration::from_secs(2), off: Duration::from_millis(500) }
-    );
-    assert_eq!(
-        transfer("{ udp = \"64 kbit/s\" }"),
-        Transfer::Udp { rate: BitRate::from_bps(64_000), size: Bytes::new(200) }
-    );
+    let bursts = OnOffConfig { on: Duration::from_secs(2), off: Duration::from_millis(500) };
+    assert_eq!(app("{ on = \"2 s\", off = \"500 ms\" }"), bursts.into());
+    let datagrams = DatagramConfig { rate: BitRate::from_bps(64_000), size: Bytes::new(200) };
+    assert_eq!(app("{ kind = \"udp\", rate = \"64 kbit/s\" }"), datagrams.into());
+    let pages = HttpConfig { objects: 3, multiplexed: true, ..HttpConfig::default() };
+    assert_eq!(app("{ kind = \"http\", objects = 3, multiplexed = true }"), pages.into());
+    assert_eq!(app("{ kind = \"custom\", name = \"mine\" }"), CustomConfig { name: "mine".to_owned() }.into());
 }
 
 #[test]

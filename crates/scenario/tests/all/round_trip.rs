@@ -2,6 +2,7 @@
 
 use super::schema::Json;
 use super::{BASE, parse};
+use lopsided_app::{AppConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_link::{CellFormat, Framing, GilbertConfig, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
@@ -9,7 +10,7 @@ use lopsided_queue::{
 };
 use lopsided_scenario::{
     Axes, Buffer, DelayedAck, EcnSpec, FairnessSpec, FlowSpec, Graph, InterfaceSpec, LinkSpec, NodeRef, RecordSpec,
-    Scenario, StackSpec, Transfer, Window,
+    Scenario, StackSpec, Window,
 };
 use proptest::collection::vec;
 use proptest::option::of;
@@ -167,40 +168,40 @@ fn stack() -> impl Strategy<Value = StackSpec> {
     )
 }
 
-fn transfer() -> impl Strategy<Value = Transfer> {
-    prop_oneof![
-        Just(Transfer::Bulk),
-        (1u64.., of(1u32..), span()).prop_map(|(size, repeat, pause)| Transfer::Bytes {
-            size: Bytes::new(size),
-            repeat,
-            pause
-        }),
-        (1u64..1 << 50, 1u64..1 << 50)
-            .prop_map(|(on, off)| Transfer::OnOff { on: Duration::from_nanos(on), off: Duration::from_nanos(off) }),
-        (rate(), 28u64..=65_535).prop_map(|(rate, size)| Transfer::Udp { rate, size: Bytes::new(size) }),
-    ]
+fn app() -> impl Strategy<Value = AppConfig> {
+    let transfer = (1u64.., of(1u32..), span())
+        .prop_map(|(size, repeat, pause)| TransferConfig { size: Bytes::new(size), repeat, pause }.into());
+    let bursts = (1u64..1 << 50, 1u64..1 << 50)
+        .prop_map(|(on, off)| OnOffConfig { on: Duration::from_nanos(on), off: Duration::from_nanos(off) }.into());
+    let datagrams =
+        (rate(), 28u64..=65_535).prop_map(|(rate, size)| DatagramConfig { rate, size: Bytes::new(size) }.into());
+    let pages = (1u32.., 1u64..1 << 20, 1u32.., any::<bool>(), of(1u32..)).prop_map(
+        |(objects, size, connections, multiplexed, pages)| {
+            let object_size = Bytes::new(size);
+            HttpConfig { objects, object_size, connections, multiplexed, pages, ..HttpConfig::default() }.into()
+        },
+    );
+    prop_oneof![Just(AppConfig::default()), transfer, bursts, datagrams, pages]
 }
 
 fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
     let times = (0u64..1_800_000_000_000, 1u64..1_800_000_000_000, span());
-    (any::<bool>(), times, transfer(), stack(), stack()).prop_map(
-        move |(down, times, transfer, from_stack, to_stack)| {
-            let (start, length, start_jitter) = times;
-            FlowSpec {
-                name: format!("flow.{number}"),
-                group: "some_group".to_owned(),
-                from: usize::from(!down),
-                to: usize::from(down),
-                direction: Some(if down { Dir::Down } else { Dir::Up }),
-                start: Time::from_nanos(start),
-                start_jitter,
-                stop: Time::from_nanos(start + length),
-                transfer,
-                from_stack,
-                to_stack,
-            }
-        },
-    )
+    (any::<bool>(), times, app(), stack(), stack()).prop_map(move |(down, times, app, from_stack, to_stack)| {
+        let (start, length, start_jitter) = times;
+        FlowSpec {
+            name: format!("flow.{number}"),
+            group: "some_group".to_owned(),
+            from: usize::from(!down),
+            to: usize::from(down),
+            direction: Some(if down { Dir::Down } else { Dir::Up }),
+            start: Time::from_nanos(start),
+            start_jitter,
+            stop: Time::from_nanos(start + length),
+            app,
+            from_stack,
+            to_stack,
+        }
+    })
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
@@ -258,7 +259,7 @@ fn odd_file() -> impl Strategy<Value = String> {
         "pairs",
         "[[flow]]",
         "direction",
-        "transfer",
+        "app",
         "count",
         "[sweep]",
         "[stack]",

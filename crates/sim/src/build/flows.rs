@@ -6,9 +6,9 @@ use crate::host::{AppSlot, Dialer, FlowMeter, Host, MAX_SERVICES, Remote};
 use crate::options::RunOptions;
 use crate::simulation::{AppSite, FlowSite};
 use crate::stack::Stack;
-use lopsided_app::{AppConfig, AppError, FlowContext, Side};
+use lopsided_app::{AppError, FlowContext, Side};
 use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
-use lopsided_scenario::{FlowSpec, Transfer};
+use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 
 /// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know.
@@ -24,8 +24,7 @@ pub(super) fn place_flow(
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
-    let pair =
-        app_config(&spec.transfer).build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
+    let pair = spec.app.build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
     let slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
         let (host, stack, name) = match side {
             Side::From => (spec.from, &spec.from_stack, "from"),
@@ -72,18 +71,6 @@ pub(super) fn place_flow(
         stop: spec.stop.min(end),
         datagrams: pair.datagrams,
     })
-}
-
-/// What the scenario says of a flow's application.
-fn app_config(transfer: &Transfer) -> AppConfig {
-    match *transfer {
-        Transfer::Bulk => AppConfig::Transfer(lopsided_app::Transfer::Bulk),
-        Transfer::Bytes { size, repeat, pause } => {
-            AppConfig::Transfer(lopsided_app::Transfer::Bytes { size, repeat, pause })
-        }
-        Transfer::OnOff { on, off } => AppConfig::Transfer(lopsided_app::Transfer::OnOff { on, off }),
-        Transfer::Udp { rate, size } => AppConfig::Datagrams { rate, size },
-    }
 }
 
 fn no_app(spec: &FlowSpec, error: &AppError) -> BuildError {

@@ -34,7 +34,7 @@ fn transfer() -> impl Strategy<Value = String> {
         }),
         (50u32..900, 50u32..900).prop_map(|(on, off)| format!("{{ on = \"{on} ms\", off = \"{off} ms\" }}")),
         (10u32..3000, 28u32..1500)
-            .prop_map(|(rate, size)| format!("{{ udp = \"{rate} kbit/s\", size = \"{size} B\" }}")),
+            .prop_map(|(rate, size)| format!("{{ kind = \"udp\", rate = \"{rate} kbit/s\", size = \"{size} B\" }}")),
     ]
 }
 
@@ -44,7 +44,7 @@ fn flow() -> impl Strategy<Value = String> {
     (transfer(), any::<bool>(), 0u32..2000, 0u32..3000, profile, sack).prop_map(
         |(transfer, down, start, run, profile, sack)| {
             format!(
-                "[[flow]]\ndirection = \"{}\"\nstart = \"{start} ms\"\nstop = \"{} ms\"\ntransfer = {transfer}\n\
+                "[[flow]]\ndirection = \"{}\"\nstart = \"{start} ms\"\nstop = \"{} ms\"\napp = {transfer}\n\
              stack = {{ profile = \"{profile}\", sack = {sack} }}\n",
                 if down { "down" } else { "up" },
                 (start + run + 1).min(4000),

@@ -17,7 +17,7 @@ fn text(interface: &str) -> String {
         [[flow]]
         name = "download"
         direction = "down"
-        transfer = "20 MB"
+        app = "20 MB"
         [record]
         traces = true
         "#
@@ -66,7 +66,7 @@ fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
         [[flow]]
         name = \"flood\"
         direction = \"down\"
-        transfer = { udp = \"30 Mbit/s\", size = \"1500 B\" }
+        app = { kind = \"udp\", rate = \"30 Mbit/s\", size = \"1500 B\" }
         stop = \"10 s\"";
     let interface = "[host.server.interface]\ndelay = \"10 ms\"\nring = \"5 packets\"\nlimit = \"20 packets\"";
     let result = run(&format!("{}{flood}", text(interface)));

@@ -92,15 +92,15 @@ const BUSY: &str = r#"
     direction = "down"
     count = 3
     start_jitter = "1 s"
-    transfer = { size = "60 kB", repeat = "forever", pause = "100 ms" }
+    app = { size = "60 kB", repeat = "forever", pause = "100 ms" }
     [[flow]]
     name = "video"
     direction = "down"
-    transfer = { on = "1 s", off = "1 s" }
+    app = { on = "1 s", off = "1 s" }
     [[flow]]
     name = "call"
     direction = "up"
-    transfer = { udp = "80 kbit/s", size = "200 B" }
+    app = { kind = "udp", rate = "80 kbit/s", size = "200 B" }
     [record]
     interval = "100 ms"
 "#;

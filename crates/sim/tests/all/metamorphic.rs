@@ -104,16 +104,16 @@ fn doubled_rates_and_halved_spans_double_the_goodput() {
             [[flow]]
             name = "much"
             direction = "down"
-            transfer = {{ udp = "{much} kbit/s", size = "1000 B" }}
+            app = {{ kind = "udp", rate = "{much} kbit/s", size = "1000 B" }}
             stop = "{stop} ms"
             [[flow]]
             name = "little"
             direction = "down"
-            transfer = {{ udp = "{little} kbit/s", size = "100 B" }}
+            app = {{ kind = "udp", rate = "{little} kbit/s", size = "100 B" }}
             [[flow]]
             name = "back"
             direction = "up"
-            transfer = {{ udp = "{back} kbit/s", size = "500 B" }}
+            app = {{ kind = "udp", rate = "{back} kbit/s", size = "500 B" }}
             "#,
             d = 2_000 * unit,
             stop = 1_500 * unit,

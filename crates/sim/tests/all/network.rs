@@ -18,7 +18,7 @@ fn a_datagram_flow_has_its_rate_and_its_delay() {
         direction = "up"
         start = "1 s"
         stop = "9 s"
-        transfer = { udp = "64 kbit/s", size = "200 B" }
+        app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
     "#);
     // 40 packets a second for 8 s; each takes 10 ms to send and 30 ms on the way.
     assert_eq!(result.flows.data_segments_out, [320]);
@@ -44,7 +44,7 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
         [[flow]]
         name = "flood"
         direction = "down"
-        transfer = { udp = "3 Mbit/s", size = "1250 B" }
+        app = { kind = "udp", rate = "3 Mbit/s", size = "1250 B" }
     "#);
     // One packet each 10 ms.
     assert_eq!(result.flows.data_segments_in, [2000]);
@@ -93,17 +93,17 @@ const PARKING_LOT: &str = r#"
     name = "long"
     from = "a"
     to = "c"
-    transfer = { udp = "100 kbit/s", size = "500 B" }
+    app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }
     [[flow]]
     name = "short"
     from = "d"
     to = "b"
-    transfer = { udp = "400 kbit/s", size = "1000 B" }
+    app = { kind = "udp", rate = "400 kbit/s", size = "1000 B" }
     [[flow]]
     name = "local"
     from = "c"
     to = "d"
-    transfer = { udp = "800 kbit/s", size = "1000 B" }
+    app = { kind = "udp", rate = "800 kbit/s", size = "1000 B" }
 "#;
 
 #[test]
@@ -127,7 +127,7 @@ fn every_packet_takes_its_path_and_no_other() {
 
 #[test]
 fn tcp_over_several_bottlenecks_fills_the_narrowest() {
-    let text = PARKING_LOT.replace(r#"transfer = { udp = "100 kbit/s", size = "500 B" }"#, "");
+    let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
     let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
     // 1448 of 1500 octets, less the start.
@@ -173,7 +173,7 @@ fn with_middlebox(link: usize) -> Result<RunResult, RunError> {
         [[flow]]
         name = "file"
         direction = "down"
-        transfer = "1 MB"
+        app = "1 MB"
         "#,
     );
     let placed = MiddleboxPlacement { name: "tenth".into(), link, dir: Dir::Down, node: Box::new(Tenth::default()) };

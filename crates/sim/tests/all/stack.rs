@@ -15,7 +15,7 @@ fn with_stack(stack: &str) -> RunResult {
         [[flow]]
         name = "file"
         direction = "down"
-        transfer = "1 MB"
+        app = "1 MB"
         stack = {{ {stack} }}
         [record]
         events = true
@@ -117,7 +117,7 @@ fn with_losses(stack: &str) -> RunResult {
         [[flow]]
         name = "file"
         direction = "down"
-        transfer = "1 MB"
+        app = "1 MB"
         stack = {{ {stack} }}
         [record]
         events = true
@@ -167,7 +167,7 @@ fn the_minimum_rto() {
             up = {{ rate = "8 Mbit/s", queue = "100 packets" }}
             [[flow]]
             direction = "down"
-            transfer = "1 kB"
+            app = "1 kB"
             stack = {{ tlp = false, {stack} }}
             [record]
             events = true

@@ -23,7 +23,7 @@ fn line(flow: &str) -> String {
 
 #[test]
 fn a_short_transfer_takes_two_round_trips_and_its_sending() {
-    let result = run(&line(r#"transfer = "10 kB""#));
+    let result = run(&line(r#"app = "10 kB""#));
     assert_eq!(result.flows.transfers, [1]);
     assert_eq!(result.flows.delivered_bytes, [10_000]);
     // SYN and its answer, 40 ms; the data at once in the initial window, 20 ms on the way and 10 ms to send.
@@ -35,7 +35,7 @@ fn a_short_transfer_takes_two_round_trips_and_its_sending() {
 
 #[test]
 fn transfers_follow_each_other_with_their_pause() {
-    let result = run(&line(r#"transfer = { size = "10 kB", repeat = 5, pause = "1 s" }"#));
+    let result = run(&line(r#"app = { size = "10 kB", repeat = 5, pause = "1 s" }"#));
     assert_eq!(result.flows.transfers, [5]);
     assert_eq!(result.flows.delivered_bytes, [50_000]);
     assert_eq!(result.transfers.flow, [0; 5]);
@@ -51,7 +51,7 @@ fn transfers_follow_each_other_with_their_pause() {
 #[test]
 fn transfers_without_end_stop_when_told() {
     let result = run(&line(
-        r#"transfer = { size = "10 kB", repeat = "forever", pause = "100 ms" }
+        r#"app = { size = "10 kB", repeat = "forever", pause = "100 ms" }
         start = "1 s"
         stop = "6 s""#,
     ));
@@ -65,7 +65,7 @@ fn transfers_without_end_stop_when_told() {
 #[test]
 fn connections_that_are_over_leave_nothing_behind() {
     // More transfers than there are ports would be needed to run out of them; time-wait holds each port for a minute.
-    let result = run(&line(r#"transfer = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
+    let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
     assert!(transfers > 190, "{transfers}");
     assert_eq!(result.flows.delivered_bytes, [transfers]);
@@ -73,7 +73,7 @@ fn connections_that_are_over_leave_nothing_behind() {
 
 #[test]
 fn off_is_silent_and_on_is_not() {
-    let result = run(&line(r#"transfer = { on = "2 s", off = "3 s" }"#));
+    let result = run(&line(r#"app = { on = "2 s", off = "3 s" }"#));
     let samples = &result.samples;
     let delivered = |time: f64| {
         let row = samples.time_s.iter().position(|sampled| (sampled - time).abs() < 1e-9).expect("a sample");

@@ -153,7 +153,7 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
         settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
     if test.alone:
         # The other flow sends an octet when all is over.
-        settings |= {"flow.S2.start": "990 s", "flow.S2.transfer": "1 B"}
+        settings |= {"flow.S2.start": "990 s", "flow.S2.app": "1 B"}
     return settings
 
 
@@ -282,11 +282,11 @@ def _iperf(leg: str) -> Case:
     settings = {
         "scenario.duration": "12 s",
         "flow.S1.start": "11.5 s",
-        "flow.S1.transfer": "1 B",
+        "flow.S1.app": "1 B",
         "host.sender2.interface.delay": "0 ms",
         "flow.S2.from": sender,
         "flow.S2.to": receiver,
-        "flow.S2.transfer": "bulk",
+        "flow.S2.app": "bulk",
         "flow.S2.start": "0 s",
         "flow.S2.stop": f"{IPERF_S:g} s",
         "flow.S2.receiver_stack.receive_buffer": f"{IPERF_WINDOW_BYTES[window]} B",

@@ -93,7 +93,7 @@ def _nodes(scenario: dict[str, Any]) -> dict[tuple[int, str], str]:
     with_interface = {each["host"] for each in scenario["interfaces"]}
     at: dict[str, list[tuple[int, str]]] = {}
     for number, flow in enumerate(scenario["flows"]):
-        if flow["transfer"]["kind"] != "udp":
+        if flow["app"]["kind"] != "udp":
             for end in _STACKS:
                 at.setdefault(flow[end], []).append((number, end))
     nodes = {}
@@ -270,7 +270,7 @@ def _step(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
 
 
 def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:
-    transfer = flow["transfer"]
+    app = flow["app"]
     jitter = keyed.below(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
@@ -280,10 +280,12 @@ def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:
         "start_ns": nanoseconds(flow["start_s"]) + jitter,
         "stop_ns": min(nanoseconds(flow["stop_s"]), end),
     }
-    if transfer["kind"] == "udp":
-        if transfer["size_bytes"] < 40:
+    if app["kind"] == "udp":
+        if app["size_bytes"] < 40:
             raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
-        return Flow(**common, datagram_size=transfer["size_bytes"], datagram_rate=transfer["rate_bps"])
+        return Flow(**common, datagram_size=app["size_bytes"], datagram_rate=app["rate_bps"])
+    if app["kind"] in ("http", "custom"):
+        raise Unsupported(f"flow {flow['name']}: the kernel world has no application of kind {app['kind']}")
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
@@ -292,12 +294,12 @@ def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
     }
-    if transfer["kind"] == "bytes":
-        repeat = FOREVER if transfer["repeat"] is None else transfer["repeat"]
-        pause = nanoseconds(transfer["pause_s"])
-        return Flow(**common, size=transfer["size_bytes"], repeat=repeat, pause_ns=pause)
-    if transfer["kind"] == "on_off":
-        return Flow(**common, on_ns=nanoseconds(transfer["on_s"]), off_ns=nanoseconds(transfer["off_s"]))
+    if app["kind"] == "transfer":
+        repeat = FOREVER if app["repeat"] is None else app["repeat"]
+        pause = nanoseconds(app["pause_s"])
+        return Flow(**common, size=app["size_bytes"], repeat=repeat, pause_ns=pause)
+    if app["kind"] == "on_off":
+        return Flow(**common, on_ns=nanoseconds(app["on_s"]), off_ns=nanoseconds(app["off_s"]))
     return Flow(**common)
 
 

@@ -1,0 +1,100 @@
+//! The settings of one-way transfers.
+
+use super::{Receiver, Sender, Transfer};
+use crate::config::pair;
+use crate::{AppError, AppPair, AppSettings, Applications, FlowContext, Side};
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Always more to send, until the flow stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BulkConfig;
+
+/// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferConfig {
+    pub size: Bytes,
+    /// How often in all; `None`: until the flow stops.
+    pub repeat: Option<u32>,
+    pub pause: Duration,
+}
+
+/// Always more to send for `on`, then silence for `off`, and again, on one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnOffConfig {
+    pub on: Duration,
+    pub off: Duration,
+}
+
+impl Default for TransferConfig {
+    fn default() -> TransferConfig {
+        TransferConfig { size: Bytes::new(1), repeat: Some(1), pause: Duration::ZERO }
+    }
+}
+
+impl Part for BulkConfig {
+    const NAME: &'static str = "bulk";
+    const TEXT: &'static str = "Always more to send, until the flow stops.";
+    const KEYS: &'static [Key<BulkConfig>] = &[];
+}
+
+impl Part for TransferConfig {
+    const NAME: &'static str = "transfer";
+    const TEXT: &'static str = "A size, once or again and again, each time on a new connection.";
+    const KEYS: &'static [Key<TransferConfig>] = &[
+        key("size", |transfer: &mut Self| &mut transfer.size, "Octets of one transfer.").required("\"100 kB\""),
+        key("repeat", |transfer: &mut Self| &mut transfer.repeat, "How often.").none_word("forever"),
+        key("pause", |transfer| &mut transfer.pause, "From the end of a transfer to the start of the next."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.size == Bytes::ZERO {
+            return Err(Fault::new("size", "a transfer of nothing"));
+        }
+        if self.repeat == Some(0) {
+            return Err(Fault::new("repeat", "this must be at least 1"));
+        }
+        Ok(())
+    }
+}
+
+impl Part for OnOffConfig {
+    const NAME: &'static str = "on_off";
+    const TEXT: &'static str = "Always more to send for a while, then silence, and again, on one connection.";
+    const KEYS: &'static [Key<OnOffConfig>] = &[
+        key("on", |bursts: &mut Self| &mut bursts.on, "Send for so long.").required("\"1 s\""),
+        key("off", |bursts: &mut Self| &mut bursts.off, "Then be silent for so long, and again.").required("\"1 s\""),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (key, time) in [("on", self.on), ("off", self.off)] {
+            if time.is_zero() {
+                return Err(Fault::new(key, "this must be longer than nothing"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AppSettings for BulkConfig {
+    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+        Ok(one_way(Transfer::Bulk))
+    }
+}
+
+impl AppSettings for TransferConfig {
+    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+        let TransferConfig { size, repeat, pause } = *self;
+        Ok(one_way(Transfer::Bytes { size, repeat, pause }))
+    }
+}
+
+impl AppSettings for OnOffConfig {
+    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+        Ok(one_way(Transfer::OnOff { on: self.on, off: self.off }))
+    }
+}
+
+fn one_way(transfer: Transfer) -> AppPair {
+    pair(Sender::new(transfer), Receiver::new(transfer.size()), Side::To, false)
+}
