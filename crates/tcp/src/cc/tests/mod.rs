@@ -3,3 +3,4 @@
 mod dctcp_echo;
 pub(in crate::cc) mod path;
 mod properties;
+mod windows;
