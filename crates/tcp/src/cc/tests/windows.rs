@@ -2,8 +2,8 @@
 //!
 //! A change of an algorithm shows here as a change of its curve, to be looked at beside what its paper says the curve
 //! is: Reno's teeth are straight and lose half, CUBIC's bend towards the last window and away from it, Vegas's is flat.
-//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records it. With `LOPSIDED_PLOTS=FOLDER` in the environment each
-//! is also drawn there as `NAME.svg`.
+//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records it. With `LOPSIDED_PLOTS=FOLDER` in the environment
+//! each is also drawn there as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;
@@ -90,7 +90,7 @@ impl Curve {
         }
         let (bottom, right) = (height - room, width - room);
         format!(
-            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' font-family='sans-serif' font-size='12'>\n\
+            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' font-size='12'>\n\
              <text x='{room}' y='{}'>{}: window in segments, at most {largest} after slow start</text>\n\
              <path d='M{room},{room} V{bottom} H{right}' fill='none' stroke='gray'/>\n\
              <text x='{right}' y='{}' text-anchor='end'>{SECONDS} s</text>\n\
