@@ -36,7 +36,7 @@ def test_every_drawn_scenario_runs_in_both_worlds_and_is_what_was_asked_for(seed
         seen |= {
             name for flow in resolved["flows"] for name in ("sack", "timestamps") if flow["sender_stack"][name] is False
         }
-        seen |= {link["down"]["queue"]["kind"], link["down"]["framing"]["cells"]}
+        seen |= {link["down"]["queue"]["kind"], link["down"]["framing"]["cell_format"]}
     assert seen >= {"reno", "cubic", "sack", "timestamps", "red", "fifo", "atm", "none"}
 
 

@@ -196,7 +196,7 @@ def test_the_slower_path_logs_in_later() -> None:
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
     """On files of a twentieth: what is said is written in the same way, whatever comes out."""
-    small = {f"flow.{flow}.transfer": "5242880 B" for flow in ("S1", "S2")}
+    small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     experiments = [each for each in paper.experiments if each.key not in ("preflight", "course", "dialogue", "kernel")]
     small_files = run_experiments(paper, experiments, 1, run_jobs, overrides=small)
     judged = [claim for claim in paper.claims if small_files.has(*claim.needs)]
