@@ -62,6 +62,19 @@ class ControllerError(RunError):
         self.time_s = time_s
 
 
+class QueueError(RunError):
+    """A user's own queue discipline raised an exception: it is this error's `__cause__`.
+
+    `called` is what did so, such as `Marking.enqueue`, and `time_s` when in the run.
+    """
+
+    def __init__(self, message: str, queue: str, called: str = "", time_s: float | None = None) -> None:
+        super().__init__(message)
+        self.queue = queue
+        self.called = called
+        self.time_s = time_s
+
+
 class FolderError(LopsidedError):
     """A run folder that cannot be read or must not be written to."""
 

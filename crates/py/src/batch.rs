@@ -3,6 +3,7 @@
 use crate::captures::{Captures, Points};
 use crate::controller::{self, CustomController, RunAbort};
 use crate::error::Failure;
+use crate::queue;
 use crate::scenario::Scenario;
 use crate::tables;
 use crate::traces::{self, Observed, Seen};
@@ -60,7 +61,7 @@ impl Batch {
             .collect();
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
-        let asks_python = jobs.iter().any(|job| !job.own.is_empty());
+        let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
         let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors });
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
@@ -140,7 +141,7 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let abort = Arc::new(RunAbort::new(Arc::clone(monitor)));
     let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
     let options = RunOptions { observers, controllers, ..RunOptions::default() };
-    let result = lopsided_sim::run(&job.scenario, job.seed, options, monitor);
+    let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
     if let Some(raised) = abort.take() {
         return Err(Failure::Controller(raised));
     }

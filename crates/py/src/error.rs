@@ -1,6 +1,7 @@
 //! The one place where Rust's errors become Python's. The exceptions are classes of `lopsided.errors`.
 
 use crate::controller::ControllerFailure;
+use crate::queue::QUEUE_DISCIPLINE;
 use lopsided_scenario::Errors;
 use lopsided_sim::RunError;
 use pyo3::prelude::*;
@@ -17,7 +18,7 @@ pub(crate) enum Failure {
     /// A text that is not what was asked for.
     Usage(String),
     Run(RunError),
-    /// An exception in a user's congestion control.
+    /// An exception in a user's congestion control or queue discipline.
     Controller(ControllerFailure),
     Capture {
         file: String,
@@ -64,11 +65,11 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Usage(message) => ("UsageError", message),
         Failure::Run(error) => ("RunError", error.to_string()),
-        Failure::Controller(ControllerFailure { name, called, at, error }) => {
+        Failure::Controller(ControllerFailure { what, name, called, at, error }) => {
             let time_s = at.as_secs_f64();
             let message =
-                format!("the congestion control {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
-            let class = module.getattr("ControllerError")?;
+                format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
+            let class = module.getattr(if what == QUEUE_DISCIPLINE { "QueueError" } else { "ControllerError" })?;
             let exception = PyErr::from_value(class.call1((message, name, called, time_s))?);
             exception.set_cause(py, Some(error));
             return Ok(exception);

@@ -9,6 +9,7 @@ mod batch;
 mod captures;
 mod controller;
 mod error;
+mod queue;
 mod scenario;
 mod tables;
 mod traces;
@@ -27,6 +28,8 @@ mod _native {
     use crate::controller::{
         Acked, Controller, Lost, PathState, RateSample, Setup, Signal, Window, WindowAlgorithm, simulate_controller,
     };
+    #[pymodule_export]
+    use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
     #[pymodule_export]

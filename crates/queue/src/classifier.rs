@@ -3,6 +3,7 @@
 //! Leaves out: matches on addresses and on TCP flags one by one.
 
 use lopsided_core::{Ecn, FlowId, Packet, Transport, packet::Flags};
+use lopsided_spec::{Choice, Family, Key, Member, Part, Scalar, Value, ValueType, key};
 
 /// Rules in order; the first that matches names the class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,16 +16,66 @@ pub struct Classifier {
 /// A condition on a packet, and the class of those that meet it. Each field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    pub class: usize,
+    pub class: u32,
     /// The differentiated services codepoint (RFC 2474), from 0 to 63.
-    pub dscp: Option<u8>,
+    pub dscp: Option<u32>,
     pub ecn: Option<Ecn>,
     pub flow: Option<FlowId>,
-    /// The protocol number of the IP header: 6 for TCP, 17 for UDP.
-    pub protocol: Option<u8>,
-    pub src_port: Option<u16>,
-    pub dst_port: Option<u16>,
-    pub kind: Option<PacketKind>,
+    pub protocol: Option<Protocol>,
+    pub src_port: Option<u32>,
+    pub dst_port: Option<u32>,
+    pub packet: Option<PacketKind>,
+}
+
+impl Part for Rule {
+    const NAME: &'static str = "match";
+    const TEXT: &'static str = "A condition on the headers of a packet, and the class of those that meet it.";
+    const KEYS: &'static [Key<Rule>] = &[
+        key("class", |rule| &mut rule.class, "The class of packets that match, counted from 0."),
+        key("dscp", |rule| &mut rule.dscp, "The differentiated services codepoint (RFC 2474)."),
+        key("ecn", |rule| &mut rule.ecn, "The ECN field of the IP header (RFC 3168)."),
+        key("protocol", |rule| &mut rule.protocol, "The transport."),
+        key("src_port", |rule| &mut rule.src_port, "The port that it comes from."),
+        key("dst_port", |rule| &mut rule.dst_port, "The port that it goes to."),
+        key(
+            "packet",
+            |rule| &mut rule.packet,
+            "What it is for: a pure ACK, data, or control (a TCP segment without payload that opens or ends a connection).",
+        ),
+    ];
+}
+
+/// The kinds of rules, for whatever reads and writes scenarios.
+pub static RULES: Family = Family {
+    name: "rule",
+    text: "Which packets belong to a class.",
+    shorthand: None,
+    infer_kind: false,
+    members: || vec![Member::of::<Rule>()],
+};
+
+impl Scalar for Rule {
+    const TYPE: ValueType = ValueType::Family(&RULES);
+
+    fn to_value(&self) -> Value {
+        Value::Part(Box::new(self.clone()))
+    }
+
+    fn from_value(value: Value) -> Result<Rule, String> {
+        let Value::Part(part) = value else { return Err("a rule is a table".to_owned()) };
+        part.downcast::<Rule>().cloned().ok_or_else(|| "this is no rule".to_owned())
+    }
+}
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+impl Choice for Protocol {
+    const WORDS: &'static [(&'static str, Protocol)] = &[("tcp", Protocol::Tcp), ("udp", Protocol::Udp)];
 }
 
 /// What a packet is for.
@@ -36,6 +87,11 @@ pub enum PacketKind {
     Data,
     /// A TCP segment without payload that opens or ends a connection.
     Control,
+}
+
+impl Choice for PacketKind {
+    const WORDS: &'static [(&'static str, PacketKind)] =
+        &[("ack", PacketKind::Ack), ("data", PacketKind::Data), ("control", PacketKind::Control)];
 }
 
 impl PacketKind {
@@ -56,29 +112,29 @@ impl PacketKind {
 impl Classifier {
     /// The class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
-        self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class)
+        self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
     }
 
     /// The highest class that any packet can be given.
     pub fn highest_class(&self) -> usize {
-        self.rules.iter().map(|rule| rule.class).fold(self.default, usize::max)
+        self.rules.iter().map(|rule| rule.class as usize).fold(self.default, usize::max)
     }
 }
 
 impl Rule {
     pub fn matches(&self, packet: &Packet) -> bool {
         let (protocol, ports) = match packet.transport() {
-            Transport::Tcp(header) => (6, Some((header.src_port, header.dst_port))),
-            Transport::Udp(header) => (17, Some((header.src_port, header.dst_port))),
-            Transport::Other { protocol } => (*protocol, None),
+            Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
+            Transport::Udp(header) => (Some(Protocol::Udp), Some((header.src_port, header.dst_port))),
+            Transport::Other { .. } => (None, None),
         };
-        agrees(self.dscp, packet.dscp())
+        agrees(self.dscp, u32::from(packet.dscp()))
             && agrees(self.ecn, packet.ecn())
             && agrees(self.flow, packet.flow())
-            && agrees(self.protocol, protocol)
-            && (self.src_port.is_none() || self.src_port == ports.map(|(src, _)| src))
-            && (self.dst_port.is_none() || self.dst_port == ports.map(|(_, dst)| dst))
-            && self.kind.is_none_or(|kind| kind == PacketKind::of(packet))
+            && (self.protocol.is_none() || self.protocol == protocol)
+            && (self.src_port.is_none() || self.src_port == ports.map(|(src, _)| u32::from(src)))
+            && (self.dst_port.is_none() || self.dst_port == ports.map(|(_, dst)| u32::from(dst)))
+            && agrees(self.packet, PacketKind::of(packet))
     }
 }
 

@@ -1,9 +1,12 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, Queue, RedConfig, ThresholdConfig};
+use crate::{
+    CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PrioConfig, Queue, RedConfig, ThresholdConfig,
+};
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A discipline that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
 pub trait Discipline: Part {
@@ -11,15 +14,19 @@ pub trait Discipline: Part {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault>;
 }
 
-/// The disciplines, the default first. A new one is a line here.
-const DISCIPLINES: &[Entry] = &[
-    entry::<FifoConfig>(),
-    entry::<RedConfig>(),
-    entry::<ThresholdConfig>(),
-    entry::<CodelQueueConfig>(),
-    entry::<FqCodelConfig>(),
-    entry::<PieQueueConfig>(),
+/// The disciplines of this crate, the default first. A new one is a line here.
+const DISCIPLINES: &[fn() -> Entry] = &[
+    Entry::of::<FifoConfig>,
+    Entry::of::<RedConfig>,
+    Entry::of::<ThresholdConfig>,
+    Entry::of::<CodelQueueConfig>,
+    Entry::of::<FqCodelConfig>,
+    Entry::of::<PieQueueConfig>,
+    Entry::of::<PrioConfig>,
 ];
+
+/// Those of users: see [`register`].
+static REGISTERED: RwLock<Vec<Entry>> = RwLock::new(Vec::new());
 
 /// All disciplines, for whatever reads and writes scenarios.
 pub static QUEUES: Family = Family {
@@ -27,19 +34,63 @@ pub static QUEUES: Family = Family {
     text: "A queue discipline and what it may hold.",
     shorthand: Some("limit"),
     infer_kind: false,
-    members: || DISCIPLINES.iter().map(|entry| (entry.member)()).collect(),
+    members: || entries().into_iter().map(|entry| entry.member).collect(),
 };
 
+/// Builds the queue of one discipline from its settings.
+pub type BuildQueue = Arc<dyn Fn(&dyn AnyPart, &QueuePlace<'_>) -> Result<Queue, Fault> + Send + Sync>;
+
+#[derive(Clone)]
 struct Entry {
-    member: fn() -> Member,
+    member: Member,
     build: BuildQueue,
 }
 
-const fn entry<D: Discipline>() -> Entry {
-    Entry { member: Member::of::<D>, build: build_as::<D> }
+impl Entry {
+    fn of<D: Discipline>() -> Entry {
+        Entry { member: Member::of::<D>(), build: Arc::new(build_as::<D>) }
+    }
 }
 
-type BuildQueue = fn(&dyn AnyPart, &QueuePlace<'_>) -> Result<Queue, Fault>;
+fn entries() -> Vec<Entry> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    DISCIPLINES.iter().map(|entry| entry()).chain(registered.iter().cloned()).collect()
+}
+
+/// Makes a discipline of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a discipline of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<D: Discipline>() -> Result<(), NameTaken> {
+    register_member(Member::of::<D>(), Arc::new(build_as::<D>))
+}
+
+/// As [`register`], for a discipline whose keys are known only as the program runs.
+///
+/// # Errors
+/// As [`register`].
+pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTaken> {
+    let name = member.info.name;
+    if DISCIPLINES.iter().any(|entry| entry().member.info.name == name) {
+        return Err(NameTaken(name));
+    }
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    registered.retain(|entry| entry.member.info.name != name);
+    registered.push(Entry { member, build });
+    Ok(())
+}
+
+/// The name of a discipline of this crate, wanted for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameTaken(pub &'static str);
+
+impl fmt::Display for NameTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the queue discipline {:?} is built in: choose another name", self.0)
+    }
+}
+
+impl std::error::Error for NameTaken {}
 
 fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
@@ -70,7 +121,7 @@ pub struct QueueConfig {
 impl QueueConfig {
     /// A queue of that discipline, which need not be one of this crate's.
     pub fn new<D: Discipline>(config: D) -> QueueConfig {
-        QueueConfig { part: Box::new(config), build: build_as::<D> }
+        QueueConfig { part: Box::new(config), build: Arc::new(build_as::<D>) }
     }
 
     /// A drop-tail FIFO of that many packets.
@@ -139,7 +190,7 @@ impl Scalar for QueueConfig {
     fn from_value(value: Value) -> Result<QueueConfig, String> {
         let Value::Part(part) = value else { return Err("a queue is a table".to_owned()) };
         let kind = part.info().name;
-        let found = DISCIPLINES.iter().find(|entry| (entry.member)().info.name == kind);
+        let found = entries().into_iter().find(|entry| entry.member.info.name == kind);
         let build = found.ok_or_else(|| format!("there is no queue discipline `{kind}`"))?.build;
         Ok(QueueConfig { part, build })
     }

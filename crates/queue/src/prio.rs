@@ -3,9 +3,59 @@
 //! The first band that has a packet ready is served; a lower band only sends while all above it are empty or hold back. Linux's
 //! default map from the TOS octet is not built in: the rules of the classifier say what goes where.
 
-use crate::{Backlog, Class, ClassStats, Classifier, Qdisc, QueuedPacket};
+use crate::{
+    Backlog, Class, ClassStats, Classifier, Discipline, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
+    QueuedPacket, Rule,
+};
 use lopsided_core::{Bytes, Cx, Packet, Time};
-use lopsided_spec::Fault;
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Strict priorities as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrioConfig {
+    /// The discipline of each band, the most urgent first.
+    pub bands: Vec<QueueConfig>,
+    pub classify: Vec<Rule>,
+    pub default_class: Option<u32>,
+}
+
+impl Default for PrioConfig {
+    /// Pure ACKs before everything else.
+    fn default() -> PrioConfig {
+        let acks = Rule { class: 0, packet: Some(PacketKind::Ack), ..Rule::default() };
+        PrioConfig { bands: vec![QueueConfig::default(); 2], classify: vec![acks], default_class: None }
+    }
+}
+
+impl Part for PrioConfig {
+    const NAME: &'static str = "prio";
+    const TEXT: &'static str = "Strict priorities: the first band that has a packet is served.";
+    const KEYS: &'static [Key<PrioConfig>] = &[
+        key("bands", |prio: &mut Self| &mut prio.bands, "The queue of each band, the most urgent first; at most 16.")
+            .default_text("two drop-tail queues"),
+        key(
+            "classify",
+            |prio: &mut Self| &mut prio.classify,
+            "Which band, counted from 0, a packet belongs to: the first rule that matches.",
+        )
+        .default_text("pure ACKs to band 0"),
+        key("default_class", |prio: &mut Self| &mut prio.default_class, "The band of packets that no rule matches.")
+            .default_text("the last"),
+    ];
+}
+
+impl Discipline for PrioConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        let last = self.bands.len().saturating_sub(1);
+        let default = self.default_class.map_or(last, |class| class as usize);
+        let classifier = Classifier { rules: self.classify.clone(), default };
+        let band = |(band, config): (usize, &QueueConfig)| -> Result<Box<dyn Qdisc>, Fault> {
+            Ok(Box::new(config.build(place.seed, &format!("{}/band {band}", place.role))?))
+        };
+        let bands = self.bands.iter().enumerate().map(band).collect::<Result<_, _>>()?;
+        Ok(Queue::Custom(Box::new(Prio::new(classifier, bands)?)))
+    }
+}
 
 /// Bands in order of priority, the most urgent first.
 #[derive(Debug)]

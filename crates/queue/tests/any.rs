@@ -30,7 +30,11 @@ impl Tree {
                 Box::new(CheckedQdisc::new(Slotted { slot: *slot, last: None, inner: Child::new(inner.build(seed)) }))
             }
             Tree::Prio(bands) => {
-                let rules = (0..bands.len()).map(|class| Rule { class, dscp: Some(class as u8), ..Rule::default() });
+                let rules = (0..bands.len()).map(|class| Rule {
+                    class: class as u32,
+                    dscp: Some(class as u32),
+                    ..Rule::default()
+                });
                 let classifier = Classifier { rules: rules.collect(), default: bands.len() - 1 };
                 let bands = bands.iter().map(|band| band.build(seed)).collect();
                 Box::new(CheckedQdisc::new(Prio::new(classifier, bands).unwrap()))

@@ -2,7 +2,7 @@
 
 use crate::part::PartInfo;
 use crate::{AnyPart, Family, Part};
-use lopsided_core::{BitRate, Bytes, Duration, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Ecn, Time};
 
 /// The type and unit of a key's value.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +156,11 @@ pub trait Choice: Copy + PartialEq + 'static {
         let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
         found.expect("every variant has a word").0
     }
+}
+
+impl Choice for Ecn {
+    const WORDS: &'static [(&'static str, Ecn)] =
+        &[("not_ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 }
 
 impl<T: Choice> Scalar for T {

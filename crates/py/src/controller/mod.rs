@@ -12,13 +12,14 @@ mod window_algorithm;
 
 pub(crate) use base::Controller;
 pub(crate) use harness::simulate_controller;
+pub(crate) use object::{Object, defines, nothing};
 pub(crate) use values::{Acked, Lost, PathState, RateSample, Setup, Signal};
 pub(crate) use window_algorithm::{Window, WindowAlgorithm};
 
 use lopsided_core::Time;
 use lopsided_sim::{Controllers, Monitor};
 use lopsided_tcp::cc;
-use object::{Object, shown_name};
+use object::shown_name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use python_controller::PythonController;
@@ -33,9 +34,13 @@ pub(crate) struct CustomController {
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 
+const CONGESTION_CONTROL: &str = "congestion control";
+
 /// What went wrong in a user's code.
 #[derive(Debug)]
 pub(crate) struct ControllerFailure {
+    /// What failed, such as "congestion control".
+    pub(crate) what: &'static str,
     /// The name in the scenario.
     pub(crate) name: String,
     /// What was called, such as `Gentle.on_ack`.
@@ -81,7 +86,8 @@ pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Re
                 let make = make.bind(py);
                 ask(&own_name, make, setup, &abort).unwrap_or_else(|error| {
                     let name = own_name.clone();
-                    abort.end(ControllerFailure { name, called: shown_name(make), at: Time::ZERO, error });
+                    let what = CONGESTION_CONTROL;
+                    abort.end(ControllerFailure { what, name, called: shown_name(make), at: Time::ZERO, error });
                     // Of no account: the run is over.
                     cc::build("reno", setup).expect("reno is built in")
                 })
@@ -99,7 +105,7 @@ fn ask(
     abort: &Arc<RunAbort>,
 ) -> PyResult<Box<dyn cc::Controller>> {
     let made = make.call1((Setup(*setup),))?;
-    let object = Object::new(name, &made, abort);
+    let object = Object::new(CONGESTION_CONTROL, name, &made, abort);
     if made.is_instance_of::<WindowAlgorithm>() {
         return Ok(Box::new(cc::WindowController::new(setup, PythonWindowAlgorithm::new(object, &made, setup)?)));
     }

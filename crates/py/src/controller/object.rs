@@ -8,7 +8,9 @@ use pyo3::type_object::PyTypeInfo;
 use std::fmt;
 use std::sync::Arc;
 
-pub(super) struct Object {
+pub(crate) struct Object {
+    /// What it is, such as "congestion control".
+    what: &'static str,
     /// The name in the scenario.
     pub name: String,
     class: String,
@@ -23,8 +25,9 @@ impl fmt::Debug for Object {
 }
 
 impl Object {
-    pub fn new(name: &str, object: &Bound<'_, PyAny>, abort: &Arc<RunAbort>) -> Object {
+    pub fn new(what: &'static str, name: &str, object: &Bound<'_, PyAny>, abort: &Arc<RunAbort>) -> Object {
         Object {
+            what,
             name: name.to_owned(),
             class: shown_name(&object.get_type()),
             object: object.clone().unbind(),
@@ -47,7 +50,7 @@ impl Object {
             answer
                 .map_err(|error| {
                     let called = format!("{}.{method}", self.class);
-                    self.abort.end(ControllerFailure { name: self.name.clone(), called, at: now, error });
+                    self.abort.end(ControllerFailure { what: self.what, name: self.name.clone(), called, at: now, error });
                 })
                 .ok()
         })
@@ -55,13 +58,13 @@ impl Object {
 }
 
 /// Whether the object's class defines a method itself, and the base `B` is not only asked for nothing.
-pub(super) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) -> PyResult<bool> {
+pub(crate) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) -> PyResult<bool> {
     let inherited = B::type_object(object.py()).getattr(method)?;
     Ok(!object.get_type().getattr(method)?.is(&inherited))
 }
 
 /// The answer of a method that has none to give.
-pub(super) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     if answer.is_none() {
         return Ok(());
     }
@@ -71,7 +74,7 @@ pub(super) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// What a class or another callable is called.
-pub(super) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
+pub(crate) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
     let name = callable.getattr("__qualname__").and_then(|name| name.extract::<String>());
     name.or_else(|_| callable.repr().map(|text| text.to_string())).unwrap_or_else(|_| "a controller".to_owned())
 }

@@ -1,0 +1,97 @@
+//! `lopsided.QueueDiscipline`, the class that a discipline in Python derives from.
+
+use super::packet_view::PacketView;
+use lopsided_core::{DropReason, Time};
+use lopsided_queue::Backlog;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Where a queue stands.
+#[pyclass(frozen, get_all, module = "lopsided._native")]
+#[derive(Clone, Debug)]
+pub(crate) struct QueueSetup {
+    /// The run's seed: draw from `random.Random(f"{seed} {role}")`, and the run can be repeated.
+    pub(crate) seed: u64,
+    /// The link and its direction, such as `link/up`.
+    pub(crate) role: String,
+}
+
+/// What the object wants done with a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    Drop(u64, DropReason),
+    Mark(u64),
+}
+
+/// A queue discipline: which packet leaves next, and which are dropped or marked.
+#[pyclass(subclass, module = "lopsided._native")]
+#[derive(Debug)]
+pub(crate) struct QueueDiscipline {
+    pub(super) now: Time,
+    pub(super) backlog: Backlog,
+    pub(super) actions: Vec<Action>,
+}
+
+#[pymethods]
+impl QueueDiscipline {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> QueueDiscipline {
+        QueueDiscipline { now: Time::ZERO, backlog: Backlog::default(), actions: Vec::new() }
+    }
+
+    /// The time of this call.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.now.as_secs_f64()
+    }
+
+    /// Packets that waited when this call began.
+    #[getter]
+    fn backlog_packets(&self) -> u32 {
+        self.backlog.packets
+    }
+
+    /// Their octets of IP.
+    #[getter]
+    fn backlog_bytes(&self) -> u64 {
+        self.backlog.bytes.get()
+    }
+
+    /// Drops a packet that is offered or waits. `why` is `queue_full`, `head_drop` or `early`.
+    #[pyo3(signature = (packet, why = "early"))]
+    fn drop(&mut self, packet: &PacketView, why: &str) -> PyResult<()> {
+        const REASONS: [DropReason; 3] = [DropReason::QueueFull, DropReason::HeadDrop, DropReason::Early];
+        let Some(why) = REASONS.into_iter().find(|reason| reason.name() == why) else {
+            return Err(PyValueError::new_err(format!("why is queue_full, head_drop or early, not {why:?}")));
+        };
+        self.actions.push(Action::Drop(packet.id, why));
+        Ok(())
+    }
+
+    /// Marks a packet that is offered or waits (RFC 3168). One whose transport does not understand marks stays as it is.
+    fn mark(&mut self, packet: &PacketView) {
+        self.actions.push(Action::Mark(packet.id));
+    }
+
+    /// A packet is offered. It waits from now on, unless it is dropped.
+    fn enqueue(&self, _packet: &PacketView) -> PyResult<()> {
+        Err(PyNotImplementedError::new_err("a queue discipline defines enqueue(self, packet)"))
+    }
+
+    /// Gives the packet to send now.
+    fn dequeue(&self) -> PyResult<Option<PacketView>> {
+        Err(PyNotImplementedError::new_err("a queue discipline defines dequeue(self)"))
+    }
+
+    /// When the next packet can leave, for a discipline that holds packets back. Asked only while packets wait.
+    fn ready_s(&self) -> f64 {
+        self.now_s()
+    }
+
+    /// Quantities worth a row in the results, by name.
+    fn gauges<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        PyDict::new(py)
+    }
+}

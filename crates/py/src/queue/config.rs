@@ -1,0 +1,170 @@
+//! The settings of a discipline in Python: keys whose names, types and defaults its class gives.
+
+use super::base::QueueSetup;
+use super::discipline::PythonQueue;
+use super::{ANY_REGISTERED, CURRENT_RUN, QUEUE_DISCIPLINE};
+use crate::controller::Object;
+use crate::error::Failure;
+use lopsided_queue::{Queue, QueuePlace, register_member};
+use lopsided_spec::{AnyPart, Fault, Given, KeyInfo, Member, PartInfo, Value, ValueType};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBool;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Makes a class known to scenarios as a queue discipline. `parameters` are its keys with their defaults.
+#[pyfunction]
+pub(crate) fn register_queue(
+    name: String,
+    class: Py<PyAny>,
+    text: String,
+    parameters: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<()> {
+    let keys = parameters
+        .into_iter()
+        .map(|(name, default)| Ok((leaked(name), value_of(&default)?)))
+        .collect::<PyResult<Vec<_>>>()?;
+    let values = keys.iter().map(|(_, default)| default.clone()).collect();
+    let declared = Arc::new(Declared { name: leaked(name), text: leaked(text), keys, class });
+    let config = PythonQueueConfig { declared, values };
+    let member = Member { info: config.info(), part: Box::new(config) };
+    register_member(member, Arc::new(build)).map_err(|taken| Failure::Usage(taken.to_string()))?;
+    ANY_REGISTERED.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Declarations live as long as the process: few, and each as long as a name.
+fn leaked(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// What a class declares.
+struct Declared {
+    name: &'static str,
+    text: &'static str,
+    keys: Vec<(&'static str, Value)>,
+    class: Py<PyAny>,
+}
+
+#[derive(Clone)]
+struct PythonQueueConfig {
+    declared: Arc<Declared>,
+    /// In the order of the keys.
+    values: Vec<Value>,
+}
+
+impl fmt::Debug for PythonQueueConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct(self.declared.name);
+        for ((name, _), value) in self.declared.keys.iter().zip(&self.values) {
+            shown.field(name, value);
+        }
+        shown.finish()
+    }
+}
+
+impl PythonQueueConfig {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.declared.keys.iter().position(|(key, _)| *key == name)
+    }
+}
+
+impl AnyPart for PythonQueueConfig {
+    fn info(&self) -> PartInfo {
+        let Declared { name, text, keys, .. } = &*self.declared;
+        let describe = |(name, default): &(&'static str, Value)| KeyInfo {
+            default: default.clone(),
+            ..KeyInfo::new(name, type_of(default), "A parameter of a discipline of the user's own.")
+        };
+        let keys = keys.iter().map(describe).collect();
+        PartInfo { name, text, shorthand: None, keys, exclusive: &[] }
+    }
+
+    fn get(&self, key: &str) -> Value {
+        self.place(key).map_or(Value::None, |place| self.values[place].clone())
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        let place = self.place(key).ok_or_else(|| format!("there is no key `{key}`"))?;
+        self.values[place] = value;
+        Ok(())
+    }
+
+    fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn boxed_clone(&self) -> Box<dyn AnyPart> {
+        Box::new(self.clone())
+    }
+
+    fn equals(&self, other: &dyn AnyPart) -> bool {
+        other.info().name == self.declared.name
+            && self.declared.keys.iter().zip(&self.values).all(|((name, _), value)| other.get(name) == *value)
+    }
+}
+
+/// The queue of one run.
+fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+    let any: &dyn std::any::Any = part;
+    let config = any.downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
+    let abort = CURRENT_RUN.with_borrow(Clone::clone);
+    let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
+    let name = config.declared.name;
+    Python::attach(|py| {
+        let class = config.declared.class.bind(py);
+        let setup = Bound::new(py, QueueSetup { seed: place.seed, role: place.role.to_owned() })?;
+        // Parameters are there before __init__ runs.
+        let object = class.call_method1("__new__", (class, &setup))?;
+        for ((name, _), value) in config.declared.keys.iter().zip(&config.values) {
+            object.setattr(*name, to_python(py, value)?)?;
+        }
+        class.call_method1("__init__", (&object, &setup))?;
+        PythonQueue::new(Object::new(QUEUE_DISCIPLINE, name, &object, &abort), &object)
+    })
+    .map(|queue| Queue::Custom(Box::new(queue)))
+    .map_err(|error: PyErr| Fault::new("kind", format!("the queue discipline {name:?} cannot be made: {error}")))
+}
+
+/// A default as a value of the scenario. Its type is that of the key.
+fn value_of(default: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if default.is_instance_of::<PyBool>() {
+        return Ok(Value::Flag(default.extract()?));
+    }
+    if let Ok(number) = default.extract::<u64>() {
+        return Ok(Value::Integer(number));
+    }
+    if let Ok(number) = default.extract::<f64>() {
+        return Ok(Value::Number(number));
+    }
+    if let Ok(text) = default.extract::<String>() {
+        return Ok(Value::Text(text));
+    }
+    let what = format!("a parameter is a flag, a number from 0 up or a text, not {}", default.repr()?);
+    Err(PyTypeError::new_err(what))
+}
+
+fn type_of(value: &Value) -> ValueType {
+    match value {
+        Value::Flag(_) => ValueType::Flag,
+        Value::Integer(_) => ValueType::Integer,
+        Value::Number(_) => ValueType::Number,
+        _ => ValueType::Text,
+    }
+}
+
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Flag(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Value::Number(number) => number.into_pyobject(py)?.into_any(),
+        Value::Text(text) => text.into_pyobject(py)?.into_any(),
+        _ => py.None().into_bound(py),
+    })
+}
