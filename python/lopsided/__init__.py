@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING, Any
 from lopsided.accessors import fill_in
 
 if TYPE_CHECKING:
-    from lopsided._native import Controller, WindowAlgorithm, __version__
+    from lopsided._native import Controller, QueueDiscipline, WindowAlgorithm, __version__
     from lopsided.data.table import Table
     from lopsided.data.traces import trace
-    from lopsided.errors import ControllerError, FolderError, LopsidedError, RunError, ScenarioError, UsageError
+    from lopsided.errors import (
+        ControllerError,
+        FolderError,
+        LopsidedError,
+        QueueError,
+        RunError,
+        ScenarioError,
+        UsageError,
+    )
+    from lopsided.queues import queue_discipline
     from lopsided.run import Run
     from lopsided.scenario import Scenario
     from lopsided.studies.fairness import matrix as fairness_matrix
@@ -33,6 +42,8 @@ __all__ = [
     "ControllerError",
     "FolderError",
     "LopsidedError",
+    "QueueDiscipline",
+    "QueueError",
     "Run",
     "RunError",
     "Scenario",
@@ -42,6 +53,7 @@ __all__ = [
     "WindowAlgorithm",
     "__version__",
     "fairness_matrix",
+    "queue_discipline",
     "size",
     "sweep",
     "trace",
@@ -50,10 +62,12 @@ __all__ = [
 _HOMES = {
     "__version__": "lopsided._native",
     "Controller": "lopsided._native",
+    "QueueDiscipline": "lopsided._native",
     "WindowAlgorithm": "lopsided._native",
     "ControllerError": "lopsided.errors",
     "FolderError": "lopsided.errors",
     "LopsidedError": "lopsided.errors",
+    "QueueError": "lopsided.errors",
     "RunError": "lopsided.errors",
     "ScenarioError": "lopsided.errors",
     "UsageError": "lopsided.errors",
@@ -61,6 +75,7 @@ _HOMES = {
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
+    "queue_discipline": "lopsided.queues",
     "size": "lopsided.studies.sizing",
     "sweep": "lopsided.studies.sweep",
     "trace": "lopsided.data.traces",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 __version__: str
 PACKET_FIELDS: list[str]
@@ -43,6 +43,84 @@ class Batch:
     ) -> None: ...
     def wait(self, seconds: float) -> tuple[int, dict[str, Any]] | None: ...
     def fraction(self) -> float: ...
+
+class QueueSetup:
+    """Where a queue stands."""
+
+    @property
+    def seed(self) -> int:
+        """The run's seed: draw from `random.Random(f"{seed} {role}")`, and the run can be repeated."""
+    @property
+    def role(self) -> str:
+        """The link and its direction, such as `link/up`."""
+
+class PacketView:
+    """A packet that is offered to a queue or waits in it: its header fields, as they were when it was offered."""
+
+    @property
+    def id(self) -> int:
+        """Unique within the run."""
+    @property
+    def flow(self) -> int:
+        """The flow's place in the scenario, from 0."""
+    @property
+    def size_bytes(self) -> int:
+        """Of the IP packet."""
+    @property
+    def payload_bytes(self) -> int: ...
+    @property
+    def ecn(self) -> Literal["not_ect", "ect0", "ect1", "ce"]: ...
+    @property
+    def dscp(self) -> int: ...
+    @property
+    def protocol(self) -> Literal["tcp", "udp", "other"]: ...
+    @property
+    def kind(self) -> Literal["ack", "data", "control"]:
+        """A pure ACK, payload, or a TCP segment without payload that opens or ends a connection."""
+    @property
+    def src_port(self) -> int | None: ...
+    @property
+    def dst_port(self) -> int | None: ...
+    @property
+    def seq(self) -> int | None:
+        """None without TCP, as `ack`."""
+    @property
+    def ack(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+class QueueDiscipline:
+    """A queue discipline: derive from it, define `enqueue` and `dequeue`, and register it with `queue_discipline`."""
+
+    parameters: ClassVar[dict[str, bool | int | float | str]]
+    """The keys in a scenario with their defaults; each is an attribute of the object before `__init__` runs."""
+
+    def __init__(self, setup: QueueSetup) -> None: ...
+    @property
+    def now_s(self) -> float:
+        """The time of this call."""
+    @property
+    def backlog_packets(self) -> int:
+        """Packets that waited when this call began."""
+    @property
+    def backlog_bytes(self) -> int:
+        """Their octets of IP."""
+    def drop(self, packet: PacketView, why: Literal["queue_full", "head_drop", "early"] = "early") -> None:
+        """Drops a packet that is offered or waits."""
+    def mark(self, packet: PacketView) -> None:
+        """Marks a packet that is offered or waits (RFC 3168), if its transport understands marks."""
+    def enqueue(self, packet: PacketView) -> None:
+        """A packet is offered. It waits from now on, unless it is dropped."""
+    def dequeue(self) -> PacketView:
+        """Gives the packet to send now; called only while packets wait."""
+    def ready_s(self) -> float:
+        """When the next packet can leave, for a discipline that holds packets back."""
+    def gauges(self) -> dict[str, float]:
+        """Quantities worth a row in the results, by name."""
+
+def register_queue(
+    name: str, cls: type[QueueDiscipline], text: str, parameters: list[tuple[str, bool | int | float | str]]
+) -> None: ...
 
 class Controller:
     """A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.

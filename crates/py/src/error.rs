@@ -67,8 +67,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Run(error) => ("RunError", error.to_string()),
         Failure::Controller(ControllerFailure { what, name, called, at, error }) => {
             let time_s = at.as_secs_f64();
-            let message =
-                format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
+            let message = format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
             let class = module.getattr(if what == QUEUE_DISCIPLINE { "QueueError" } else { "ControllerError" })?;
             let exception = PyErr::from_value(class.call1((message, name, called, time_s))?);
             exception.set_cause(py, Some(error));

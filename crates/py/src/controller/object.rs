@@ -50,7 +50,13 @@ impl Object {
             answer
                 .map_err(|error| {
                     let called = format!("{}.{method}", self.class);
-                    self.abort.end(ControllerFailure { what: self.what, name: self.name.clone(), called, at: now, error });
+                    self.abort.end(ControllerFailure {
+                        what: self.what,
+                        name: self.name.clone(),
+                        called,
+                        at: now,
+                        error,
+                    });
                 })
                 .ok()
         })

@@ -10,6 +10,7 @@ use lopsided_spec::{AnyPart, Fault, Given, KeyInfo, Member, PartInfo, Value, Val
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering;
 #[pyfunction]
 pub(crate) fn register_queue(
     name: String,
-    class: Py<PyAny>,
+    cls: Py<PyAny>,
     text: String,
     parameters: Vec<(String, Bound<'_, PyAny>)>,
 ) -> PyResult<()> {
@@ -27,7 +28,7 @@ pub(crate) fn register_queue(
         .map(|(name, default)| Ok((leaked(name), value_of(&default)?)))
         .collect::<PyResult<Vec<_>>>()?;
     let values = keys.iter().map(|(_, default)| default.clone()).collect();
-    let declared = Arc::new(Declared { name: leaked(name), text: leaked(text), keys, class });
+    let declared = Arc::new(Declared { name: leaked(name), text: leaked(text), keys, class: cls });
     let config = PythonQueueConfig { declared, values };
     let member = Member { info: config.info(), part: Box::new(config) };
     register_member(member, Arc::new(build)).map_err(|taken| Failure::Usage(taken.to_string()))?;
@@ -100,6 +101,10 @@ impl AnyPart for PythonQueueConfig {
         Ok(())
     }
 
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn boxed_clone(&self) -> Box<dyn AnyPart> {
         Box::new(self.clone())
     }
@@ -112,8 +117,7 @@ impl AnyPart for PythonQueueConfig {
 
 /// The queue of one run.
 fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-    let any: &dyn std::any::Any = part;
-    let config = any.downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
+    let config = part.as_any().downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
     let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
     let name = config.declared.name;

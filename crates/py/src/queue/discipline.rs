@@ -3,7 +3,7 @@
 use super::base::{Action, QueueDiscipline};
 use super::packet_view::PacketView;
 use crate::controller::{Object, defines, nothing};
-use lopsided_core::{Cx, Duration, DropReason, Packet, Time};
+use lopsided_core::{Cx, DropReason, Duration, MarkReason, Packet, Time};
 use lopsided_queue::{Backlog, Qdisc, QueuedPacket};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -45,7 +45,9 @@ impl PythonQueue {
             let actions = std::mem::take(&mut base.borrow_mut().actions);
             for Action::Drop(id, _) | Action::Mark(id) in &actions {
                 if !self.inside.contains_key(id) {
-                    let what = format!("packet {id} is not in the queue: only one that is offered or waits can be dropped or marked");
+                    let what = format!(
+                        "packet {id} is not in the queue: only one that is offered or waits can be dropped or marked"
+                    );
                     return Err(PyValueError::new_err(what));
                 }
             }
@@ -59,7 +61,7 @@ impl PythonQueue {
             match action {
                 Action::Mark(id) => {
                     if let Some(waiting) = self.inside.get_mut(&id) {
-                        cx.mark(&mut waiting.packet);
+                        cx.mark(&mut waiting.packet, MarkReason::Early);
                     }
                 }
                 Action::Drop(id, why) => {
@@ -91,7 +93,7 @@ impl PythonQueue {
 
 impl Qdisc for PythonQueue {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        let (id, size, view) = (packet.id, packet.size(), PacketView::of(&packet));
+        let (id, size, view) = (packet.id(), packet.size(), PacketView::of(&packet));
         self.inside.insert(id, QueuedPacket { packet, enqueued_at: cx.now() });
         let asked = self.ask("enqueue", cx.now(), |object| nothing(&object.call_method1("enqueue", (view,))?));
         let actions = asked.map_or_else(|| vec![Action::Drop(id, DropReason::QueueFull)], |((), actions)| actions);
@@ -134,9 +136,9 @@ impl Qdisc for PythonQueue {
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        let gauges = self.object.ask("gauges", Time::ZERO, |object| {
-            object.call_method0("gauges")?.extract::<BTreeMap<String, f64>>()
-        });
+        let gauges = self
+            .object
+            .ask("gauges", Time::ZERO, |object| object.call_method0("gauges")?.extract::<BTreeMap<String, f64>>());
         gauges.into_iter().flatten().for_each(|(name, value)| out(&name, value));
     }
 }

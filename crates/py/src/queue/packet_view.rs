@@ -1,6 +1,6 @@
 //! A packet as a discipline in Python sees it.
 
-use lopsided_core::{Ecn, Packet, Transport};
+use lopsided_core::{Packet, Transport};
 use lopsided_queue::PacketKind;
 use lopsided_spec::Choice;
 use pyo3::prelude::*;
@@ -33,19 +33,18 @@ pub(crate) struct PacketView {
 
 impl PacketView {
     pub(super) fn of(packet: &Packet) -> PacketView {
-        let (protocol, ports, numbers) = match &packet.transport {
+        let (protocol, ports, numbers) = match packet.transport() {
             Transport::Tcp(tcp) => ("tcp", Some((tcp.src_port, tcp.dst_port)), Some((tcp.seq.get(), tcp.ack.get()))),
             Transport::Udp(udp) => ("udp", Some((udp.src_port, udp.dst_port)), None),
             Transport::Other { .. } => ("other", None, None),
         };
-        let ecn: Ecn = packet.ecn;
         PacketView {
-            id: packet.id,
-            flow: packet.flow.0,
+            id: packet.id(),
+            flow: packet.flow().0,
             size_bytes: packet.size().get(),
-            payload_bytes: packet.payload.len(),
-            ecn: ecn.word(),
-            dscp: packet.dscp,
+            payload_bytes: packet.payload().len(),
+            ecn: packet.ecn().word(),
+            dscp: packet.dscp(),
             protocol,
             kind: PacketKind::of(packet).word(),
             src_port: ports.map(|(src, _)| src),

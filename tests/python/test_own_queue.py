@@ -1,0 +1,123 @@
+"""Queue disciplines of the user's own, in Python: they do what they say, and what goes wrong is told."""
+
+from collections import deque
+
+import pytest
+
+import lopsided as lop
+
+SCENARIO = """
+[scenario]
+duration = "5 s"
+[link]
+rtt = "30 ms"
+up = { rate = "1 Mbit/s" }
+[link.down]
+rate = "4 Mbit/s"
+queue = { kind = "KIND" }
+[[flow]]
+name = "download"
+direction = "down"
+"""
+
+
+@lop.queue_discipline("python-fifo")
+class Fifo(lop.QueueDiscipline):
+    """Drop-tail, as the built-in one."""
+
+    parameters = {"room": 20}
+
+    def __init__(self, setup):
+        assert self.room
+        self.setup = setup
+        self.waiting = deque()
+
+    def enqueue(self, packet):
+        if self.backlog_packets >= self.room:
+            self.drop(packet, "queue_full")
+        else:
+            self.waiting.append(packet)
+
+    def dequeue(self):
+        return self.waiting.popleft()
+
+
+@lop.queue_discipline("python-slow")
+class Slow(Fifo):
+    """Lets a packet go at most every 10 ms."""
+
+    last_s = -1.0
+
+    def ready_s(self):
+        return self.last_s + 0.010
+
+    def dequeue(self):
+        self.last_s = self.now_s
+        return super().dequeue()
+
+
+def run(kind, **settings):
+    return lop.Scenario.from_text(SCENARIO.replace("KIND", kind)).with_(**settings).run()
+
+
+def test_a_fifo_in_python_is_the_fifo():
+    ours = run("python-fifo", **{"link.down.queue.room": 30})
+    builtin = run("fifo", **{"link.down.queue.limit": "30 packets"})
+    assert ours.digest == builtin.digest
+    assert ours.links["dropped_packets"][0] > 0
+
+
+def test_it_stands_behind_a_token_bucket_and_in_a_band():
+    shaped = run("python-fifo", **{"link.down.shaper": {"burst": "3000 B"}})
+    banded = run("fifo", **{"link.down.queue": {"kind": "prio", "bands": [{"kind": "fifo"}, {"kind": "python-fifo"}]}})
+    for result in (shaped, banded):
+        assert result.flows["goodput_bps"][0] > 3e6
+
+
+def test_one_that_holds_packets_back_sets_the_pace():
+    # A packet of 1448 octets of payload each 10 ms.
+    assert 0.95 * 1.158e6 < run("python-slow").flows["goodput_bps"][0] < 1.16e6
+
+
+def broken(name, **methods):
+    return lop.queue_discipline(name)(type("Broken", (Fifo,), {"__doc__": "Broken.", **methods}))
+
+
+def raises(self, packet):
+    raise ZeroDivisionError("of mine")
+
+
+def drops_twice(self, packet):
+    self.drop(packet)
+    if self.waiting:
+        self.drop(self.waiting.popleft())
+    self.waiting.append(packet)
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ({"enqueue": raises}, "of mine"),
+        ({"dequeue": lambda self: None}, "packets wait: give one of them"),
+        ({"dequeue": lambda self: self.waiting[0]}, "is not in the queue"),
+        ({"enqueue": drops_twice}, "is not in the queue"),
+        ({"enqueue": lambda self, packet: 1}, "returned 1"),
+        ({"ready_s": lambda self: float("nan")}, "a time in seconds is wanted"),
+        ({"__init__": lambda self: None}, "cannot be made"),
+    ],
+)
+def test_what_goes_wrong_is_told(methods, message):
+    broken("python-broken", **methods)
+    with pytest.raises(lop.RunError, match=message):
+        run("python-broken")
+
+
+def test_names_and_classes_that_cannot_be_taken_are_refused():
+    with pytest.raises(lop.UsageError, match="built in"):
+        lop.queue_discipline("fifo")(Fifo)
+    with pytest.raises(lop.UsageError, match="not a class derived"):
+        lop.queue_discipline("mine")(dict)
+    with pytest.raises(lop.UsageError, match="does not define enqueue and dequeue"):
+        lop.queue_discipline("mine")(type("Nothing", (lop.QueueDiscipline,), {}))
+    with pytest.raises(lop.ScenarioError, match="python-fifo"):
+        run("python-fifos")
