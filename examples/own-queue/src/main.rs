@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn run() -> Result<RunResult, Box<dyn Error>> {
     lopsided_queue::register::<MarkingConfig>()?;
-    let scenario = Scenario::parse(SCENARIO, "own-queue")?;
+    let scenario = Scenario::parse(SCENARIO, "own-queue", &[])?;
     Ok(lopsided_sim::run(&scenario, scenario.seed, RunOptions::default(), &Monitor::default())?)
 }
 

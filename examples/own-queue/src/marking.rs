@@ -1,20 +1,20 @@
 //! A drop-tail queue that marks what arrives behind a number of packets.
 
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet};
-use lopsided_queue::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_queue::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
 
 /// The keys of a scenario's `queue` table with `kind = "marking"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkingConfig {
-    pub limit: u32,
+    pub limit: Limit,
     pub mark_above: u32,
 }
 
 impl Default for MarkingConfig {
     fn default() -> MarkingConfig {
-        MarkingConfig { limit: 50, mark_above: 20 }
+        MarkingConfig { limit: Limit::Packets(50), mark_above: 20 }
     }
 }
 
@@ -22,23 +22,23 @@ impl Part for MarkingConfig {
     const NAME: &'static str = "marking";
     const TEXT: &'static str = "Marks what arrives behind a number of packets.";
     const KEYS: &'static [Key<MarkingConfig>] = &[
-        key("limit", |config: &mut Self| &mut config.limit, "Packets that may wait.").typed(ValueType::Packets),
+        key("limit", |config: &mut Self| &mut config.limit, "Packets that may wait."),
         key("mark_above", |config: &mut Self| &mut config.mark_above, "A packet that finds so many waiting is marked.")
             .typed(ValueType::Packets),
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.limit == 0 {
-            return Err(Fault::new("limit", "a queue without room lets nothing pass"));
+        match self.limit {
+            Limit::Packets(1..) => Ok(()),
+            _ => Err(Fault::new("limit", "this counts packets, from 1 up")),
         }
-        Ok(())
     }
 }
 
 impl Discipline for MarkingConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
-        let MarkingConfig { limit, mark_above } = *self;
+        let MarkingConfig { limit: Limit::Packets(limit), mark_above } = *self else { unreachable!("it was checked") };
         Ok(Queue::Custom(Box::new(Marking { ring: VecDeque::new(), backlog: Backlog::default(), limit, mark_above })))
     }
 }

@@ -80,7 +80,7 @@ impl AnyPart for PythonQueueConfig {
             ..KeyInfo::new(name, type_of(default), "A parameter of a discipline of the user's own.")
         };
         let keys = keys.iter().map(describe).collect();
-        PartInfo { name, text, shorthand: None, keys, exclusive: &[] }
+        PartInfo { name, text, shorthand: None, keys, exclusive: &[], make: None }
     }
 
     fn get(&self, key: &str) -> Value {
