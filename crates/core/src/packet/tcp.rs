@@ -77,6 +77,8 @@ pub struct TcpOptions {
     /// Apart from the header, as few segments have it.
     pub accurate_ecn: Option<Box<AccEcnOption>>,
     pub sack: SackBlocks,
+    /// Options of kinds that have no field here.
+    pub other: OtherOptions,
 }
 
 impl TcpOptions {
@@ -85,8 +87,9 @@ impl TcpOptions {
     /// [`TcpOptions::sack_room`].
     #[inline]
     pub fn len(&self) -> u32 {
-        // Every queue and link asks, and hardly any segment has SACK blocks or accurate ECN.
-        if self.sack.is_empty() && self.accurate_ecn.is_none() { self.len_of_usual() } else { self.len_with_rare() }
+        // Every queue and link asks, and hardly any segment has SACK blocks, accurate ECN or others.
+        let usual = self.sack.is_empty() && self.accurate_ecn.is_none() && self.other.is_empty();
+        if usual { self.len_of_usual() } else { self.len_with_rare() }
     }
 
     #[cold]
@@ -101,12 +104,22 @@ impl TcpOptions {
     }
 
     fn len_without_sack(&self) -> u32 {
+        self.len_of_known() + self.other_on_wire().padded_len()
+    }
+
+    fn len_of_known(&self) -> u32 {
         self.len_of_usual() + self.accurate_ecn.as_ref().map_or(0, |option| option.padded_len())
+    }
+
+    /// The options without a field here, if the header has room for them beside the others but SACK.
+    pub fn other_on_wire(&self) -> &OtherOptions {
+        const NONE: &OtherOptions = &OtherOptions::new();
+        if self.len_of_known() + self.other.padded_len() <= MAX_TCP_OPTIONS { &self.other } else { NONE }
     }
 
     /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four alone.
     pub fn sack_room(&self) -> usize {
-        (MAX_TCP_OPTIONS - 4 - self.len_without_sack()) as usize / 8
+        (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
 
     /// The SACK blocks that fit: those first in order, which are the newest.
@@ -126,6 +139,66 @@ impl TcpOptions {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// An option of a kind that has no field in [`TcpOptions`]: its data, without the octets for kind and length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherOption {
+    pub kind: u8,
+    pub data: Vec<u8>,
+}
+
+impl OtherOption {
+    /// Octets on the wire without padding.
+    fn len(&self) -> u32 {
+        2 + self.data.len() as u32
+    }
+}
+
+/// The options of a segment that have no field in [`TcpOptions`], in order: those of an experiment (kinds 253 and 254,
+/// RFC 6994), or of a foreign packet. They stand together on the wire and are padded to whole words in front.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OtherOptions(Option<Box<Others>>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Others {
+    options: Vec<OtherOption>,
+}
+
+impl OtherOptions {
+    pub const fn new() -> OtherOptions {
+        OtherOptions(None)
+    }
+
+    /// Adds an option. See [`TcpOptions::other_on_wire`] for when all of them fit.
+    pub fn push(&mut self, kind: u8, data: &[u8]) {
+        self.0.get_or_insert_default().options.push(OtherOption { kind, data: data.to_vec() });
+    }
+
+    pub fn as_slice(&self) -> &[OtherOption] {
+        self.0.as_deref().map_or(&[], |others| &others.options)
+    }
+
+    /// The data of the first option of that kind.
+    pub fn get(&self, kind: u8) -> Option<&[u8]> {
+        self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Octets on the wire, with padding.
+    #[inline]
+    pub fn padded_len(&self) -> u32 {
+        if self.0.is_none() { 0 } else { self.unpadded_len().next_multiple_of(4) }
+    }
+
+    #[cold]
+    pub(crate) fn unpadded_len(&self) -> u32 {
+        self.as_slice().iter().map(OtherOption::len).sum()
     }
 }
 

@@ -5,8 +5,8 @@
 
 use super::{Checksum, Malformed, PROTOCOL_TCP, ip};
 use crate::packet::{
-    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions,
-    Timestamps,
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, SackBlock, SackBlocks, TCP_HEADER, TcpHeader,
+    TcpOptions, Timestamps,
 };
 use crate::{Packet, Seq};
 
@@ -79,6 +79,11 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
             out.extend_from_slice(&counter.to_be_bytes()[1..]);
         }
     }
+    let other = options.other_on_wire();
+    if !other.is_empty() {
+        out.resize(out.len() + (other.padded_len() - other.unpadded_len()) as usize, NOP);
+        other.as_slice().iter().for_each(|option| encode_other(option, out));
+    }
     let blocks = options.sack_on_wire();
     if !blocks.is_empty() {
         out.extend_from_slice(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
@@ -87,6 +92,19 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
             out.extend_from_slice(&block.end.get().to_be_bytes());
         }
     }
+}
+
+fn encode_other(option: &OtherOption, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[option.kind, 2 + option.data.len() as u8]);
+    out.extend_from_slice(&option.data);
+}
+
+/// Whether a kind has a field of its own in [`TcpOptions`].
+fn is_known(kind: u8) -> bool {
+    matches!(
+        kind,
+        END | NOP | MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS | ACCURATE_ECN_0 | ACCURATE_ECN_1
+    )
 }
 
 /// The options of a segment that another host made, its octets `old` read as `before`, changed to `after`: what did not change and
@@ -107,6 +125,9 @@ pub(crate) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let len = usize::from(*tail.first()?);
                 let piece = rest.get(..len).filter(|_| len >= 2)?;
                 rest = &rest[len..];
+                if !is_known(kind) && before.other != after.other {
+                    continue;
+                }
                 let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
                 match changed.iter_mut().find(|(changed, _)| *changed == group) {
                     None => pieces.push(piece.to_vec()),
@@ -119,6 +140,13 @@ pub(crate) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 }
             }
         }
+    }
+    if before.other != after.other {
+        pieces.extend(after.other.as_slice().iter().map(|option| {
+            let mut piece = Vec::new();
+            encode_other(option, &mut piece);
+            piece
+        }));
     }
     pieces.extend(changed.into_iter().filter(|(_, due)| *due).map(|(kind, _)| alone(kind, after)));
     let aligned = lay_out(&pieces, true);
@@ -188,7 +216,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
     Ok((header, header_len))
 }
 
-/// Reads the options it knows. An option that claims an impossible length ends the reading, as in Linux: what came before it
+/// Reads the options. An option that claims an impossible length ends the reading, as in Linux: what came before it
 /// counts (RFC 9293 MUST-7 asks only to be prepared for it).
 fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
@@ -229,6 +257,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
                 options.sack.push(SackBlock { start, end });
             }
         }
+        _ if !is_known(kind) => options.other.push(kind, data),
         _ => {}
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::packet::{
-    AccEcnOption, AccEcnOrder, Addresses, Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps, UdpHeader,
+    AccEcnOption, AccEcnOrder, Addresses, Flags, OtherOptions, SackBlock, SackBlocks, TcpHeader, TcpOptions,
+    Timestamps, UdpHeader,
 };
 use crate::{Ecn, FlowId, IpHeader, NewPacket, Seq, Time};
 use proptest::prelude::*;
@@ -222,6 +223,7 @@ fn options_of(bits: u32, blocks: u32) -> TcpOptions {
             Box::new(AccEcnOption::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4]))
         }),
         sack,
+        other: OtherOptions::new(),
     }
 }
 
@@ -281,14 +283,22 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
         Box::new(AccEcnOption::new(order, &counters))
     });
     let accurate = prop::option::of(counters);
-    (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack).prop_map(
-        |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack)| TcpOptions {
+    // A few octets at most, as the other options may take nearly all there are.
+    let other =
+        prop::collection::vec((prop_oneof![30..35u8, 253..=254u8], any::<[u8; 2]>()), 0..2).prop_map(|options| {
+            let mut other = OtherOptions::new();
+            options.iter().for_each(|(kind, data)| other.push(*kind, data));
+            other
+        });
+    (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack, other).prop_map(
+        |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack, other)| TcpOptions {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
             accurate_ecn,
             sack,
+            other,
         },
     )
 }

@@ -4,7 +4,7 @@
 use super::conn_event::ConnEvent;
 use super::{Connection, OldAck};
 use crate::ecn::{AceFeedback, Feedback};
-use crate::receive::ack_policy::{Arrival, ArrivedData};
+use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
 use crate::send::AckInfo;
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
@@ -63,6 +63,12 @@ impl Connection {
         }
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
             self.acks.ack_now(AckReason::Ecn);
+        }
+        if self.acks.option_room() > 0 {
+            let options = &header.options.other;
+            let feedback = PeerFeedback { ecn, flags: header.flags, options, len: payload.len() };
+            let sender = self.sender_view();
+            self.acks.on_feedback(now, &feedback, &sender);
         }
         if !self.on_ack(now, header, payload) {
             return;

@@ -17,6 +17,7 @@ use crate::config::{ConnConfig, Endpoint};
 use crate::ecn::EcnState;
 use crate::info::{Counters, RttStats, TcpInfo};
 use crate::profile::Profile;
+use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
 use crate::send::{Sender, TimestampClock};
 use handshake::Handshake;
@@ -347,6 +348,11 @@ impl Connection {
     fn ack_context(&self) -> AckContext {
         let rtt = &self.send.flight.rtt;
         AckContext { rtt: self.recv.rtt().or(rtt.srtt()), rto: rtt.rto(), window: self.recv.open_window() }
+    }
+
+    /// This end's sender, as an acknowledgement policy may see it.
+    fn sender_view(&self) -> SenderView {
+        SenderView { cwnd: self.cwnd(), mss: Bytes::new(self.send.flight.mss()), srtt: self.send.flight.rtt.srtt() }
     }
 
     fn set_state(&mut self, to: State) {

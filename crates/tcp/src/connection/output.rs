@@ -176,7 +176,8 @@ impl Connection {
     /// The octets of a full segment: the options of the moment count (RFC 9293 section 3.7.1).
     #[inline]
     fn full_segment(&self) -> u64 {
-        u64::from(self.mss() - self.recv.sack_option_len(self.most_sack_blocks()))
+        let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
+        u64::from(self.mss().saturating_sub(options).max(1))
     }
 
     /// The header of a segment with `len` octets of data.
@@ -200,6 +201,14 @@ impl Connection {
             if let Some((option, bits)) = self.ecn.report(room) {
                 options.accurate_ecn = option;
                 flags = flags.with(bits);
+            }
+        }
+        let most = self.acks.option_room();
+        if most > 0 {
+            let sender = self.sender_view();
+            let taken = options.len() - if options.timestamps.is_some() { 12 } else { 0 };
+            if options.len() + most <= MAX_TCP_OPTIONS && len + taken + most <= mss {
+                options.other = self.acks.options(now, &sender);
             }
         }
         let header = TcpHeader {

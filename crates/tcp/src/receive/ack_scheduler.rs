@@ -1,7 +1,8 @@
 //! The acknowledgement that is owed: what it covers, whether it is due, and the timer that it may wait for.
 
-use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::timers::TimerTable;
+use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::{AckReason, TimerKind};
 use lopsided_core::{Duration, Time};
 
@@ -18,6 +19,8 @@ pub(crate) struct AckScheduler {
     /// The timer of an ACK runs.
     delayed: bool,
     sack: bool,
+    /// Octets for the policy's own options in each segment.
+    option_room: u32,
 }
 
 /// What the rest of the connection adds to the policy's view.
@@ -30,7 +33,16 @@ pub(crate) struct AckContext {
 
 impl AckScheduler {
     pub fn new(policy: Box<dyn AckPolicy>) -> AckScheduler {
-        AckScheduler { policy, rcv_mss: 536, unacked: 0, unacked_segments: 0, due: None, delayed: false, sack: true }
+        AckScheduler {
+            option_room: policy.option_room(),
+            policy,
+            rcv_mss: 536,
+            unacked: 0,
+            unacked_segments: 0,
+            due: None,
+            delayed: false,
+            sack: true,
+        }
     }
 
     /// What the handshake agreed on.
@@ -61,6 +73,23 @@ impl AckScheduler {
     #[inline]
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
+    }
+
+    /// Octets that the policy's own options take in each segment; none for a policy without.
+    #[inline]
+    pub fn option_room(&self) -> u32 {
+        self.option_room
+    }
+
+    /// The policy's own options for a segment.
+    pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
+        let options = self.policy.options(now, sender);
+        if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
+    }
+
+    /// What the peer says, for a policy with options of its own.
+    pub fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
+        self.policy.on_feedback(now, feedback, sender);
     }
 
     fn view(&self, context: AckContext) -> AckView {

@@ -1,5 +1,6 @@
 //! Tests of whole connections: two of them over a bad network, and scripted exchanges.
 
+mod ack_options;
 mod delivery;
 mod hostile;
 mod pair;

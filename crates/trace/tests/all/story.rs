@@ -58,6 +58,7 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
             sack_permitted: syn,
             timestamps: Some(Timestamps { value: 1000 + now, echo: 0 }),
             accurate_ecn: None,
+            other: packet::OtherOptions::new(),
             sack: packet::SackBlocks::default(),
         },
     };

@@ -1,7 +1,8 @@
 //! What an acknowledgement policy is told, and what it answers.
 
+use lopsided_core::packet::{Flags, OtherOptions};
 use lopsided_core::tcp_event::AckReason;
-use lopsided_core::{Duration, Ecn, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Time};
 use std::fmt::Debug;
 
 /// What the arrival of data was to the stream.
@@ -60,6 +61,27 @@ pub enum AckDecision {
     By(Time),
 }
 
+/// What a segment from the peer says beside its data.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerFeedback<'a> {
+    /// The codepoint that it arrived with: an ACK may be marked too.
+    pub ecn: Ecn,
+    /// ECE, the peer's ECN echo, and CWR among them.
+    pub flags: Flags,
+    /// The options of kinds that TCP has no field for: the peer's policy's own are among them.
+    pub options: &'a OtherOptions,
+    /// Octets of data.
+    pub len: u32,
+}
+
+/// This end's own sender, for a policy that tells the peer's receiver of it (as RFC 5690's does).
+#[derive(Debug, Clone, Copy)]
+pub struct SenderView {
+    pub cwnd: Bytes,
+    pub mss: Bytes,
+    pub srtt: Option<Duration>,
+}
+
 /// Decides when arriving data is acknowledged. What the RFCs demand at once (a FIN, a segment that does not fit, a
 /// mark) is not asked of it.
 pub trait AckPolicy: Debug + Send {
@@ -77,6 +99,18 @@ pub trait AckPolicy: Debug + Send {
     }
     /// A segment with an acknowledgement went out, which was owed; `covered`: for data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
+    /// Octets that options of its own take in each segment, padded to whole words; they come off a full segment's data.
+    /// Asked once. With none, `options` and `on_feedback` are not called.
+    fn option_room(&self) -> u32 {
+        0
+    }
+    /// Its own options for a segment that goes out, data or ACK but no SYN. They are left out of a segment that has no
+    /// room for them beside SACK.
+    fn options(&mut self, _now: Time, _sender: &SenderView) -> OtherOptions {
+        OtherOptions::new()
+    }
+    /// A segment arrived that is acceptable, with what the peer says in it.
+    fn on_feedback(&mut self, _now: Time, _feedback: &PeerFeedback<'_>, _sender: &SenderView) {}
     /// The delayed-ACK timeout of the moment (`tcpi_ato`).
     fn ato(&self) -> Duration {
         Duration::ZERO

@@ -7,6 +7,6 @@ mod linux;
 mod registry;
 mod tack;
 
-pub use contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+pub use contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 pub(crate) use registry::built_in;
 pub use registry::{ACK_POLICIES, AckPolicies, AckPolicyFactory};

@@ -9,7 +9,9 @@ use crate::{
     BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, SendBufferAccounting, State,
     TcpInfo, TimerGrain,
 };
-use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::packet::{
+    Flags, IPV4_HEADER, OtherOptions, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps,
+};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
@@ -207,6 +209,7 @@ impl Script {
             }),
             accurate_ecn: spec.counters.map(Box::new),
             sack,
+            other: OtherOptions::new(),
         };
         let header = TcpHeader {
             src_port: 5000,

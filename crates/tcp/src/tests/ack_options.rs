@@ -1,0 +1,98 @@
+//! A policy with options and feedback of its own, after RFC 5690: the sender of the data says how many segments an ACK
+//! may stand for, by its window, and the receiver does as it is told.
+
+use super::pair::connection_config;
+use crate::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use crate::{ConnConfig, Connection, Profile, Segment};
+use lopsided_core::packet::OtherOptions;
+use lopsided_core::tcp_event::{AckReason, TcpEvent, TcpEventMask};
+use lopsided_core::{Duration, Ecn, Payload, Time};
+
+/// An experimental kind (RFC 6994), and its experiment.
+const KIND: u8 = 253;
+const EXPERIMENT: u8 = 0x56;
+
+/// An ACK for each eighth of the window.
+#[derive(Debug)]
+struct Ratio {
+    told: u64,
+}
+
+impl AckPolicy for Ratio {
+    fn name(&self) -> &str {
+        "ratio"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        match data.arrival {
+            Arrival::InOrder { closed_gap: false, gaps_left: false } => {
+                if u64::from(view.unacked_segments) >= self.told {
+                    AckDecision::Now(AckReason::Count)
+                } else {
+                    AckDecision::By(now + Duration::from_millis(40))
+                }
+            }
+            _ => AckDecision::Now(AckReason::OutOfOrder),
+        }
+    }
+
+    fn option_room(&self) -> u32 {
+        4
+    }
+
+    fn options(&mut self, _now: Time, sender: &SenderView) -> OtherOptions {
+        let ratio = (sender.cwnd.get() / sender.mss.get() / 8).clamp(1, 255);
+        let mut options = OtherOptions::new();
+        options.push(KIND, &[EXPERIMENT, ratio as u8]);
+        options
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
+        if let Some([EXPERIMENT, ratio]) = feedback.options.get(KIND) {
+            if feedback.len > 0 {
+                self.told = u64::from(*ratio);
+            }
+        }
+    }
+}
+
+fn config(client: bool) -> ConnConfig {
+    ConnConfig { ack_policy: Box::new(Ratio { told: 1 }), ..connection_config(Profile::linux_6_1(), client) }
+}
+
+#[test]
+fn the_sender_tells_the_receiver_how_seldom_to_acknowledge() {
+    let mut now = Time::ZERO;
+    let mut client = Connection::connect(config(true));
+    let mut server = Connection::listen(config(false));
+    server.listen_to(TcpEventMask::ACK);
+    let (mut data, mut late_data, mut late_acks) = (0, 0, 0);
+    let mut answers = Vec::new();
+    while data < 2000 {
+        client.write(&Payload::virtual_len(1 << 20));
+        let sent: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(now)).collect();
+        let mut acks = Vec::new();
+        for Segment { header, payload, .. } in &sent {
+            assert!(header.len() + payload.len() <= 1480, "the option comes off the data");
+            data += u64::from(!payload.is_empty());
+            late_data += u64::from(data > 1000);
+            server.handle_segment(now, header, payload, Ecn::NotEct);
+            server.read(now, u64::MAX);
+            acks.extend(std::iter::from_fn(|| server.poll_segment(now)));
+            late_acks += if data > 1000 { acks.len() as u64 } else { 0 };
+            answers.append(&mut acks);
+        }
+        for Segment { header, payload, .. } in answers.drain(..) {
+            client.handle_segment(now, &header, &payload, Ecn::NotEct);
+        }
+        now += Duration::from_millis(10);
+        client.handle_timeout(now);
+        server.handle_timeout(now);
+        answers.extend(std::iter::from_fn(|| server.poll_segment(now)));
+    }
+    let cwnd = client.cwnd().get() / 1444;
+    assert!(late_data / late_acks.max(1) > 8, "{late_acks} ACKs of {late_data} segments in a window of {cwnd}");
+    let reasons = std::iter::from_fn(|| server.poll_trace())
+        .filter(|timed| matches!(timed.event, TcpEvent::AckSent { why: AckReason::Count, .. }));
+    assert!(reasons.count() > 10);
+}
