@@ -10,8 +10,8 @@ import pytest
 
 import lopsided as lop
 from lopsided.worlds.kernel import Unsupported, captures, keyed, plan, qdisc, translate
-from lopsided.worlds.kernel.guest import tcp_info
-from lopsided.worlds.kernel.guest.job import Flow, Job
+from lopsided.worlds.kernel.guest import chosen, tcp_info
+from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job
 
 LINE = """\
 [scenario]
@@ -116,7 +116,6 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}, "no such queue"),
         ({"link.down.shaper": '{ burst = "1600 B", refill_interval = "4 ms" }'}, "continuously"),
         ({"link.down.shaper": '{ burst = "600 B" }'}, "below one packet"),
-        ({"link.down.loss": "{ packets = [3] }"}, "chosen packets"),
         ({"stack.prr": "false"}, "prr"),
         ({"stack.ecn": "accurate"}, "no accurate ECN"),
         ({"stack.abe": "true"}, "alternative back-off"),
@@ -130,6 +129,36 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
 def test_what_linux_cannot_do_is_refused_by_name(settings: dict[str, str], said: str):
     with pytest.raises(Unsupported, match=said):
         job(scenario(**settings))
+
+
+def test_chosen_losses_sit_where_packets_have_left_the_queue():
+    made = job(scenario(**{"link.up.loss": '{ packets = [3, 9], outages = [["1.0 s", "1.5 s"]] }'}))
+    [loss] = made.chosen
+    assert (loss.link, loss.direction, loss.packets) == ("link", "up", [3, 9])
+    assert loss.outages_ns == [[1_000_000_000, 1_500_000_000]]
+    delay = next(one for one in made.qdiscs if one.kind == "netem" and one.node == loss.node)
+    assert loss.interface == delay.interface
+
+
+def test_the_program_of_chosen_losses_jumps_to_its_end_alone():
+    program = chosen._program(3, ChosenLoss("link", "up", "n", "e0", [3, 9], [[10, 20], [30, 40]]), 1000)
+    steps = [struct.unpack_from("=BBhi", program, at) for at in range(0, len(program), 8)]
+    returned = {at: steps[at - 1][3] for at, step in enumerate(steps) if step[0] == 0x95}
+    drop = max(returned)
+    assert returned[drop] == chosen.SHOT and set(returned.values()) == {chosen.PASS, chosen.SHOT}
+    first_of_drop = drop - 4
+    by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
+    by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
+    assert by_number == [first_of_drop] * 2
+    # Before an outage on to the next test, within it to the end.
+    assert by_time[1::2] == [first_of_drop] * 2
+    assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
+
+
+def test_a_ptm_line_is_slower_by_one_in_65():
+    made = translate.layout(scenario(**{"link.framing": "bridged-ptm"})).lines[0].down
+    assert made.rate_bps == pytest.approx(2_400_000 * 64 / 65, abs=8)
+    assert made.overhead == 22
 
 
 def test_flows_of_one_host_live_apart_where_they_send_together_or_want_different_stacks():

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lopsided.studies import packets
 from lopsided.worlds.kernel import KernelUnavailable, Overloaded, SelfCheckFailed, Unsupported, backend, cleanup
 from lopsided.worlds.kernel.guest import tcp_info
 
@@ -296,3 +297,29 @@ def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
 
 def test_linux_knows_the_fields_that_results_are_made_of():
     assert {"snd_cwnd", "snd_ssthresh", "rtt", "rttvar", "rto", "snd_wnd", "bytes_sent"} <= set(tcp_info.FIELDS)
+
+
+def test_the_packets_that_a_scenario_chooses_are_lost_in_both_worlds():
+    require("timetravel")
+    chosen = lop.Scenario.from_text(CHOSEN, "chosen.toml")
+    found = packets.compare(chosen, ignored=["window", "psh", "timestamps", "time"], kernel="timetravel")
+    lost = [list(side.run.links["lost_packets"]) for side in found.sides]
+    assert lost[0] == lost[1] and lost[0][0] >= 3
+    # Until the second loss is repaired, each packet is the same one.
+    assert found.parted is None or found.parted.parted.packets > 90
+
+
+CHOSEN = """\
+[scenario]
+duration = "4 s"
+[link]
+rtt = "60 ms"
+down = { rate = "6 Mbit/s", queue = "40 packets", loss = { packets = [30, 31], outages = [["2.0 s", "2.01 s"]] } }
+up = { rate = "200 kbit/s", queue = "10 packets", loss = { packets = [1] } }
+[stack]
+delayed_ack = "off"
+cc = "vegas"
+[[flow]]
+name = "download"
+direction = "down"
+"""

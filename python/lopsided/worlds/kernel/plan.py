@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from . import qdisc
 from .guest.check import SMALL
-from .guest.job import Check, Flow, Interface, Job, Node, Qdisc, Route, Tap, Veth, Watched
+from .guest.job import Check, ChosenLoss, Flow, Interface, Job, Node, Qdisc, Route, Tap, Veth, Watched
 
 ETHERNET_HEADER = 14
 LARGEST_PACKET = 1500
@@ -53,9 +53,17 @@ class Direction:
     gilbert: tuple[float, float, float, float] | None = None
     """Probabilities of going bad, of going good, of passing while bad, of loss while good."""
 
+    lost_packets: tuple[int, ...] = ()
+    outages_ns: tuple[tuple[int, int], ...] = ()
+
     @property
     def ideal(self) -> bool:
-        return not self.rate_bps and not self.delay_ns and not self.lossy
+        return not self.rate_bps and not self.delay_ns and not self.lossy and not self.chosen
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it loses packets on purpose."""
+        return bool(self.lost_packets or self.outages_ns)
 
     @property
     def lossy(self) -> bool:
@@ -142,6 +150,7 @@ class _Planner:
         self.qdiscs: list[Qdisc] = []
         self.watched: list[Watched] = []
         self.losses: list[Watched] = []
+        self.chosen: list[ChosenLoss] = []
         self.hops: dict[str, list[_Hop]] = {name: [] for name in self.names}
         for line in layout.lines:
             self._lay(line)
@@ -170,6 +179,7 @@ class _Planner:
             routes=[route for host in (*self.layout.hosts, *self.layout.ends) for route in self._routes_to(host)],
             watched=self.watched,
             losses=self.losses,
+            chosen=self.chosen,
             flows=flows,
             taps=[
                 *self._host_taps(flows, recording.tap_hosts),
@@ -259,6 +269,10 @@ class _Planner:
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
         serializes = direction.rate_bps and not direction.burst
+        interface = self._interface(node, to)
+        if direction.chosen:
+            outages = [list(outage) for outage in direction.outages_ns]
+            self.chosen.append(ChosenLoss(link, name, node, interface, list(direction.lost_packets), outages))
         if not direction.delay_ns and not direction.lossy and not serializes:
             return
         options = qdisc.delay_line(
@@ -269,7 +283,6 @@ class _Planner:
             direction.loss,
             direction.gilbert,
         )
-        interface = self._interface(node, to)
         self.qdiscs.append(Qdisc(node, interface, "netem", ROOT, 0, options))
         if direction.lossy:
             self.losses.append(Watched(link, name, node, interface, ROOT))

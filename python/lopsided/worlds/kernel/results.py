@@ -287,6 +287,8 @@ class _Reader:
         for count, loss in zip(self.result["losses"], self.job.losses, strict=True):
             place = {"node": loss.link, "direction": loss.direction}
             rows.append({**place, "reason": "random_loss", "packets": count})
+        for count, loss in zip(self.result["chosen"], self.job.chosen, strict=True):
+            rows.append({"node": loss.link, "direction": loss.direction, "reason": "pattern_loss", "packets": count})
         return run_tables()["drops"].frame(self._fates(rows))
 
     def _marks(self) -> pl.DataFrame:
@@ -302,16 +304,16 @@ class _Reader:
         spec = link[direction]
         row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": spec["rate_bps"]}
         place = (link["name"], direction)
-        lost = [
-            count
-            for count, loss in zip(self.result["losses"], self.job.losses, strict=True)
-            if (loss.link, loss.direction) == place
+        losses = [
+            *zip(self.result["losses"], self.job.losses, strict=True),
+            *zip(self.result["chosen"], self.job.chosen, strict=True),
         ]
+        lost = sum(count for count, loss in losses if (loss.link, loss.direction) == place)
         number = next(
             (n for n, watched in enumerate(self.job.watched) if (watched.link, watched.direction) == place), None
         )
         if number is None:
-            return {**row, "lost_packets": sum(lost)}
+            return {**row, "lost_packets": lost}
         final = self.result["queues"][number]
         series = self.queue_fine.filter(pl.col("queue") == number)
         seconds = self.job.duration_ns / 1e9
@@ -328,7 +330,7 @@ class _Reader:
             "sent_bytes": final["sent_bytes"],
             "dropped_packets": final["dropped"],
             "marked_packets": final["marked"],
-            "lost_packets": sum(lost),
+            "lost_packets": lost,
             "sojourn_mean_ms": waits.mean(),
             "sojourn_p50_ms": waits.quantile(0.5),
             "sojourn_p95_ms": waits.quantile(0.95),
@@ -362,6 +364,8 @@ def _on_the_wire(packets: pl.Series, framing: dict[str, Any]) -> int:
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53
+    if framing["cell_format"] == "ptm":
+        frames = frames + (frames + 63) // 64
     return int(frames.sum())
 
 

@@ -126,6 +126,8 @@ def notes(scenario: dict[str, Any]) -> list[str]:
     """How this world differs from what the scenario says, by its nature."""
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
+    if any(link[way]["framing"]["cell_format"] == "ptm" for link in scenario["links"] for way in ("down", "up")):
+        found.append("PTM: a frame takes 65/64 of its octets here, without the rounding up to whole ones")
     if scenario["interfaces"]:
         found.append("round trips are seen behind the hosts' own interfaces, whose delay they leave out")
     return found
@@ -185,14 +187,10 @@ def _line(link: dict[str, Any]) -> Line:
 
 def _direction(direction: dict[str, Any], where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
-    if framing["cell_format"] == "ptm":
-        raise Unsupported(f"{where}: Linux' shapers know no PTM framing")
-    if loss["packets"] or loss["outages_s"]:
-        raise Unsupported(f"{where}: Linux cannot lose chosen packets or at chosen times")
     kind, options, packets = _queue(direction["queue"], where)
     gilbert = loss["gilbert"]
     made = Direction(
-        rate_bps=_rate(direction["rate_bps"] or 0, where),
+        rate_bps=_rate(direction["rate_bps"] or 0, where, framing["cell_format"]),
         burst=_burst(direction["shaper"], where),
         overhead=framing["overhead_bytes"],
         minimum=framing["minimum_bytes"],
@@ -202,6 +200,8 @@ def _direction(direction: dict[str, Any], where: str) -> Direction:
         queue_packets=packets,
         delay_ns=nanoseconds(direction["delay_s"]),
         loss=loss["random"],
+        lost_packets=tuple(loss["packets"]),
+        outages_ns=tuple((nanoseconds(since), nanoseconds(until)) for since, until in loss["outages_s"]),
         gilbert=gilbert and (gilbert["to_bad"], gilbert["to_good"], 1 - gilbert["loss_bad"], gilbert["loss_good"]),
     )
     if made.rate_bps and made.burst and made.burst < made.octets(LARGEST_PACKET):
@@ -209,10 +209,11 @@ def _direction(direction: dict[str, Any], where: str) -> Direction:
     return made
 
 
-def _rate(rate_bps: int, where: str) -> int:
+def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux' shapers take whole octets per second below 34 Gbit/s")
-    return rate_bps
+    # Linux has no framing with an octet more for each 64: a slower line takes as long.
+    return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
 def _burst(shaper: dict[str, Any] | None, where: str) -> int:

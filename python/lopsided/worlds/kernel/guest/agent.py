@@ -15,13 +15,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
+from pyroute2.netlink.exceptions import NetlinkError
+
 from . import check as checks
 from . import flows, modules, tcp_info
 from .capture import Capture
-from .job import Job
+from .chosen import Losses
+from .job import ChosenLoss, Job
 from .loop import Loop
 from .namespace import tighten_timers
-from .topology import Network, QueueCount
+from .topology import CannotBuild, Network, QueueCount
 
 LEAD_NS = 100_000_000
 """Between the end of the preparations and the run's time zero."""
@@ -62,6 +65,7 @@ class Agent:
         # On a whole second: the phase to the kernel's tick, which its timers round to, is the same in every run.
         self.origin = (self.loop.now() + LEAD_NS) // 1_000_000_000 * 1_000_000_000 + 1_000_000_000
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
+        self.chosen = [self._lose(loss) for loss in self.job.chosen]
         self.flows = [flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows]
         cpu_before = resource.getrusage(resource.RUSAGE_SELF)
         with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
@@ -82,9 +86,20 @@ class Agent:
         self.result["netstat"] = _difference(self._netstat(), self._netstat_before)
         self.result["flows"] = [flow.summary() for flow in self.flows]
         self.result["queues"] = [asdict(count) for count in self._queue_counts_since_start()]
+        self.result["chosen"] = [losses.lost() for losses in self.chosen]
         self.result["losses"] = [
             self.network.queue_count(place.node, place.interface, place.handle).dropped for place in self.job.losses
         ]
+
+    def _lose(self, loss: ChosenLoss) -> Losses:
+        try:
+            losses = Losses(loss, self.origin)
+            self.network.classify(loss.node, loss.interface, losses.program)
+        except (OSError, NetlinkError) as error:
+            raise CannotBuild(
+                f"chosen losses at {loss.node}: this kernel has no programs for them ({error})"
+            ) from error
+        return losses
 
     def _every(self, interval_ns: int, action: Callable[[int], None], number: int = 1) -> None:
         """Calls `action(time since the origin)` at each multiple of the interval, the run's end included."""

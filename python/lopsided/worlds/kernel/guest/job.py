@@ -80,6 +80,19 @@ class Watched:
 
 
 @dataclass(frozen=True)
+class ChosenLoss:
+    """What a link's direction loses on purpose, at the interface over which packets leave the link: those with these
+    numbers, counted from 1, and those that come in these times."""
+
+    link: str
+    direction: str
+    node: str
+    interface: str
+    packets: list[int]
+    outages_ns: list[list[int]]
+
+
+@dataclass(frozen=True)
 class Flow:
     """One flow. `repeat` transfers of `size` octets with `pause_ns` between them, or without end when `size` is 0.
 
@@ -146,6 +159,7 @@ class Job:
     flows: list[Flow]
     taps: list[Tap]
     checks: list[Check]
+    chosen: list[ChosenLoss] = field(default_factory=list)
     seed: int = 0
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
@@ -162,6 +176,7 @@ class Job:
         data["routes"] = [Route(**route) for route in data["routes"]]
         data["watched"] = [Watched(**watched) for watched in data["watched"]]
         data["losses"] = [Watched(**watched) for watched in data["losses"]]
+        data["chosen"] = [ChosenLoss(**loss) for loss in data["chosen"]]
         data["flows"] = [Flow(**flow) for flow in data["flows"]]
         data["taps"] = [Tap(**tap) for tap in data["taps"]]
         data["checks"] = [Check(**check) for check in data["checks"]]

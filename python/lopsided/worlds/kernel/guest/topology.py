@@ -16,7 +16,7 @@ from typing import Any
 from pyroute2 import IPRoute
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
 from pyroute2.netlink.exceptions import NetlinkError
-from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, TC_H_ROOT
+from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TC_H_ROOT
 
 from .job import Interface, Job, Node, Qdisc, Route, Veth
 from .namespace import Namespace
@@ -25,6 +25,9 @@ NUD_PERMANENT = 0x80
 SCOPE_LINK = 253
 ONLINK = 4
 TCA_KIND, TCA_STATS2 = 1, 7
+TC_H_CLSACT, CLSACT_HANDLE, CLSACT_EGRESS = 0xFFFFFFF1, 0xFFFF0000, 0xFFFFFFF3
+TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 6, 8, 1
+ETH_P_ALL = 3
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 
 EVERY_NODE = {
@@ -163,6 +166,19 @@ class Network:
             message["attrs"].append(("TCA_STAB", bytes.fromhex(size_table)))
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
+
+    def classify(self, node: str, interface: str, program: int) -> None:
+        """Has a program look at every packet that leaves over an interface, before its discipline."""
+        place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
+        self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
+        message = _QdiscMessage()
+        message["index"] = self._index[node, interface]
+        message["parent"] = CLSACT_EGRESS
+        message["info"] = 1 << 16 | socket.htons(ETH_P_ALL)
+        options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
+        message["attrs"] = [("TCA_KIND", "bpf"), ("TCA_OPTIONS", options)]
+        flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
+        self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
         """Whether the kernel knows a discipline: tries it, and takes it away again."""
