@@ -127,7 +127,8 @@ class Plot:
             style.end_labels(axes, [each for each in ends if np.isfinite(each[0])])
             if panel.legend:
                 axes.legend(loc=panel.legend[0], fontsize=8.5, ncols=panel.legend[1], frameon=False)
-        provenance = [provenance_of(m, each) for each in self.experiments]
+        bands = any(line.low is not None for lines in drawn for line in lines)
+        provenance = [provenance_of(m, each, bands=bands) for each in self.experiments]
         style.small_print(sheet.figure, *(_text(each, m) for each in self.small_print), *provenance)
         data = self.data(m) if self.data else _data(self.axis, [line for lines in drawn for line in lines])
         compared = tuple(self.comparisons(m)) if self.comparisons else ()
@@ -215,8 +216,9 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
     return pl.concat(frames, how="align").sort(axis) if frames else pl.DataFrame()
 
 
-def provenance_of(m: Measurements, experiment: str) -> str:
+def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
     """How many runs stand behind a drawing, and their digest."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
-    spread = f"median of {runs} runs per point, band: their range" if runs > 1 else "one run per point"
+    range_of = ", band: their range" if bands else ""
+    spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"
     return f"{spread}  ·  digest {m.digest(experiment)}"

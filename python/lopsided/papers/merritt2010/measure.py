@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided import metrics
 from lopsided.papers.framework.traces import Array, Trace, traces_of
@@ -216,35 +217,39 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
     return {**found, **cycle(buffers, both)}
 
 
-FULL, DRAINED = 0.9, 0.5
-"""Shares of the most that R2 ever holds, from which it counts as full, and below which as drained."""
-RISE = 2.0
-"""R1 fills again where its backlog reaches so many times its mean with both active."""
+FULL, DRAIN = 0.9, 0.1
+"""Shares of the most that R2 ever holds: from the first it counts as full; it drains where it falls by the second."""
+BURST = 5.0
+"""Packets: R1 is filled by a burst from here on."""
 
 
 def cycle(buffers: Mapping[str, Mapping[str, Array]], both: TwoWay) -> dict[str, float]:
     """The steps of figure 3.2's feedback cycle, the first time each comes after the one before it (MER-M25).
 
     1. Before the upload R1 holds data and R2 nothing. 2. The upload fills R2. 3. R1 runs empty: the download's ACKs are
-    late. 4. R2 drains, and behind the ACKs that leave it R1 fills again. Times in seconds after the upload's start, NaN
-    where a step never comes.
+    late. 4. R2 drains by some packets, and behind the ACKs that leave it R1 fills in a burst. Times in seconds after
+    the upload's start, NaN where a step never comes.
     """
     time = buffers["up"]["time_s"]
     r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))
     before, after = (time > both.start_s - 10) & (time <= both.start_s), time > both.start_s
-    most, usual = float(r2[after].max()), float(r1[after].mean())
-    found = {"cycle_r1_before_packets": float(r1[before].mean()), "cycle_r2_before_packets": float(r2[before].mean())}
-    past = both.start_s
-    for name, reached in (
-        ("r2_full", r2 >= FULL * most),
-        ("r1_empty", r1 == 0),
-        ("r2_drained", r2 < DRAINED * most),
-        ("r1_filled", r1 >= RISE * max(usual, 1.0)),
-    ):
-        places = np.flatnonzero(reached & (time > past))
-        past = float(time[places[0]]) if places.size else float("nan")
-        found[f"cycle_{name}_s"] = past - both.start_s
-    return found
+    most = float(r2[after].max())
+    full = _first(time, r2 >= FULL * most, both.start_s)
+    empty = _first(time, r1 == 0, full)
+    level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
+    drained = _first(time, r2 <= level - DRAIN * most, empty)
+    filled = _first(time, r1 >= BURST, drained)
+    steps = {"r2_full": full, "r1_empty": empty, "r2_drained": drained, "r1_filled": filled}
+    return {
+        "cycle_r1_before_packets": float(r1[before].mean()),
+        "cycle_r2_before_packets": float(r2[before].mean()),
+        **{f"cycle_{name}_s": at - both.start_s for name, at in steps.items()},
+    }
+
+
+def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
+    places = np.flatnonzero(reached & (time > past_s))
+    return float(time[places[0]]) if places.size else float("nan")
 
 
 def _mean_known(value: Array) -> float:

@@ -166,7 +166,7 @@ def tracking(packets: int, number: str) -> Plot:
 
 
 CYCLE_PACKETS = 50
-CYCLE_S = (-3.0, 22.0)
+CYCLE_S = (-3.0, 12.0)
 """What figure 3.2 shows of the run, in seconds after the upload's start."""
 _STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
@@ -211,11 +211,11 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
             lambda both, buffers: (buffers["up"]["time_s"], buffers["up"]["backlog_packets"]),
         ),
         _cycle_panel(
-            "ms",
+            "s",
             "the download's smoothed RTT",
             style.OTHER[1],
-            "srtt_ms",
-            lambda both, buffers: (both.download.time_s, both.download.srtt_ms),
+            "srtt_s",
+            lambda both, buffers: (both.download.time_s, both.download.srtt_ms / 1e3),
         ),
         _cycle_panel(
             "kB",
