@@ -1,7 +1,8 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PrioConfig, Queue, RedConfig, ThresholdConfig,
+    CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig,
+    ThresholdConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
@@ -23,6 +24,7 @@ const DISCIPLINES: &[fn() -> Entry] = &[
     Entry::of::<FqCodelConfig>,
     Entry::of::<PieQueueConfig>,
     Entry::of::<PrioConfig>,
+    Entry::of::<PolicerConfig>,
 ];
 
 /// Those of users: see [`register`].

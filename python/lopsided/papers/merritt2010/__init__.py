@@ -15,7 +15,7 @@ from lopsided.papers.framework.model import Paper
 from lopsided.papers.merritt2010.assumptions import ASSUMPTIONS, KEY_RESULTS
 from lopsided.papers.merritt2010.claims import CLAIMS
 from lopsided.papers.merritt2010.figures import FIGURES
-from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, SWEEP
+from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, POLICED, SWEEP
 from lopsided.papers.merritt2010.shared import GOODPUT, WINDOWS, curve
 
 
@@ -41,7 +41,7 @@ PAPER = Paper(
     year=2010,
     summary="One download and one upload share an asymmetric line: how large may the uplink buffer be?",
     folder=Path(__file__).parent,
-    experiments=(SWEEP, FIELD, ACKS),
+    experiments=(SWEEP, FIELD, ACKS, POLICED),
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=ASSUMPTIONS,

@@ -412,6 +412,28 @@ INTERFERENCE = AGAINST_BUFFER.but(
     small_print=("goodput in bins of 0.5 s; ACKs in samples of 10 ms",),
 )
 
+
+def table_m12(m: Measurements) -> Artifact:
+    """A shaper holds back what comes too fast, a rate limiter drops it (section 2.6, MER-M12)."""
+
+    def of(column: str, experiment: str, scale: float = 1.0) -> Callable[[int], float]:
+        return lambda packets: main(m, column, experiment).at(packets).median * scale
+
+    columns: dict[str, Callable[[int], float]] = {"packets": lambda packets: packets}
+    for name, experiment in (("shaper", "sweep"), ("limiter", "policed")):
+        columns |= {
+            f"{name}_download_kbps": of("goodput_down_bps", experiment, 1e-3),
+            f"{name}_upload_kbps": of("goodput_up_bps", experiment, 1e-3),
+            f"{name}_rtt_ms": of("rtt_ms", experiment),
+            f"{name}_upload_retransmits": of("retransmits_up", experiment),
+        }
+    note = (
+        "The buffer of the shaper, or the bucket of the limiter, on the uplink of 2400/196. The limiter lets nothing "
+        "wait, so the download keeps its RTT; it takes ACKs and the upload's segments alike."
+    )
+    return Artifact(table(BUFFERS, columns), None, (), (note,))
+
+
 FIGURES = (
     *OVER_TIME[:2],
     Figure("5.1", "Performance against uplink buffer", SWEEP, FIGURE_5_1),
@@ -423,5 +445,6 @@ FIGURES = (
     Figure("6.2", "Actual against estimated buffer", SWEEP, FIGURE_6_2),
     Figure("6.2", "Estimated buffer and performance there", SWEEP, table_6_2, "Table"),
     Figure("E04", "ACK compression and interference against buffer", ("sweep", "acks"), INTERFERENCE),
+    Figure("M12", "Shaper and rate limiter", ("sweep", "policed"), table_m12, "Table"),
     Figure("E10", "Field procedure (section 6.4)", ("field", "sweep"), FIELD_PROCEDURE, "Table"),
 )

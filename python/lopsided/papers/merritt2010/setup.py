@@ -81,6 +81,21 @@ FIELD = Experiment(
     measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
 )
 
+POLICED = Experiment(
+    key="policed",
+    summary="2400/196 with a rate limiter on the uplink in place of the shaper, its bucket as large as the buffers "
+    "were",
+    cases=tuple(
+        Case(
+            "2400_196_policed.toml",
+            {"link.up.queue.burst": f"{packets * 1500} B"},
+            {"link": MAIN.name, "uplink_buffer_packets": packets},
+        )
+        for packets in BUFFERS
+    ),
+    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+)
+
 ACKS = Experiment(
     key="acks",
     summary="the 2400/196 runs of the sweep again, sampled every 10 ms to see acknowledgements arrive",

@@ -231,6 +231,8 @@ def _queue(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
         return _red(queue, where)
     if queue["kind"] == "step":
         return _step(queue, where)
+    if queue["kind"] != "fifo":
+        raise Unsupported(f"{where}: {queue['kind']} has no counterpart in the kernel world")
     limit, front = queue["limit"], queue["drop"] == "front"
     if "packets" in limit:
         return "pfifo_head_drop" if front else "pfifo", qdisc.fifo(limit["packets"]), limit["packets"]

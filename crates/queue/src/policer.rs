@@ -1,0 +1,107 @@
+//! A rate limiter: what comes faster than its rate is dropped on arrival, nothing is made to wait for it.
+//!
+//! A bucket of tokens fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are not so
+//! many (RFC 2697's committed bucket with what exceeds dropped; `police` in Linux and IOS, "rate limiter" beside "shaper" in
+//! merritt2010 section 2.6). What passes goes into a FIFO, which is short where the link behind is faster.
+//!
+//! Counts octets of IP. Left out: a second bucket, re-marking in place of dropping, layer-2 overhead.
+
+use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// A rate limiter as plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicerConfig {
+    pub rate: BitRate,
+    pub burst: Bytes,
+    pub limit: Limit,
+}
+
+impl Default for PolicerConfig {
+    fn default() -> PolicerConfig {
+        PolicerConfig { rate: BitRate::from_bps(1_000_000), burst: Bytes::new(15_000), limit: Limit::Packets(1000) }
+    }
+}
+
+impl Part for PolicerConfig {
+    const NAME: &'static str = "policer";
+    const TEXT: &'static str = "Drops what comes faster than a rate, and lets nothing wait for it.";
+    const KEYS: &'static [Key<PolicerConfig>] = &[
+        key("rate", |policer: &mut Self| &mut policer.rate, "What may pass in the long run, octets of IP.")
+            .required("\"2 Mbit/s\""),
+        key("burst", |policer: &mut Self| &mut policer.burst, "What may pass at once: the depth of the bucket."),
+        key("limit", |policer: &mut Self| &mut policer.limit, "What may wait for the link behind."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.burst < Bytes::new(1500) {
+            let message = format!("a bucket of {} octets lets no full packet pass", self.burst.get());
+            return Err(Fault::new("burst", message));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for PolicerConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Policer::new(self).map(|policer| Queue::Custom(Box::new(policer)))
+    }
+}
+
+/// Tokens of one octet, in bits times nanoseconds in a second: a rate's nanosecond is a whole number of these.
+const OCTET: u128 = 8 * 1_000_000_000;
+
+/// A rate limiter.
+#[derive(Debug)]
+pub struct Policer {
+    fifo: Fifo,
+    rate: BitRate,
+    depth: u128,
+    tokens: u128,
+    filled_at: Time,
+}
+
+impl Policer {
+    /// With a full bucket.
+    pub fn new(config: &PolicerConfig) -> Result<Policer, Fault> {
+        let depth = u128::from(config.burst.get()) * OCTET;
+        let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
+        Ok(Policer { fifo, rate: config.rate, depth, tokens: depth, filled_at: Time::ZERO })
+    }
+
+    fn fill(&mut self, now: Time) {
+        let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
+        self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));
+        self.filled_at = now;
+    }
+}
+
+impl Qdisc for Policer {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.fill(cx.now());
+        let cost = u128::from(packet.size().get()) * OCTET;
+        if self.tokens < cost {
+            cx.drop(packet, DropReason::Policed);
+            return;
+        }
+        self.tokens -= cost;
+        self.fifo.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.fifo.dequeue(cx)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.fifo.peek(cx)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("tokens_bytes", self.tokens as f64 / OCTET as f64);
+    }
+}
