@@ -23,7 +23,7 @@ install: .venv/.installed ## only install: afterwards .venv/bin/lopsided runs
 demo: .venv/.installed ## install everything and re-run the buffer-sizing study merritt2010
 	@.venv/bin/lopsided reproduce merritt2010
 
-check: .venv/.checkers ## the checks that take seconds: layout, lint, unit tests
+check: .venv/.checkers ## the checks that take seconds: layout, lint, types, unit tests
 	@tools/test quick
 
 test: .venv/.checkers ## install everything and run every test

@@ -18,8 +18,8 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
     """Makes a class derived from `QueueDiscipline` known to scenarios of this process: `queue.kind = "NAME"`.
 
-    The dictionary `parameters` of the class holds its keys with their defaults: flags, numbers from 0 up, or texts. Each is
-    an attribute of the object before `__init__` runs. A name given again means the new class from then on.
+    The dictionary `parameters` of the class holds its keys with their defaults: flags, numbers from 0 up, or texts.
+    Each is an attribute of the object before `__init__` runs. A name given again means the new class from then on.
     """
 
     def register(cls: Discipline) -> Discipline:

@@ -277,7 +277,10 @@ def test_a_wait_is_the_time_between_the_same_packet_before_and_behind_the_queue(
 
 
 def test_a_flow_of_datagrams_needs_room_for_its_stamp():
-    text = LINE + '[[flow]]\nname = "voice"\ndirection = "down"\napp = { kind = "udp", rate = "64 kbit/s", size = "30 B" }\n'
+    text = (
+        LINE
+        + '[[flow]]\nname = "voice"\ndirection = "down"\napp = { kind = "udp", rate = "64 kbit/s", size = "30 B" }\n'
+    )
     with pytest.raises(Unsupported, match="40 octets"):
         translate.flows(scenario(text), 1)
 

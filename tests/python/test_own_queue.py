@@ -1,6 +1,7 @@
 """Queue disciplines of the user's own, in Python: they do what they say, and what goes wrong is told."""
 
 from collections import deque
+from typing import ClassVar
 
 import pytest
 
@@ -25,7 +26,7 @@ direction = "down"
 class Fifo(lop.QueueDiscipline):
     """Drop-tail, as the built-in one."""
 
-    parameters = {"room": 20}
+    parameters: ClassVar = {"room": 20}
 
     def __init__(self, setup):
         assert self.room
