@@ -93,6 +93,11 @@ class Run:
         return self._table("events")
 
     @property
+    def tcp_events(self) -> Table:
+        """What happened inside TCP, where the scenario asks for it (`[record] tcp_events = true`); otherwise empty."""
+        return self._table("tcp_events")
+
+    @property
     def traces(self) -> Table:
         """What a capture at each sending host would say, where the scenario asks for it (`[record] traces = true`)."""
         return self._table("traces")

@@ -12,13 +12,21 @@ pub struct RecordSpec {
     pub on_change: bool,
     /// A table of every packet event.
     pub events: bool,
+    /// A table of what happens inside TCP's endpoints.
+    pub tcp_events: bool,
     /// What a capture at each sending host would say of its connections.
     pub traces: bool,
 }
 
 impl Default for RecordSpec {
     fn default() -> RecordSpec {
-        RecordSpec { interval: Some(Duration::from_millis(100)), on_change: false, events: false, traces: false }
+        RecordSpec {
+            interval: Some(Duration::from_millis(100)),
+            on_change: false,
+            events: false,
+            tcp_events: false,
+            traces: false,
+        }
     }
 }
 
@@ -34,6 +42,11 @@ impl Part for RecordSpec {
         .none_word("off"),
         key("on_change", |record| &mut record.on_change, "A sample too whenever a flow's congestion state changes."),
         key("events", |record| &mut record.events, "A table of every packet event: large."),
+        key(
+            "tcp_events",
+            |record| &mut record.tcp_events,
+            "A table of what happens inside TCP: states, losses and the rules that found them, reductions, timers, limits.",
+        ),
         key(
             "traces",
             |record| &mut record.traces,

@@ -102,7 +102,7 @@ impl Workload {
             graph,
             interfaces: std::collections::BTreeMap::new(),
             flows,
-            record: RecordSpec { interval: None, on_change: false, events: false, traces: false },
+            record: RecordSpec { interval: None, ..RecordSpec::default() },
             fairness: None,
         }
     }

@@ -13,7 +13,8 @@ use crate::labels::{NodeKind, NodeLabel, node_labels};
 use crate::options::RunOptions;
 use crate::simulation::Simulation;
 use flows::place_flow;
-use lopsided_core::{Accounting, Dir, FlowId, NodeId, Port, Time};
+use lopsided_core::tcp_event::TcpEventMask;
+use lopsided_core::{Accounting, Dir, EventMask, FlowId, NodeId, Port, Time};
 use lopsided_net::{Attachment, NetNode, Network, Router};
 use lopsided_scenario::{Hop, InterfaceSpec, Scenario};
 use topology::{Topology, routing_tables};
@@ -32,6 +33,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (number, spec) in scenario.flows.iter().enumerate() {
         flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options, &mut hosts)?);
+    }
+    if options.observers.iter().any(|observer| observer.mask().has(EventMask::TCP)) {
+        hosts.iter_mut().for_each(|host| host.listen_to(TcpEventMask::ALL));
     }
     let mut nodes: Vec<NetNode<Host>> = hosts.into_iter().map(|host| NetNode::Host(Box::new(host))).collect();
     nodes.extend(tables.into_iter().skip(net.hosts).map(|routes| NetNode::Router(Router::new(routes))));

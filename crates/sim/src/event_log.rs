@@ -26,7 +26,7 @@ impl EventLog {
 
 impl Observer for EventLog {
     fn mask(&self) -> EventMask {
-        EventMask::ALL
+        EventMask::PACKETS
     }
 
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
@@ -44,6 +44,7 @@ impl Observer for EventLog {
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
             Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
             Event::Absorbed { packet } => row(at, "absorbed", packet),
+            Event::Tcp { .. } => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));
     }

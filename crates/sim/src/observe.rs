@@ -11,6 +11,7 @@ use crate::results::{
     TransferRow, TransferTable,
 };
 use crate::simulation::{AppSite, FlowSite, Simulation};
+use crate::tcp_log::TcpLog;
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
 use lopsided_net::Network;
@@ -30,11 +31,12 @@ pub(crate) struct Recorder {
     /// The state at each flow's last sample, where changes are watched.
     last: Vec<Option<flow_row::Watched>>,
     log: EventLog,
+    tcp_log: TcpLog,
     places: Places,
 }
 
 impl Recorder {
-    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog) -> Recorder {
+    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog, tcp_log: TcpLog) -> Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
         if record.on_change {
@@ -50,6 +52,7 @@ impl Recorder {
             tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![None; scenario.flows.len()],
             log,
+            tcp_log,
             places: Places::new(&simulation.labels),
         }
     }
@@ -186,6 +189,7 @@ impl Recorder {
             drops: drops(&simulation.network, &self.places),
             marks: marks(&simulation.network, &self.places),
             packet_events: self.log.take(&self.places),
+            tcp_events: self.tcp_log.take(&self.places),
         }
     }
 }

@@ -290,6 +290,43 @@ table! {
     }
 }
 
+table! {
+    /// What happened inside TCP's endpoints, by time; only where the scenario asks for it (`[record] tcp_events = true`). A number that an
+    /// event does not have is null, a word empty.
+    TcpEventTable of TcpEventRow as "tcp_events" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The host.
+        node: Name [Text "node"],
+        /// The flow's number.
+        flow: u32 [Label "flow"],
+        /// The port of the end that opened the connection: with the flow it names the connection at both ends.
+        opener_port: u32 [Label "port"],
+        /// `sender` or `receiver` of the flow's data.
+        end: &'static str [Text "end"],
+        /// `state`, `ca_state`, `lost`, `cwnd_reduced`, `undone`, `timer`, `ack_sent`, `limited`, `retransmitted` or `cc_phase`.
+        event: &'static str [Text "event"],
+        /// The state or phase before.
+        from: &'static str [Text "from"],
+        /// The state or phase after.
+        to: &'static str [Text "to"],
+        /// Why: the rule, signal, timer or limit.
+        reason: &'static str [Text "reason"],
+        /// Where in the stream: octets before it.
+        offset_bytes: Option<u64> [Byte "offset"],
+        /// How many octets.
+        length_bytes: Option<u64> [Byte "length"],
+        /// How many segments.
+        segments: Option<u64> [Count "segments"],
+        /// The acknowledgement number, as on the wire.
+        ack: Option<u64> [Label "ack"],
+        /// The window before.
+        cwnd_from_bytes: Option<u64> [Byte "cwnd from"],
+        /// The window after, or the target that it is led down to.
+        cwnd_to_bytes: Option<u64> [Byte "cwnd to"],
+    }
+}
+
 /// All that a run found out.
 #[derive(Debug, Clone)]
 pub struct RunResult {
@@ -310,6 +347,7 @@ pub struct RunResult {
     pub drops: DropTable,
     pub marks: MarkTable,
     pub packet_events: EventTable,
+    pub tcp_events: TcpEventTable,
 }
 
 impl RunResult {
@@ -324,6 +362,7 @@ impl RunResult {
             ("marks", self.marks.columns()),
             ("transfers", self.transfers.columns()),
             ("events", self.packet_events.columns()),
+            ("tcp_events", self.tcp_events.columns()),
         ]
     }
 }
@@ -339,5 +378,6 @@ pub fn catalogue() -> Vec<TableSpec> {
         MarkTable::spec(),
         TransferTable::spec(),
         EventTable::spec(),
+        TcpEventTable::spec(),
     ]
 }

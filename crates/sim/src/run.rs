@@ -8,6 +8,7 @@ use crate::observe::Recorder;
 use crate::options::RunOptions;
 use crate::results::RunResult;
 use crate::simulation::Simulation;
+use crate::tcp_log::TcpLog;
 use lopsided_core::{Duration, Time};
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
@@ -73,8 +74,12 @@ impl<'a> Prepared<'a> {
         if scenario.record.events {
             options.observers.push(Box::new(log.clone()));
         }
+        let tcp_log = TcpLog::default();
+        if scenario.record.tcp_events {
+            options.observers.push(Box::new(tcp_log.clone()));
+        }
         let mut simulation = build(scenario, seed, options)?;
-        let observer = Recorder::new(scenario, &mut simulation, log);
+        let observer = Recorder::new(scenario, &mut simulation, log, tcp_log);
         Ok(Prepared { scenario, seed, simulation, observer })
     }
 

@@ -4,7 +4,8 @@ mod reason;
 
 pub use reason::{DropReason, MarkReason};
 
-use crate::{Bytes, Duration, NodeId, Packet, Time};
+use crate::tcp_event::TcpEvent;
+use crate::{Bytes, Duration, FlowId, NodeId, Packet, Time};
 use std::ops::{BitOr, BitOrAssign};
 
 /// One observation. Packets are borrowed: an observer copies what it keeps.
@@ -26,6 +27,18 @@ pub enum Event<'a> {
     Rewritten { packet: &'a Packet, before: Bytes },
     /// The packet ended in a stage, and what it carried goes on in another.
     Absorbed { packet: &'a Packet },
+    /// Something happened inside a TCP endpoint of a host.
+    Tcp { endpoint: TcpEndpoint, event: TcpEvent },
+}
+
+/// Which end of which connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpEndpoint {
+    pub flow: FlowId,
+    /// The port of the end that opened the connection: with the flow it names the connection at both ends.
+    pub opener_port: u16,
+    /// It is the end that sends the flow's data.
+    pub sends: bool,
 }
 
 impl Event<'_> {
@@ -36,6 +49,7 @@ impl Event<'_> {
             Event::Enqueued { .. } | Event::Dequeued { .. } | Event::Marked { .. } => EventMask::QUEUES,
             Event::Dropped { .. } => EventMask::DROPS,
             Event::Rewritten { .. } | Event::Absorbed { .. } => EventMask::STAGES,
+            Event::Tcp { .. } => EventMask::TCP,
         }
     }
 }
@@ -54,6 +68,10 @@ impl EventMask {
     pub const DROPS: EventMask = EventMask(1 << 2);
     /// [`Event::Rewritten`] and [`Event::Absorbed`].
     pub const STAGES: EventMask = EventMask(1 << 3);
+    /// [`Event::Tcp`].
+    pub const TCP: EventMask = EventMask(1 << 4);
+    /// All that happens to packets.
+    pub const PACKETS: EventMask = EventMask(0b1111);
     pub const ALL: EventMask = EventMask(u32::MAX);
 
     /// Whether the two have a kind in common.

@@ -210,8 +210,13 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     };
     let links =
         (link("first", NodeRef::Host(0), NodeRef::Router(0)), link("second", NodeRef::Router(0), NodeRef::Host(1)));
-    let record = (of(1_000_000_000u64..), any::<[bool; 3]>()).prop_map(|(interval, [on_change, events, traces])| {
-        RecordSpec { interval: interval.map(Duration::from_nanos), on_change, events, traces }
+    let record = (of(1_000_000_000u64..), any::<[bool; 4]>());
+    let record = record.prop_map(|(interval, [on_change, events, tcp_events, traces])| RecordSpec {
+        interval: interval.map(Duration::from_nanos),
+        on_change,
+        events,
+        tcp_events,
+        traces,
     });
     let interface =
         (span(), of(1u32..), of(1u32..)).prop_map(|(delay, limit, ring)| InterfaceSpec { delay, limit, ring });

@@ -21,9 +21,10 @@ use crate::meter::Moments;
 
 use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
+use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
-    Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Time,
-    Transport,
+    Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port,
+    TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
 use lopsided_tcp::{ConnEvent, Connection, Expired, Segment, State};
@@ -55,6 +56,11 @@ impl Host {
             latest: 0,
             interface: interface.map(Box::new),
         }
+    }
+
+    /// From now on tells the observers what happens inside new connections.
+    pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
+        self.sockets.trace = kinds;
     }
 
     /// The port at which the next application may be reached. `None`: the host has no port left.
@@ -199,6 +205,19 @@ impl Host {
         }
     }
 
+    /// Tells the observers what happened inside a connection.
+    #[cold]
+    fn publish_trace(&mut self, slot: u32, cx: &mut Cx<'_>) {
+        let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
+        let of_app = &self.sockets.apps[conn.app as usize];
+        let accepted = of_app.accepted.iter().any(|(_, accepted)| *accepted == slot);
+        let opener_port = if accepted { conn.remote.port } else { conn.local_port };
+        let endpoint = TcpEndpoint { flow: conn.flow, opener_port, sends: of_app.sends };
+        while let Some(TimedTcpEvent { at, event }) = conn.connection.poll_trace() {
+            cx.at(at).trace(EventMask::TCP, || Event::Tcp { endpoint, event });
+        }
+    }
+
     /// A connection has nothing more to send: sets its timer, or clears it away.
     fn settle(&mut self, slot: u32, now: Time) {
         let number = self.sockets.number(slot) as usize;
@@ -265,6 +284,9 @@ impl Host {
                     }
                 }
                 self.sockets.ready.pop();
+                if self.sockets.trace != TcpEventMask::NONE {
+                    self.publish_trace(slot, cx);
+                }
                 self.settle(slot, now);
             } else {
                 if let Some(packet) = self.next_datagram(number, cx) {

@@ -4,6 +4,7 @@ use super::dialer::{Dialer, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::ports::Ports;
 use lopsided_app::{Report, SocketId, Sockets};
+use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, Payload, Rng, Time};
 use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
@@ -69,6 +70,8 @@ pub(crate) struct HostSockets {
     pub timers: EventQueue,
     /// Applications and connections, numbered as in `timers`, that may have something to send.
     pub ready: Vec<u32>,
+    /// Which events inside connections somebody listens to.
+    pub trace: TcpEventMask,
 }
 
 impl HostSockets {
@@ -80,6 +83,7 @@ impl HostSockets {
             ports: Ports::default(),
             timers: EventQueue::new(1),
             ready: Vec::new(),
+            trace: TcpEventMask::NONE,
         }
     }
 
@@ -105,12 +109,21 @@ impl HostSockets {
     }
 
     /// Puts a new connection of the application into its slot.
-    pub fn install(&mut self, slot: u32, app: u32, connection: Connection, local_port: u16, remote: Remote, now: Time) {
+    pub fn install(
+        &mut self,
+        slot: u32,
+        app: u32,
+        mut connection: Connection,
+        local_port: u16,
+        remote: Remote,
+        now: Time,
+    ) {
         let of_app = &mut self.apps[app as usize];
         let mut counted = Counted::default();
         if of_app.sends {
             of_app.meter.open(now, &connection, &mut counted);
         }
+        connection.listen_to(self.trace);
         of_app.live.push(slot);
         let flow = of_app.flow;
         let conn = Conn { connection, app, flow, local_port, remote, live: true, counted };

@@ -1,0 +1,87 @@
+//! The table of what happened inside TCP's endpoints.
+
+use crate::event_log::Places;
+use crate::results::{TcpEventRow, TcpEventTable};
+use lopsided_core::tcp_event::TcpEvent;
+use lopsided_core::{Event, EventMask, NodeId, Observer, TcpEndpoint, Time};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An observer that keeps every event of TCP. Its clones are one log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TcpLog(Arc<Mutex<Vec<Entry>>>);
+
+#[derive(Debug)]
+struct Entry {
+    at: Time,
+    node: NodeId,
+    endpoint: TcpEndpoint,
+    event: TcpEvent,
+}
+
+impl TcpLog {
+    /// What was kept, by time.
+    pub fn take(&self, places: &Places) -> TcpEventTable {
+        let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        entries.sort_by_key(|entry| entry.at);
+        let mut table = TcpEventTable::default();
+        entries.iter().for_each(|entry| table.push(row(entry, places)));
+        table
+    }
+}
+
+impl Observer for TcpLog {
+    fn mask(&self) -> EventMask {
+        EventMask::TCP
+    }
+
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        let &Event::Tcp { endpoint, event } = event else { return };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Entry { at, node, endpoint, event });
+    }
+}
+
+fn row(entry: &Entry, places: &Places) -> TcpEventRow {
+    let blank = TcpEventRow {
+        time_s: entry.at.as_secs_f64(),
+        node: places.of(entry.node).0,
+        flow: entry.endpoint.flow.0,
+        opener_port: u32::from(entry.endpoint.opener_port),
+        end: if entry.endpoint.sends { "sender" } else { "receiver" },
+        event: entry.event.name(),
+        from: "",
+        to: "",
+        reason: "",
+        offset_bytes: None,
+        length_bytes: None,
+        segments: None,
+        ack: None,
+        cwnd_from_bytes: None,
+        cwnd_to_bytes: None,
+    };
+    match entry.event {
+        TcpEvent::StateChanged { from, to } => TcpEventRow { from: from.name(), to: to.name(), ..blank },
+        TcpEvent::CaState { from, to, why } => {
+            TcpEventRow { from: from.name(), to: to.name(), reason: why.name(), ..blank }
+        }
+        TcpEvent::Lost { start, segments, rule } => {
+            TcpEventRow { reason: rule.name(), offset_bytes: Some(start), segments: Some(u64::from(segments)), ..blank }
+        }
+        TcpEvent::CwndReduced { signal, from, to } => TcpEventRow {
+            reason: signal.name(),
+            cwnd_from_bytes: Some(from.get()),
+            cwnd_to_bytes: Some(to.get()),
+            ..blank
+        },
+        TcpEvent::Undone { by, cwnd } => TcpEventRow { reason: by.name(), cwnd_to_bytes: Some(cwnd.get()), ..blank },
+        TcpEvent::Timer { kind } => TcpEventRow { reason: kind.name(), ..blank },
+        TcpEvent::AckSent { ack, why } => TcpEventRow { reason: why.name(), ack: Some(u64::from(ack.get())), ..blank },
+        TcpEvent::Limited { by } => TcpEventRow { reason: by.name(), ..blank },
+        TcpEvent::Retransmitted { start, len, probe } => TcpEventRow {
+            reason: if probe { "tail loss probe" } else { "" },
+            offset_bytes: Some(start),
+            length_bytes: Some(u64::from(len)),
+            ..blank
+        },
+        TcpEvent::CcPhase { from, to } => TcpEventRow { from, to, ..blank },
+    }
+}
