@@ -1,7 +1,7 @@
 """`python -m reference.fidelity`: measures what is missing on Linux, simulates, and writes the pages.
 
 They are `docs/fidelity.md`, of the congestion controls `docs/fidelity/variants.md` with its figure, and of the packets
-that are the same `docs/fidelity/packets.md`.
+that are the same `docs/fidelity/packets.md`; `docs/fidelity/values.md` has every value beside chance.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import Records, measure_linux, ns3, packets, page, reference, runs, simulate, variants
+from reference.fidelity import Records, measure_linux, ns3, packets, page, reference, runs, simulate, values, variants
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -57,6 +57,9 @@ def main() -> int:
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
     say(f"{target}: {len(linux)} of {len(list(runs(seeds)))} runs on Linux")
+    more = simulate(range(1, 1 + values.SIM_SEEDS))
+    (data / "values.md").write_text(values.render(values.side_by_side(linux, more)))
+    say(f"{data / 'values.md'}")
     _write_variants(data, of_variants, curves)
     return _write_packets(data, of_packets)
 

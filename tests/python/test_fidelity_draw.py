@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lopsided.worlds.kernel import translate
-from reference.fidelity import draw
+from reference import fidelity
+from reference.fidelity import draw, values
 from reference.fidelity.chance import Value, percentile
 from reference.fidelity.draw import measure, page
 
@@ -83,3 +84,12 @@ def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
     text = page.render(drawn, found, ["6.1"], 2, 8)
     assert "| draw 9, 01 | A | goodput | 2,000 kbit/s | 1,000 kbit/s | **-50.0 %** |" in text
     assert "| retransmits | 4 | 4 | +0.0 % |" in text
+
+
+def test_the_fixed_cells_values_are_told_beside_chance():
+    cell = fidelity.CELLS[0]
+    told = {("download", "goodput_bps"): 2e6, ("link down", "dropped_packets"): 3.0}
+    linux = [fidelity.Measurement(cell.name, seed, told, "6.1", "timetravel", "f", "d") for seed in (1, 2)]
+    found = values.side_by_side(linux, {(cell.name, seed): told for seed in range(1, 9)})
+    assert list(found) == [(cell.name, "download", "goodput_bps")]
+    assert f"| {cell.name} | download | goodput | 2,000 kbit/s | 2,000 kbit/s | +0.0 % |" in values.render(found)

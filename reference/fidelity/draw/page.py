@@ -16,10 +16,17 @@ NAMES = {
     "rtt_p95_ms": "p95 RTT",
     "completion_s": "completion time",
     "utilisation": "utilisation",
+    "rtt_std_ms": "deviation of RTT",
     "retransmits": "retransmits",
     "timeouts": "timeouts",
 }
-_SCALES = {"goodput_bps": (1e3, "kbit/s"), "rtt_mean_ms": (1, "ms"), "rtt_p95_ms": (1, "ms"), "completion_s": (1, "s")}
+_SCALES = {
+    "goodput_bps": (1e3, "kbit/s"),
+    "rtt_mean_ms": (1, "ms"),
+    "rtt_p95_ms": (1, "ms"),
+    "rtt_std_ms": (1, "ms"),
+    "completion_s": (1, "s"),
+}
 
 
 def render(
@@ -38,9 +45,9 @@ def render(
             "the error that chance alone gives (the 95th percentile of as many of the simulator's seeds against",
             "the others) and the error in standard errors.",
             "",
-            *_summary(judged),
-            *_off(judged),
-            *_counts(values),
+            *summary_rows(judged),
+            *off_rows(judged),
+            *count_rows(values),
             *_all(drawn, values),
         ]
     )
@@ -48,10 +55,11 @@ def render(
 
 def summary(values: Mapping[Key, Value]) -> str:
     """The page's first table as plain lines, for a console."""
-    return "\n".join(_summary({key: value for key, value in values.items() if key[2] in JUDGED and value.known}))
+    return "\n".join(summary_rows({key: value for key, value in values.items() if key[2] in JUDGED and value.known}))
 
 
-def _summary(judged: Mapping[Key, Value]) -> list[str]:
+def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
+    """For each quantity the errors, what chance gives, and how many are off."""
     rows = [
         "| quantity | values | median error | 95th percentile | by chance | beyond chance, 95th | off |",
         "|---|---|---|---|---|---|---|",
@@ -70,18 +78,20 @@ def _summary(judged: Mapping[Key, Value]) -> list[str]:
     return [*rows, ""]
 
 
-def _off(judged: Mapping[Key, Value]) -> list[str]:
+def off_rows(judged: Mapping[Key, Value]) -> list[str]:
+    """What is off, the largest errors first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     rows = [f"## Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors", ""]
     if not found:
         return [*rows, "Nothing.", ""]
-    return [*rows, *_heading(), *(_row(key, value) for key, value in found), ""]
+    return [*rows, *heading(), *(row(key, value) for key, value in found), ""]
 
 
-def _counts(values: Mapping[Key, Value]) -> list[str]:
+def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED) -> list[str]:
+    """Counts over all flows, which have no bound."""
     rows = ["## Retransmits and timeouts", "", "Sums over all flows and means over the seeds.", ""]
     rows += ["| quantity | Linux | sim | off by |", "|---|---|---|---|"]
-    for quantity in COUNTED:
+    for quantity in quantities:
         found = [value for key, value in values.items() if key[2] == quantity]
         linux, sim = sum(fmean(value.linux) for value in found), sum(fmean(value.sim) for value in found)
         error = _percent(sim / linux - 1 if linux else math.nan, True)
@@ -94,16 +104,18 @@ def _all(drawn: Sequence[Drawn], values: Mapping[Key, Value]) -> list[str]:
     for one in drawn:
         here = [(key, value) for key, value in values.items() if key[0] == one.name]
         rows += [f"### {one.name}", "", "```toml", one.text.strip(), "```", ""]
-        rows += [*_heading(), *(_row(key, value) for key, value in here), ""] if here else ["Not measured.", ""]
+        rows += [*heading(), *(row(key, value) for key, value in here), ""] if here else ["Not measured.", ""]
     return rows
 
 
-def _heading() -> list[str]:
+def heading() -> list[str]:
+    """Of a table of values."""
     heads = ("scenario", "of", "quantity", "Linux", "sim", "off by", "by chance", "standard errors")
     return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
 
 
-def _row(key: Key, value: Value) -> str:
+def row(key: Key, value: Value) -> str:
+    """One value."""
     name, what, quantity = key
     scale, unit = _SCALES.get(quantity, (1, ""))
     numbers = [f"{fmean(world) / scale:,.4g} {unit}".strip() for world in (value.linux, value.sim)]
