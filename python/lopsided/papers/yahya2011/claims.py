@@ -27,8 +27,18 @@ from lopsided.papers.framework.claims import (
 )
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.yahya2011.setup import BASELINES, COMBOS, LEGS, NO_LOSS, PAIRED, WITH_LOSS, Test
-from lopsided.papers.yahya2011.shared import RETRANSMITTED, RTT, mbit, printed, printed_number, rates, value
+from lopsided.papers.yahya2011.setup import (
+    BASELINES,
+    COMBOS,
+    FILE_BYTES,
+    LEGS,
+    NO_LOSS,
+    PAIRED,
+    SECOND_DELAY_MS,
+    WITH_LOSS,
+    Test,
+)
+from lopsided.papers.yahya2011.shared import ELAPSED, RETRANSMITTED, RTT, mbit, printed, printed_number, rates, value
 from lopsided.papers.yahya2011.tables import iperf_mbit, recorded
 
 UNDELAYED, DELAYED = BASELINES[:4], BASELINES[4:]
@@ -160,7 +170,16 @@ def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
 def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
     """The twelve throughputs of Combos 1 to 6."""
     tests = NO_LOSS[:6]
-    return near([*rates(m, tests, "S1", experiment), *rates(m, tests, "S2", experiment)])
+    first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
+    alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
+    whole = number("Combo1 in print: time that S2 takes", second, "s")
+    path = (SECOND_DELAY_MS + printed_number(m, tests[0], "S2", RTT)) / 1e3
+    window = number("Combo1 in print: S2's octets in a round trip", FILE_BYTES / second * path, "kB", scale=1e-3)
+    return near([*rates(m, tests, "S1", experiment), *rates(m, tests, "S2", experiment)]).but(
+        *(alone, whole, window),
+        why=f"in print S2 runs alone for {text.value(alone)} of its {text.value(whole)} and gets no faster: that is a "
+        f"window of {text.value(window)} (table W)",
+    )
 
 
 @of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
