@@ -41,7 +41,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("PACKET_FIELDS", lopsided_trace::Field::ALL.map(lopsided_trace::Field::name).to_vec())?;
-        module.add("PROFILES", lopsided_scenario::PROFILES.to_vec())?;
-        module.add("CONGESTION_CONTROLS", lopsided_scenario::CONGESTION_CONTROLS.to_vec())
+        module.add("PROFILES", lopsided_tcp::PROFILES.to_vec())?;
+        module.add("CONGESTION_CONTROLS", lopsided_tcp::CONTROLLERS.to_vec())
     }
 }

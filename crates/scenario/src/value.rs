@@ -1,7 +1,6 @@
 //! Single values of the tree into types.
 
 use crate::error::{did_you_mean, quote};
-use crate::model::{Buffer, EcnSpec};
 use crate::tree::{Node, Value};
 use crate::units::{self, Decimal, LIMIT, NotDecimal, NotWhole, Quantity, QueueLimitText, UnitError};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -41,10 +40,6 @@ pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
 
 pub(crate) fn window(node: &Node) -> Read<Amount> {
     units::parse_window(quantity_text(node, units::WINDOW)?)
-}
-
-pub(crate) fn buffer(node: &Node) -> Read<Buffer> {
-    units::parse_buffer(quantity_text(node, units::SIZE)?)
 }
 
 pub(crate) fn probability(node: &Node) -> Read<f64> {
@@ -131,29 +126,6 @@ pub(crate) fn flag(node: &Node) -> Read<bool> {
                 _ => error,
             })
         }
-    }
-}
-
-pub(crate) fn switch(node: &Node) -> Read<bool> {
-    match (&node.value, node.text().map(str::trim)) {
-        (Value::Bool(value), _) => Ok(*value),
-        (_, Some("on")) => Ok(true),
-        (_, Some("off")) => Ok(false),
-        (_, Some(word)) => Err(UnitError::new(format!("{} is neither on nor off", quote(word)))),
-        (other, None) => Err(UnitError::new(format!("on or off is wanted, and this is {}", other.kind()))),
-    }
-}
-
-pub(crate) fn ecn(node: &Node) -> Read<EcnSpec> {
-    match (&node.value, node.text().map(str::trim)) {
-        (Value::Bool(true), _) | (_, Some("on")) => Ok(EcnSpec::On),
-        (Value::Bool(false), _) | (_, Some("off")) => Ok(EcnSpec::Off),
-        (_, Some("accept")) => Ok(EcnSpec::Accept),
-        (_, Some("accurate")) => Ok(EcnSpec::Accurate),
-        (_, Some(word)) => Err(UnitError::new(format!("{} is no use of ECN", quote(word)))
-            .help("write on (or true), off (or false), accept or accurate")),
-        (other, None) => Err(UnitError::new(format!("a use of ECN is wanted, and this is {}", other.kind()))
-            .help("write on (or true), off (or false), accept or accurate")),
     }
 }
 

@@ -10,8 +10,9 @@ use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Time};
 use lopsided_link::{LinkConfig, LossConfig};
 use lopsided_queue::QueueConfig;
-use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, StackSpec};
+use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario};
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
+use lopsided_tcp::StackConfig;
 use std::process::ExitCode;
 
 struct Workload {
@@ -129,8 +130,8 @@ impl Workload {
             start_jitter: Duration::ZERO,
             stop: Time::ZERO + Duration::from_secs(self.seconds),
             app: AppConfig::default(),
-            from_stack: StackSpec::new(&self.profile, &self.cc),
-            to_stack: StackSpec::new(&self.profile, &self.cc),
+            from_stack: StackConfig::new(&self.profile, &self.cc),
+            to_stack: StackConfig::new(&self.profile, &self.cc),
         }
     }
 }

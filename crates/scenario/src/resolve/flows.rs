@@ -7,7 +7,7 @@ use super::read::{Layers, read};
 use super::stack::{congestion_control, resolve_stack};
 use crate::error::{Place, Report, quote};
 use crate::graph::{Hop, Routes};
-use crate::model::{FlowSpec, StackSpec};
+use crate::model::FlowSpec;
 use crate::schema::entry_name;
 use crate::tree::{self, Node, Table};
 use crate::units::format_span;
@@ -15,6 +15,7 @@ use crate::value;
 use lopsided_app::{APPS, AppConfig};
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_spec::{Scalar, Value};
+use lopsided_tcp::StackConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each flow costs memory and table rows; more is a slip of the finger.
@@ -98,7 +99,7 @@ impl<'t> Common<'_, 't> {
             }
             let _ = read(flow, "cc", |node| congestion_control(node, self.controllers), report);
         }
-        let mut stacks: BTreeMap<(usize, bool), StackSpec> = BTreeMap::new();
+        let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
         for copy in 0..count {
             let name = if flow.has("count") && count > 1 { format!("{name}.{}", copy + 1) } else { name.to_owned() };
             if !self.names.insert(name.clone()) {
@@ -247,7 +248,7 @@ impl<'t> Common<'_, 't> {
     }
 
     /// The most specific first: this end of the flow, the flow, the host, all hosts.
-    fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackSpec {
+    fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackConfig {
         let own_host = match self.file.get("host") {
             Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {
                 hosts.get(&self.network.graph.hosts[host]).and_then(Node::table)

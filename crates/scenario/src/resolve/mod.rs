@@ -11,7 +11,7 @@ use crate::error::{Place, Report, quote};
 use crate::measured::RecordSpec;
 use crate::model::{InterfaceSpec, Scenario};
 use crate::tree::{Node, Table, Value};
-use crate::units::{QueueLimitText, UnitError, format_size};
+use crate::units::{UnitError, format_size};
 use crate::value;
 use flows::{Flows, resolve_flows};
 use lopsided_app::DatagramConfig;
@@ -98,31 +98,13 @@ fn resolve_hosts(
         if let Some(table) = entry.node.table() {
             let host = Layers::one(table, &path, entry.key_place);
             let _ = stack::resolve_stack(&host.below("stack"), controllers, report);
-            if let Some(interface) = resolve_interface(&host.below("interface"), report) {
-                interfaces.insert(place, interface);
+            let interface = host.below("interface");
+            if !interface.is_empty() {
+                interfaces.insert(place, read_part(&interface, Line::default(), report));
             }
         }
     }
     interfaces
-}
-
-/// `None` for one that is nowhere described.
-fn resolve_interface(interface: &Layers<'_>, report: &mut Report<'_>) -> Option<InterfaceSpec> {
-    if interface.is_empty() {
-        return None;
-    }
-    let delay = read(interface, "delay", value::span, report).unwrap_or(Duration::ZERO);
-    let mut packets = |key: &str| match read(interface, key, value::limit, report) {
-        None => None,
-        Some(QueueLimitText::Packets(packets)) => Some(packets),
-        Some(_) => {
-            let help = format!("write {key} = \"1000 packets\"");
-            let message = "an interface counts packets";
-            report.problem(interface.place_of(key), &format!("{}.{key}", interface.path()), message, Some(help));
-            None
-        }
-    };
-    Some(InterfaceSpec { delay, limit: packets("limit"), ring: packets("ring") })
 }
 
 fn check_rows(

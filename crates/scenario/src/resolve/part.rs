@@ -149,7 +149,8 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
     }
 }
 
-fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
+/// A single value, or the word for none.
+pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
     // A preset is named after its table: an unknown framing.
     let what = if key.input_only { layers.path().rsplit('.').next().unwrap_or(key.name) } else { key.name };
@@ -157,7 +158,15 @@ fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Repor
         Some(word) if value::is_word(node, word) => Ok(Value::None),
         _ => scalar(what, key.value_type, node, line),
     };
-    found.map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
+    let or_word = |error: UnitError| match (key.none_word, node.text()) {
+        (Some(word), Some(_)) => {
+            let help = error.help.as_deref().unwrap_or("write a value with its unit");
+            let help = format!("{help}, or `{word}`");
+            error.help(help)
+        }
+        _ => error,
+    };
+    found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
 /// The items of a list, each read in its own table where it is one.

@@ -1,14 +1,15 @@
 //! The TCP of a host, layered key by key.
 
+use super::part::{Line, read_value};
 use super::read::{Layers, read};
 use crate::error::Report;
-use crate::model::{DelayedAck, StackSpec, Window};
-use crate::names::{CONGESTION_CONTROLS, PROFILES};
+use crate::schema::join;
 use crate::tree::Node;
 use crate::units::UnitError;
 use crate::value;
 use lopsided_core::Bytes;
-use lopsided_spec::Amount;
+use lopsided_spec::{Amount, KeyInfo, Value};
+use lopsided_tcp::{CONTROLLERS, DelayedAck, PROFILES, StackConfig, Switch};
 
 /// The largest IP packet.
 const LARGEST_MTU: u64 = 65_535;
@@ -18,41 +19,34 @@ const HEADERS: u64 = 40;
 const SMALLEST_MSS: u64 = 64;
 
 /// `controllers` are the names that `cc` may have.
-pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackSpec {
+pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackConfig {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
-    let cc = read(layers, "cc", |node| congestion_control(node, controllers), report);
+    let cc = read(layers, "cc", |node| congestion_control(node, controllers), report).unwrap_or(CONTROLLERS[0]);
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
-    let ecn = read(layers, "ecn", value::ecn, report);
-    refuse_abe(layers, cc.unwrap_or(CONGESTION_CONTROLS[0]), report);
-    let mut flag = |key: &str| read(layers, key, value::flag, report);
-    StackSpec {
-        profile: profile.unwrap_or(PROFILES[0]).to_owned(),
-        cc: cc.unwrap_or(CONGESTION_CONTROLS[0]).to_owned(),
-        sack: flag("sack"),
-        dsack: flag("dsack"),
-        timestamps: flag("timestamps"),
-        window_scaling: flag("window_scaling"),
-        ecn,
-        abe: flag("abe"),
-        rack: flag("rack"),
-        fack: flag("fack"),
-        tlp: flag("tlp"),
-        prr: flag("prr"),
-        rate_halving: flag("rate_halving"),
-        frto: flag("frto"),
-        limited_transmit: flag("limited_transmit"),
-        abc: read(layers, "abc", value::small_count, report),
-        delayed_ack: resolve_delayed_ack(&layers.below("delayed_ack"), report),
-        initial_window: read(layers, "initial_window", window, report),
-        remembered_threshold: read(layers, "remembered_threshold", window, report),
-        min_rto: read(layers, "min_rto", value::span, report),
-        max_window: read(layers, "max_window", window, report),
-        mss: resolve_mss(layers, report),
-        send_buffer: read(layers, "send_buffer", value::buffer, report),
-        receive_buffer: read(layers, "receive_buffer", value::buffer, report),
+    refuse_abe(layers, cc, report);
+    let mut stack = StackConfig::new(profile.unwrap_or(PROFILES[0]), cc);
+    stack.mss = resolve_mss(layers, report);
+    for key in StackConfig::keys() {
+        if let Some(value) = resolve_setting(&key, layers, report) {
+            stack.set(key.name, value);
+        }
     }
+    stack
+}
+
+/// The value of a key that is given; `None` also if it is wrong and was reported.
+fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
+    if key.name == "delayed_ack" {
+        return resolve_delayed_ack(&layers.below(key.name), report).map(|delayed| Value::of_part(&delayed));
+    }
+    let found = read_value(key, layers, Line::default(), report)?;
+    if let Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO)) = found {
+        let message = "a window of nothing lets nothing be sent";
+        report.problem(layers.place_of(key.name), &join(layers.path(), key.name), message, None);
+    }
+    Some(found)
 }
 
 pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Result<&'n str, UnitError> {
@@ -86,24 +80,13 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-fn window(node: &Node) -> Result<Window, UnitError> {
-    match value::window(node)? {
-        Amount::Segments(0) | Amount::Bytes(Bytes::ZERO) => {
-            Err(UnitError::new("a window of nothing lets nothing be sent"))
-        }
-        Amount::Segments(segments) => Ok(Window::Segments(segments)),
-        Amount::Bytes(bytes) => Ok(Window::Bytes(bytes)),
-        _ => Err(UnitError::new("a window is in segments or octets")),
-    }
-}
-
 /// The most specific layer that speaks of delayed ACKs decides whether they are on; details may come from others.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);
     if deciding.is_empty() {
         return None;
     }
-    if read(&deciding, "mode", value::switch, report) == Some(false) {
+    if read(&deciding, "mode", |node| value::word(node, "mode", &["on", "off"]), report) == Some("off") {
         for key in ["segments", "timeout"] {
             if deciding.has(key) {
                 report.problem(
@@ -114,11 +97,11 @@ fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<D
                 );
             }
         }
-        return Some(DelayedAck::Off);
+        return Some(DelayedAck { mode: Switch::Off, ..DelayedAck::default() });
     }
     let segments = read(layers, "segments", value::positive_count, report);
     let timeout = read(layers, "timeout", value::span, report);
-    Some(DelayedAck::On { segments, timeout })
+    Some(DelayedAck { mode: Switch::On, segments, timeout })
 }
 
 fn resolve_mss(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<u16> {

@@ -1,14 +1,14 @@
 //! The keys of a scenario file, table by table. A line here is the documentation that editors show.
 
 use crate::measured::{FairnessSpec, RecordSpec};
-use crate::names::{CONGESTION_CONTROLS, PROFILES};
+use crate::model::InterfaceSpec;
 use lopsided_app::APPS;
 use lopsided_link::LinkConfig;
 use lopsided_spec::ValueType::{
-    self, DepthOrTime, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Packets, Part, Size, Text, Time,
-    Window, Word,
+    self, DepthOrTime, Family, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
+use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
 
 /// A key with its default in words, empty where there is none.
 fn value(name: &'static str, value_type: ValueType, default: &'static str, text: &'static str) -> KeyInfo {
@@ -225,7 +225,7 @@ pub(crate) fn host() -> PartInfo {
             value("stack", Part(stack), "", "The TCP of this host."),
             value(
                 "interface",
-                Part(interface),
+                Part(PartInfo::of::<InterfaceSpec>),
                 "",
                 "What this host's own interface does to the packets that it sends.",
             ),
@@ -233,107 +233,21 @@ pub(crate) fn host() -> PartInfo {
     }
 }
 
-pub(crate) fn interface() -> PartInfo {
-    PartInfo {
-        name: "interface",
-        text: "A host's own interface, as with netem on it: what the host sends waits here before it reaches the link. TCP notices when there is no room: the packet is refused, not lost, and the window comes down.",
-        shorthand: Some("delay"),
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value("delay", Time, "0 s", "How long each packet waits, such as \"100 ms\"."),
-            value("limit", Packets, "", "How many packets may wait, such as \"1000 packets\". Default: any number."),
-            value(
-                "ring",
-                Packets,
-                "",
-                "How many packets the network card takes before the link has sent them, such as \"64 packets\": the others wait on. Default: any number.",
-            ),
-        ],
-    }
-}
-
 pub(crate) fn stack() -> PartInfo {
+    let mut keys = vec![
+        value("profile", Word(|| PROFILES.to_vec()), PROFILES[0], "The stack whose behaviour is taken."),
+        value("cc", Word(|| CONTROLLERS.to_vec()), CONTROLLERS[0], "Congestion control."),
+        value("mss", Size, "", "The MSS option, which is the MTU less 40; TCP options come out of it. This or mtu."),
+        value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". This or mss."),
+    ];
+    keys.extend(StackConfig::keys());
     PartInfo {
         name: "stack",
         text: "The TCP of a host: a profile and what is changed in it. What is not given is as the profile says.",
         shorthand: Some("profile"),
         exclusive: &[],
         make: None,
-        keys: vec![
-            value("profile", Word(|| PROFILES.to_vec()), PROFILES[0], "The stack whose behaviour is taken."),
-            value("cc", Word(|| CONGESTION_CONTROLS.to_vec()), CONGESTION_CONTROLS[0], "Congestion control."),
-            value("sack", Flag, "", "Selective acknowledgements (RFC 2018)."),
-            value("dsack", Flag, "", "Duplicate SACK (RFC 2883)."),
-            value("timestamps", Flag, "", "Timestamps (RFC 7323)."),
-            value("window_scaling", Flag, "", "Window scaling (RFC 7323)."),
-            value(
-                "ecn",
-                Word(|| vec!["off", "accept", "on", "accurate"]),
-                "",
-                "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only where the peer asks, as Linux does by default), accurate (RFC 9768). dctcp asks for it whatever is said here, prague for accurate.",
-            ),
-            value(
-                "abe",
-                Flag,
-                "",
-                "With reno, newreno or cubic: a mark costs less than a loss, 20 % or 15 % (RFC 8511).",
-            ),
-            value("rack", Flag, "", "RACK loss detection (RFC 8985)."),
-            value(
-                "fack",
-                Flag,
-                "",
-                "FACK loss detection, by the distance to the highest SACK (Mathis and Mahdavi 1996). Without rack or fack: RFC 6675.",
-            ),
-            value("tlp", Flag, "", "Tail loss probes (RFC 8985)."),
-            value("prr", Flag, "", "Proportional rate reduction (RFC 6937)."),
-            value(
-                "rate_halving",
-                Flag,
-                "",
-                "Rate halving in recovery: a segment less for every second ACK. Without prr or rate_halving: down at once (RFC 6675).",
-            ),
-            value("frto", Flag, "", "F-RTO detection of spurious timeouts (RFC 5682)."),
-            value("limited_transmit", Flag, "", "Limited transmit (RFC 3042)."),
-            value("abc", Integer, "", "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs."),
-            value("delayed_ack", Part(delayed_ack), "", "Delayed ACKs: \"on\", \"off\", or a table."),
-            value("initial_window", Window, "", "The first congestion window, such as \"10 segments\"."),
-            value(
-                "remembered_threshold",
-                Window,
-                "",
-                "Where the first slow start ends, as a host cache remembers it of the destination, such as \"20 kB\".",
-            ),
-            value("min_rto", Time, "", "The shortest retransmission timeout, such as \"200 ms\"."),
-            value("max_window", Window, "", "Upper bound of the congestion window, such as \"64 KiB\"."),
-            value(
-                "mss",
-                Size,
-                "",
-                "The MSS option, which is the MTU less 40; TCP options come out of it. This or mtu.",
-            ),
-            value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". This or mss."),
-            value("send_buffer", Size, "", "Send buffer: a size, or \"auto\" to let the stack grow it.")
-                .none_word("auto"),
-            value("receive_buffer", Size, "", "Receive buffer: a size, or \"auto\" to let the stack grow it.")
-                .none_word("auto"),
-        ],
-    }
-}
-
-pub(crate) fn delayed_ack() -> PartInfo {
-    PartInfo {
-        name: "delayed ACK",
-        text: "When a receiver holds its ACK back (RFC 5681 section 4.2).",
-        shorthand: Some("mode"),
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value("mode", Word(|| vec!["on", "off"]), "on", "\"on\" or \"off\"."),
-            value("segments", Integer, "", "An ACK at the latest for every such full segment; usually 2."),
-            value("timeout", Time, "", "An ACK at the latest after this time, such as \"40 ms\"."),
-        ],
+        keys,
     }
 }
 
@@ -371,12 +285,7 @@ pub(crate) fn flow() -> PartInfo {
                 "bulk",
                 "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
             ),
-            value(
-                "cc",
-                Word(|| CONGESTION_CONTROLS.to_vec()),
-                "",
-                "Congestion control of both ends: short for stack.cc.",
-            ),
+            value("cc", Word(|| CONTROLLERS.to_vec()), "", "Congestion control of both ends: short for stack.cc."),
             value("stack", Part(stack), "", "The TCP of both ends of this flow."),
             value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
             value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),

@@ -13,7 +13,6 @@ pub(crate) use limit::LIMIT;
 pub use limit::{QueueLimitText, parse_queue_limit};
 
 use crate::error::quote;
-use crate::model::Buffer;
 use decimal::format_scaled;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::Amount;
@@ -139,21 +138,6 @@ pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
         return Err(wrong_size_unit(text, number, unit, "a window", WINDOW.units));
     };
     Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
-}
-
-/// A socket buffer: `"auto"` or a size.
-pub fn parse_buffer(text: &str) -> Result<Buffer, UnitError> {
-    if text.trim() == "auto" {
-        return Ok(Buffer::Auto);
-    }
-    match parse_size(text) {
-        Ok(size) => Ok(Buffer::Fixed(size)),
-        Err(error) if error.message.contains("no number") => {
-            Err(UnitError::new(format!("{} is no buffer size", quote(text)))
-                .help("write `auto` or a size such as `64 KiB`"))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Just above 10 Tbit/s. Below it no sum of bits and nanoseconds overflows.

@@ -1,10 +1,11 @@
 //! JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 
-use super::value::{kind_to_json, part_to_json};
+use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json};
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{Buffer, DelayedAck, FlowSpec, InterfaceSpec, Scenario, StackSpec, Window};
+use crate::model::{FlowSpec, InterfaceSpec, Scenario};
 use crate::units::seconds;
-use lopsided_core::{Bytes, Duration, Time};
+use lopsided_core::{Duration, Time};
+use lopsided_tcp::StackConfig;
 use std::fmt::{self, Write as _};
 
 /// A JSON value; objects keep their order.
@@ -82,13 +83,10 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-fn interface(graph: &Graph, host: usize, spec: InterfaceSpec) -> Json {
-    Json::object([
-        ("host", Json::text(&graph.hosts[host])),
-        ("delay_s", span(spec.delay)),
-        ("limit_packets", optional(spec.limit.map(u64::from), number)),
-        ("ring_packets", optional(spec.ring.map(u64::from), number)),
-    ])
+fn interface(graph: &Graph, host: usize, spec: &InterfaceSpec) -> Json {
+    let mut fields = vec![("host".to_owned(), Json::text(&graph.hosts[host]))];
+    fields.extend(fields_of(spec));
+    Json::Object(fields)
 }
 
 /// The whole scenario.
@@ -105,7 +103,7 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
         ("links", Json::List(graph.links.iter().map(|each| link(graph, each)).collect())),
         (
             "interfaces",
-            Json::List(scenario.interfaces.iter().map(|(host, spec)| interface(graph, *host, *spec)).collect()),
+            Json::List(scenario.interfaces.iter().map(|(host, spec)| interface(graph, *host, spec)).collect()),
         ),
         ("flows", Json::List(scenario.flows.iter().map(|each| flow(graph, each)).collect())),
         ("record", part_to_json(&scenario.record)),
@@ -139,49 +137,15 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Json {
     ])
 }
 
-fn stack(stack: &StackSpec) -> Json {
-    let window = |window: Window| match window {
-        Window::Segments(count) => Json::object([("segments", number(u64::from(count)))]),
-        Window::Bytes(size) => Json::object([("bytes", bytes(size))]),
-    };
-    let buffer = |buffer: Buffer| match buffer {
-        Buffer::Auto => Json::text("auto"),
-        Buffer::Fixed(size) => bytes(size),
-    };
-    let delayed_ack = |delayed: DelayedAck| match delayed {
-        DelayedAck::Off => Json::object([("on", Json::Bool(false))]),
-        DelayedAck::On { segments, timeout } => Json::object([
-            ("on", Json::Bool(true)),
-            ("segments", optional(segments, |count| number(u64::from(count)))),
-            ("timeout_s", optional(timeout, span)),
-        ]),
-    };
-    Json::object([
-        ("profile", Json::text(&stack.profile)),
-        ("cc", Json::text(&stack.cc)),
-        ("sack", optional(stack.sack, Json::Bool)),
-        ("dsack", optional(stack.dsack, Json::Bool)),
-        ("timestamps", optional(stack.timestamps, Json::Bool)),
-        ("window_scaling", optional(stack.window_scaling, Json::Bool)),
-        ("ecn", optional(stack.ecn, |ecn| Json::text(ecn.name()))),
-        ("abe", optional(stack.abe, Json::Bool)),
-        ("rack", optional(stack.rack, Json::Bool)),
-        ("fack", optional(stack.fack, Json::Bool)),
-        ("tlp", optional(stack.tlp, Json::Bool)),
-        ("prr", optional(stack.prr, Json::Bool)),
-        ("rate_halving", optional(stack.rate_halving, Json::Bool)),
-        ("frto", optional(stack.frto, Json::Bool)),
-        ("limited_transmit", optional(stack.limited_transmit, Json::Bool)),
-        ("abc", optional(stack.abc, |limit| number(u64::from(limit)))),
-        ("delayed_ack", optional(stack.delayed_ack, delayed_ack)),
-        ("initial_window", optional(stack.initial_window, window)),
-        ("remembered_threshold", optional(stack.remembered_threshold, window)),
-        ("min_rto_s", optional(stack.min_rto, span)),
-        ("max_window", optional(stack.max_window, window)),
-        ("mss_bytes", optional(stack.mss, |mss| number(u64::from(mss)))),
-        ("send_buffer_bytes", optional(stack.send_buffer, buffer)),
-        ("receive_buffer_bytes", optional(stack.receive_buffer, buffer)),
-    ])
+/// What is not given is as the profile says: null.
+fn stack(stack: &StackConfig) -> Json {
+    let mut fields = vec![
+        ("profile".to_owned(), Json::text(&stack.profile)),
+        ("cc".to_owned(), Json::text(&stack.cc)),
+        ("mss_bytes".to_owned(), optional(stack.mss, |mss| number(u64::from(mss)))),
+    ];
+    fields.extend(StackConfig::keys().iter().map(|key| setting_to_json(key, stack.get(key.name))));
+    Json::Object(fields)
 }
 
 fn optional<T>(value: Option<T>, write: impl Fn(T) -> Json) -> Json {
@@ -195,10 +159,6 @@ pub(super) fn number(value: u64) -> Json {
 /// Probabilities only: never infinite, never not a number.
 pub(super) fn float(value: f64) -> Json {
     Json::Number(value.to_string())
-}
-
-fn bytes(size: Bytes) -> Json {
-    number(size.get())
 }
 
 fn span(span: Duration) -> Json {

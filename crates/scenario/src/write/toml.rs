@@ -1,10 +1,11 @@
 //! TOML in the general form: a topology with every link, each flow on its own, every default written out.
 
-use super::value::{kind_to_toml, part_to_toml};
+use super::value::{kind_to_toml, part_to_toml, value_to_toml};
 use crate::graph::{Graph, LinkSpec};
-use crate::model::{Buffer, DelayedAck, FlowSpec, Scenario, StackSpec, Window};
-use crate::units::{format_size, format_span};
-use lopsided_core::{Bytes, Duration, Time};
+use crate::model::{FlowSpec, Scenario};
+use crate::units::format_span;
+use lopsided_core::{Duration, Time};
+use lopsided_tcp::StackConfig;
 use std::fmt::Write as _;
 
 /// The whole scenario; it reads back to an equal one.
@@ -26,8 +27,7 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
     }
     for (host, interface) in &scenario.interfaces {
         let _ = writeln!(out, "\n[host.{}.interface]", graph.hosts[*host]);
-        let (limit, ring) = (interface.limit.map(packets), interface.ring.map(packets));
-        out += &Inline::default().span("delay", interface.delay).maybe("limit", limit).maybe("ring", ring).lines();
+        out += &part_to_toml(interface).lines();
     }
     for each in &scenario.flows {
         out += "\n[[flow]]\n";
@@ -95,10 +95,6 @@ fn link(graph: &Graph, link: &LinkSpec) -> Inline {
         .put("up", part_to_toml(&link.up).braces())
 }
 
-fn packets(count: u32) -> String {
-    quoted(&if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") })
-}
-
 fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
     Inline::default()
         .text("name", &flow.name)
@@ -113,52 +109,15 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
         .put("receiver_stack", stack(&flow.to_stack).braces())
 }
 
-fn stack(stack: &StackSpec) -> Inline {
-    let window = |window: Window| match window {
-        Window::Segments(count) => quoted(&format!("{count} segments")),
-        Window::Bytes(bytes) => size(bytes),
-    };
-    let buffer = |buffer: Buffer| match buffer {
-        Buffer::Auto => quoted("auto"),
-        Buffer::Fixed(bytes) => size(bytes),
-    };
-    let delayed_ack = |delayed: DelayedAck| match delayed {
-        DelayedAck::Off => quoted("off"),
-        DelayedAck::On { segments, timeout } => Inline::default()
-            .text("mode", "on")
-            .maybe("segments", segments)
-            .maybe("timeout", timeout.map(|timeout| quoted(&format_span(timeout))))
-            .braces(),
-    };
-    Inline::default()
+/// What is not given is as the profile says, and left out.
+fn stack(stack: &StackConfig) -> Inline {
+    let written = Inline::default()
         .text("profile", &stack.profile)
         .text("cc", &stack.cc)
-        .maybe("sack", stack.sack)
-        .maybe("dsack", stack.dsack)
-        .maybe("timestamps", stack.timestamps)
-        .maybe("window_scaling", stack.window_scaling)
-        .maybe("ecn", stack.ecn.map(|ecn| quoted(ecn.name())))
-        .maybe("abe", stack.abe)
-        .maybe("rack", stack.rack)
-        .maybe("fack", stack.fack)
-        .maybe("tlp", stack.tlp)
-        .maybe("prr", stack.prr)
-        .maybe("rate_halving", stack.rate_halving)
-        .maybe("frto", stack.frto)
-        .maybe("limited_transmit", stack.limited_transmit)
-        .maybe("abc", stack.abc)
-        .maybe("delayed_ack", stack.delayed_ack.map(delayed_ack))
-        .maybe("initial_window", stack.initial_window.map(window))
-        .maybe("remembered_threshold", stack.remembered_threshold.map(window))
-        .maybe("min_rto", stack.min_rto.map(|min| quoted(&format_span(min))))
-        .maybe("max_window", stack.max_window.map(window))
-        .maybe("mss", stack.mss.map(|mss| quoted(&format!("{mss} B"))))
-        .maybe("send_buffer", stack.send_buffer.map(buffer))
-        .maybe("receive_buffer", stack.receive_buffer.map(buffer))
-}
-
-fn size(size: Bytes) -> String {
-    quoted(&format_size(size))
+        .maybe("mss", stack.mss.map(|mss| quoted(&format!("{mss} B"))));
+    StackConfig::keys().iter().fold(written, |table, key| {
+        table.maybe(key.name, stack.get(key.name).and_then(|value| value_to_toml(key, value)))
+    })
 }
 
 pub(super) fn list(items: impl IntoIterator<Item = String>) -> String {

@@ -10,7 +10,7 @@ use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 pub(crate) fn part_to_toml(part: &dyn AnyPart) -> Inline {
     let info = part.info();
     let written = info.keys.iter().filter(|key| !key.input_only);
-    written.fold(Inline::default(), |table, key| table.maybe(key.name, to_toml(key, &part.get(key.name))))
+    written.fold(Inline::default(), |table, key| table.maybe(key.name, value_to_toml(key, &part.get(key.name))))
 }
 
 /// A family's part: its kind, and then its keys.
@@ -21,7 +21,7 @@ pub(crate) fn kind_to_toml(part: &dyn AnyPart) -> Inline {
 }
 
 /// `None` where the key is left out.
-fn to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
+pub(crate) fn value_to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
     Some(match value {
         Value::None => quoted(key.none_word?),
         Value::List(items) if items.is_empty() => return None,
@@ -94,12 +94,22 @@ pub(crate) fn kind_to_json(part: &dyn AnyPart) -> Json {
     Json::Object(fields)
 }
 
-fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
+pub(crate) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     let info = part.info();
     let field = |key: &KeyInfo| {
         (format!("{}{}", key.name, suffix(key.value_type)), to_json(&part.get(key.name), key.value_type))
     };
     info.keys.iter().filter(|key| !key.input_only).map(field).collect()
+}
+
+/// A key of a stack; what is not given is null, the word for none is written.
+pub(crate) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
+    let written = match (value, key.none_word) {
+        (None, _) => Json::Null,
+        (Some(Value::None), Some(word)) => Json::text(word),
+        (Some(value), _) => to_json(value, key.value_type),
+    };
+    (format!("{}{}", key.name, suffix(key.value_type)), written)
 }
 
 /// The unit that a plain number has.

@@ -1,13 +1,7 @@
-//! Names here must be those of the crates that implement them.
+//! Congestion controls that are given beside the file.
 
 use super::BASE;
-use lopsided_scenario::{CONGESTION_CONTROLS, PROFILES, Scenario};
-
-#[test]
-fn profiles_and_congestion_controls_are_the_stacks() {
-    assert_eq!(PROFILES, lopsided_tcp::PROFILES);
-    assert_eq!(CONGESTION_CONTROLS, lopsided_tcp::CONTROLLERS);
-}
+use lopsided_scenario::Scenario;
 
 /// A flow, its two ends, a host and all hosts.
 #[test]

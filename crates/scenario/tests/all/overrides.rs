@@ -4,7 +4,8 @@ use super::{BASE, good, with};
 use lopsided_app::{AppConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{DropFrom, FifoConfig, Limit, QueueConfig};
-use lopsided_scenario::{FairnessSpec, Scenario, Window};
+use lopsided_scenario::{FairnessSpec, Scenario};
+use lopsided_spec::{Amount, Value};
 
 #[track_caller]
 fn changed(key: &str, value: &str) -> Scenario {
@@ -20,7 +21,7 @@ fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("scenario.seed", "7").seed, 7);
     assert_eq!(changed("scenario.title", "42").title.as_deref(), Some("42"));
-    assert_eq!(changed("stack.sack", "false").flows[0].from_stack.sack, Some(false));
+    assert_eq!(changed("stack.sack", "false").flows[0].from_stack.get("sack"), Some(&Value::Flag(false)));
     assert_eq!(changed("record.interval", "false").record.interval, None);
     assert_eq!(changed("record.events", "true").fairness, None);
     assert_eq!(changed("fairness", "{}").fairness, Some(FairnessSpec::default()));
@@ -36,8 +37,8 @@ fn flows_and_hosts_are_named_or_counted() {
         assert_eq!(changed(key, "10 MB").flows[0].app, AppConfig::new(size), "{key}");
     }
     let scenario = changed("host.server.stack.initial_window", "3 segments");
-    assert_eq!(scenario.flows[0].from_stack.initial_window, Some(Window::Segments(3)));
-    assert_eq!(scenario.flows[0].to_stack.initial_window, None);
+    assert_eq!(scenario.flows[0].from_stack.get("initial_window"), Some(&Value::Amount(Amount::Segments(3))));
+    assert_eq!(scenario.flows[0].to_stack.get("initial_window"), None);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use lopsided_link::{CellFormat, Framing, GilbertConfig, LossConfig, ShaperConfig
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
-use lopsided_scenario::{Buffer, DelayedAck, EcnSpec, Scenario};
+use lopsided_scenario::Scenario;
+use lopsided_spec::Value;
+use lopsided_tcp::{DelayedAck, Switch};
 
 fn fifo(packets: u32, drop: DropFrom) -> QueueConfig {
     QueueConfig::new(FifoConfig { drop, ..FifoConfig::new(Limit::Packets(packets)) })
@@ -107,15 +109,11 @@ fn a_direction_may_have_another_discipline_than_its_link() {
 
 #[test]
 fn ecn_is_a_switch_or_a_word() {
-    for (value, expected) in [
-        ("true", EcnSpec::On),
-        ("false", EcnSpec::Off),
-        ("on", EcnSpec::On),
-        ("accept", EcnSpec::Accept),
-        ("accurate", EcnSpec::Accurate),
-    ] {
+    for (value, expected) in
+        [("true", "on"), ("false", "off"), ("on", "on"), ("accept", "accept"), ("accurate", "accurate")]
+    {
         let scenario = with(&[("stack.ecn", value)]).expect(value);
-        assert_eq!(scenario.flows[0].from_stack.ecn, Some(expected));
+        assert_eq!(scenario.flows[0].from_stack.get("ecn"), Some(&Value::Word(expected)));
     }
 }
 
@@ -176,26 +174,34 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     let flow = &good(&text).flows[0];
     let (sender, receiver) = (&flow.from_stack, &flow.to_stack);
     assert_eq!((sender.profile.as_str(), receiver.profile.as_str()), ("freebsd-7", "freebsd-7"));
-    assert_eq!((sender.sack, receiver.sack), (Some(true), Some(false)));
-    assert_eq!((sender.tlp, receiver.tlp), (Some(false), Some(false)));
-    assert_eq!((sender.min_rto, receiver.min_rto), (Some(Duration::from_secs(2)), Some(Duration::from_secs(1))));
+    let given = |key: &str| [sender, receiver].map(|stack| stack.get(key).cloned());
+    let flag = |on: bool| Some(Value::Flag(on));
+    let time = |seconds: u64| Some(Value::Time(Duration::from_secs(seconds)));
+    assert_eq!(given("sack"), [flag(true), flag(false)]);
+    assert_eq!(given("tlp"), [flag(false), flag(false)]);
+    assert_eq!(given("min_rto"), [time(2), time(1)]);
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
-    assert_eq!((sender.receive_buffer, receiver.receive_buffer), (None, Some(Buffer::Fixed(Bytes::new(65_536)))));
-    assert_eq!(receiver.send_buffer, Some(Buffer::Auto));
+    assert_eq!(given("receive_buffer"), [None, Some(Value::Size(Bytes::new(65_536)))]);
+    // The word `auto` is a value too.
+    assert_eq!(given("send_buffer"), [None, Some(Value::None)]);
 }
 
 #[test]
 fn delayed_acks_in_each_way_of_writing() {
-    let delayed =
-        |value: &str| with(&[("stack.delayed_ack", value)]).expect("it is valid").flows[0].to_stack.delayed_ack;
-    let default = DelayedAck::On { segments: None, timeout: None };
-    assert_eq!((delayed("off"), delayed("false")), (Some(DelayedAck::Off), Some(DelayedAck::Off)));
-    assert_eq!((delayed("on"), delayed("true")), (Some(default), Some(default)));
+    let of = |scenario: Scenario| match scenario.flows[0].to_stack.get("delayed_ack") {
+        Some(Value::Part(part)) => *part.downcast::<DelayedAck>().expect("delayed ACKs"),
+        other => panic!("{other:?}"),
+    };
+    let delayed = |value: &str| of(with(&[("stack.delayed_ack", value)]).expect("it is valid"));
+    let on = DelayedAck::default();
+    let off = DelayedAck { mode: Switch::Off, ..on };
+    assert_eq!((delayed("off"), delayed("false")), (off, off));
+    assert_eq!((delayed("on"), delayed("true")), (on, on));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
-    assert_eq!(table, Some(DelayedAck::On { segments: Some(2), timeout: Some(Duration::from_millis(40)) }));
+    assert_eq!(table, DelayedAck { segments: Some(2), timeout: Some(Duration::from_millis(40)), ..on });
     // A flow that asks for details of delayed ACKs wants them, whatever holds for all.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
-    assert_eq!(good(&text).flows[0].to_stack.delayed_ack, Some(DelayedAck::On { segments: Some(4), timeout: None }));
+    assert_eq!(of(good(&text)), DelayedAck { segments: Some(4), ..on });
 }
 
 #[test]

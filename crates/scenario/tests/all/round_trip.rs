@@ -8,10 +8,9 @@ use lopsided_link::{CellFormat, Framing, GilbertConfig, LinkConfig, LossConfig, 
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
-use lopsided_scenario::{
-    Axes, Buffer, DelayedAck, EcnSpec, FairnessSpec, FlowSpec, Graph, InterfaceSpec, LinkSpec, NodeRef, RecordSpec,
-    Scenario, StackSpec, Window,
-};
+use lopsided_scenario::{Axes, FairnessSpec, FlowSpec, Graph, InterfaceSpec, LinkSpec, NodeRef, RecordSpec, Scenario};
+use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
+use lopsided_tcp::{DelayedAck, StackConfig, Switch};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -108,64 +107,52 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-fn stack() -> impl Strategy<Value = StackSpec> {
-    let window = || {
-        prop_oneof![(1u32..).prop_map(Window::Segments), (1u64..).prop_map(|octets| Window::Bytes(Bytes::new(octets)))]
+/// A value of the key's type.
+fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
+    let given = match key.value_type {
+        ValueType::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+        ValueType::Integer => any::<u32>().prop_map(|number| Value::Integer(number.into())).boxed(),
+        ValueType::Time => span().prop_map(Value::Time).boxed(),
+        ValueType::Size => any::<u64>().prop_map(|octets| Value::Size(Bytes::new(octets))).boxed(),
+        ValueType::Window => prop_oneof![
+            (1u32..).prop_map(|count| Value::Amount(Amount::Segments(count))),
+            (1u64..).prop_map(|octets| Value::Amount(Amount::Bytes(Bytes::new(octets)))),
+        ]
+        .boxed(),
+        ValueType::Word(words) => proptest::sample::select(words()).prop_map(Value::Word).boxed(),
+        ValueType::Part(_) => (any::<bool>(), of(1u32..), of(span()))
+            .prop_map(|(on, segments, timeout)| match on {
+                true => Value::of_part(&DelayedAck { segments, timeout, ..DelayedAck::default() }),
+                false => Value::of_part(&DelayedAck { mode: Switch::Off, ..DelayedAck::default() }),
+            })
+            .boxed(),
+        other => panic!("no stack has a key of type {other:?}"),
     };
-    let buffer = || prop_oneof![Just(Buffer::Auto), any::<u64>().prop_map(|octets| Buffer::Fixed(Bytes::new(octets)))];
-    let delayed = prop_oneof![
-        Just(DelayedAck::Off),
-        (of(1u32..), of(span())).prop_map(|(segments, timeout)| DelayedAck::On { segments, timeout })
-    ];
-    let flags = proptest::array::uniform12(any::<Option<bool>>());
-    let sizes = (of(window()), of(window()), of(window()), of(64u16..65_495), of(buffer()), of(buffer()));
+    match key.none_word {
+        Some(_) => prop_oneof![1 => Just(Value::None), 3 => given].boxed(),
+        None => given,
+    }
+}
+
+/// Any of the keys, each with any value; of two that exclude each other at most one is asked for.
+fn stack() -> impl Strategy<Value = StackConfig> {
+    let values: Vec<_> = StackConfig::keys().iter().map(|key| of(value_of(key))).collect();
     let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
-    let ecn = of(prop_oneof![Just(EcnSpec::Off), Just(EcnSpec::Accept), Just(EcnSpec::On), Just(EcnSpec::Accurate)]);
-    ((profile, ecn), flags, any::<Option<u32>>(), of(delayed), of(span()), sizes).prop_map(
-        |((profile, ecn), flags, abc, delayed_ack, min_rto, sizes)| {
-            let [
-                sack,
-                dsack,
-                timestamps,
-                window_scaling,
-                abe,
-                rack,
-                fack,
-                tlp,
-                prr,
-                rate_halving,
-                frto,
-                limited_transmit,
-            ] = flags;
-            let (initial_window, remembered_threshold, max_window, mss, send_buffer, receive_buffer) = sizes;
-            StackSpec {
-                profile: profile.to_owned(),
-                cc: "reno".to_owned(),
-                sack,
-                dsack,
-                timestamps,
-                window_scaling,
-                ecn,
-                abe,
-                rack,
-                fack: fack.filter(|fack| !fack || rack != Some(true)),
-                tlp,
-                prr,
-                rate_halving: rate_halving.filter(|halving| !halving || prr != Some(true)),
-                frto,
-                limited_transmit,
-                abc,
-                delayed_ack,
-                initial_window,
-                remembered_threshold,
-                min_rto,
-                max_window,
-                mss,
-                send_buffer,
-                receive_buffer,
+    (profile, of(64u16..65_495), values).prop_map(|(profile, mss, values)| {
+        let mut stack = StackConfig::new(profile, "reno");
+        stack.mss = mss;
+        for (key, value) in StackConfig::keys().iter().zip(values) {
+            let other = match key.name {
+                "fack" => "rack",
+                "rate_halving" => "prr",
+                _ => "",
+            };
+            if let Some(value) = value.filter(|_| stack.get(other) != Some(&Value::Flag(true))) {
+                stack.set(key.name, value);
             }
-        },
-    )
+        }
+        stack
+    })
 }
 
 fn app() -> impl Strategy<Value = AppConfig> {

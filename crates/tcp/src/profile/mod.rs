@@ -6,7 +6,10 @@ mod bsdi;
 mod freebsd;
 mod linux;
 mod ns2;
+mod settings;
 mod windows;
+
+pub use settings::{DelayedAck, StackConfig, Switch};
 
 use lopsided_core::{Bytes, Duration};
 

@@ -150,6 +150,8 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
             raise Unsupported(f"Linux cannot turn {name} {'off' if always else 'on'}")
     if stack["abe"]:
         raise Unsupported("Linux has no alternative back-off with ECN (abe)")
+    if stack["ack_policy"] not in (None, "linux"):
+        raise Unsupported(f"Linux has no ACK policy {stack['ack_policy']}")
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     sysctls = {
@@ -169,7 +171,7 @@ def _route_metrics(stack: dict[str, Any]) -> dict[str, int]:
     if stack["min_rto_s"] is not None:
         metrics["rto_min"] = round(stack["min_rto_s"] * 1000)
     if (delayed := stack["delayed_ack"]) is not None:
-        if not delayed["on"]:
+        if delayed["mode"] == "off":
             metrics["quickack"] = 1
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
             raise Unsupported("Linux acknowledges every second segment and sets the delay itself")

@@ -1,0 +1,344 @@
+//! What a scenario may change in a profile: one line for each key.
+
+use super::{BufferRule, ByteCounting, CwndReduction, EcnRule, LossDetection, Profile};
+use crate::AckSettings;
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window, Word};
+use lopsided_spec::{Amount, Choice, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
+use std::collections::BTreeMap;
+
+/// Ethernet's, where nothing else is said.
+const MTU: u64 = 1500;
+/// The MSS option counts IPv4 and TCP headers without options (RFC 6691).
+const HEADERS: u64 = 40;
+/// Octets of the timestamps option with its padding (RFC 7323 appendix A), which the payload loses.
+const TIMESTAMPS: u64 = 12;
+/// Linux's usual bound of a receive buffer (tcp_rmem), less its overhead.
+const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
+/// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
+const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
+
+/// The keys, in the order in which they are applied. A new one is an entry here.
+const SETTINGS: &[StackKey] = &[
+    field("sack", |p| &mut p.sack, "Selective acknowledgements (RFC 2018)."),
+    field("dsack", |p| &mut p.dsack, "Duplicate SACK (RFC 2883)."),
+    field("timestamps", |p| &mut p.timestamps, "Timestamps (RFC 7323)."),
+    field("window_scaling", |p| &mut p.window_scaling, "Window scaling (RFC 7323)."),
+    field(
+        "ecn",
+        |p| &mut p.ecn,
+        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only where the peer asks, as Linux does by \
+         default), accurate (RFC 9768). dctcp asks for it whatever is said here, prague for accurate.",
+    ),
+    field(
+        "abe",
+        |p| &mut p.abe,
+        "With reno, newreno or cubic: a mark costs less than a loss, 20 % or 15 % (RFC 8511).",
+    ),
+    change("rack", Flag, rack, "RACK loss detection (RFC 8985)."),
+    change(
+        "fack",
+        Flag,
+        fack,
+        "FACK loss detection, by the distance to the highest SACK (Mathis and Mahdavi 1996). Without rack or fack: RFC 6675.",
+    ),
+    field("tlp", |p| &mut p.tlp, "Tail loss probes (RFC 8985)."),
+    change("prr", Flag, prr, "Proportional rate reduction (RFC 6937)."),
+    change(
+        "rate_halving",
+        Flag,
+        rate_halving,
+        "Rate halving in recovery: a segment less for every second ACK. Without prr or rate_halving: down at once (RFC 6675).",
+    ),
+    field("frto", |p| &mut p.undo.frto, "F-RTO detection of spurious timeouts (RFC 5682)."),
+    field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
+    change(
+        "abc",
+        Integer,
+        byte_counting,
+        "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs.",
+    ),
+    change(
+        "ack_policy",
+        Word(|| crate::ACK_POLICIES.to_vec()),
+        ack_policy,
+        "When the receiver acknowledges, by name. delayed_ack changes what the profile's own policy does.",
+    ),
+    field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "For ACK policies that count by the round trip, such as tack."),
+    change("delayed_ack", Table(PartInfo::of::<DelayedAck>), delayed_ack, "Delayed ACKs: \"on\", \"off\", or a table."),
+    change("initial_window", Window, initial_window, "The first congestion window, such as \"10 segments\"."),
+    change(
+        "remembered_threshold",
+        Window,
+        |p, value, mtu| p.remembered_threshold = octets(p, value, mtu),
+        "Where the first slow start ends, as a host cache remembers it of the destination, such as \"20 kB\".",
+    ),
+    change(
+        "min_rto",
+        Time,
+        |p, value, _| {
+            if let Value::Time(min) = value {
+                p.rto = p.rto.with_min(*min)
+            }
+        },
+        "The shortest retransmission timeout, such as \"200 ms\".",
+    ),
+    change(
+        "max_window",
+        Window,
+        |p, value, mtu| p.max_window = octets(p, value, mtu),
+        "Upper bound of the congestion window, such as \"64 KiB\".",
+    ),
+    buffer_key(
+        "send_buffer",
+        |p, value, _| p.send_buffer = buffer(p.send_buffer, value),
+        "Send buffer: a size, or \"auto\" to let the stack grow it.",
+    ),
+    buffer_key(
+        "receive_buffer",
+        |p, value, _| p.receive_buffer = buffer(p.receive_buffer, value),
+        "Receive buffer: a size, or \"auto\" to let the stack grow it.",
+    ),
+];
+
+/// An end of a connection as plain data: a profile, a congestion control, and what is changed in the profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackConfig {
+    /// One of [`crate::PROFILES`].
+    pub profile: String,
+    /// One of [`crate::CONTROLLERS`], or one that is given to the run.
+    pub cc: String,
+    /// The MSS option's value: the MTU less 40. TCP options come out of it (RFC 6691).
+    pub mss: Option<u16>,
+    changes: BTreeMap<&'static str, Value>,
+}
+
+impl StackConfig {
+    /// A profile as it is, with the given congestion control.
+    pub fn new(profile: &str, cc: &str) -> StackConfig {
+        StackConfig { profile: profile.to_owned(), cc: cc.to_owned(), mss: None, changes: BTreeMap::new() }
+    }
+
+    /// The keys beside `profile`, `cc` and `mss`.
+    pub fn keys() -> Vec<KeyInfo> {
+        SETTINGS.iter().map(StackKey::info).collect()
+    }
+
+    /// The value that was given for a key; `None`: as the profile says.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.changes.get(key)
+    }
+
+    /// Gives a key a value of its type.
+    ///
+    /// # Panics
+    /// If there is no such key.
+    pub fn set(&mut self, key: &str, value: Value) {
+        let setting = SETTINGS.iter().find(|setting| setting.name == key);
+        self.changes.insert(setting.expect("a key of the table").name, value);
+    }
+
+    /// The MTU that follows from the MSS.
+    pub fn mtu(&self) -> Bytes {
+        Bytes::new(self.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS))
+    }
+
+    /// The profile with its changes; `None` for an unknown profile.
+    pub fn to_profile(&self) -> Option<Profile> {
+        let mut profile = Profile::named(&self.profile)?;
+        for setting in SETTINGS {
+            let Some(value) = self.changes.get(setting.name) else { continue };
+            match setting.change {
+                Change::Field(field) => {
+                    field(&mut profile).set(value.clone()).expect("the value was read by the key's type")
+                }
+                Change::By(_, apply) => apply(&mut profile, value, self.mtu().get()),
+            }
+        }
+        Some(profile)
+    }
+}
+
+/// One key of a stack.
+struct StackKey {
+    name: &'static str,
+    text: &'static str,
+    none_word: Option<&'static str>,
+    change: Change,
+}
+
+/// What a value does to a profile; a function is told the MTU too.
+enum Change {
+    Field(fn(&mut Profile) -> &mut dyn Setting),
+    By(ValueType, fn(&mut Profile, &Value, u64)),
+}
+
+const fn field(name: &'static str, field: fn(&mut Profile) -> &mut dyn Setting, text: &'static str) -> StackKey {
+    StackKey { name, text, none_word: None, change: Change::Field(field) }
+}
+
+const fn change(
+    name: &'static str,
+    value_type: ValueType,
+    apply: fn(&mut Profile, &Value, u64),
+    text: &'static str,
+) -> StackKey {
+    StackKey { name, text, none_word: None, change: Change::By(value_type, apply) }
+}
+
+const fn buffer_key(name: &'static str, apply: fn(&mut Profile, &Value, u64), text: &'static str) -> StackKey {
+    StackKey { name, text, none_word: Some("auto"), change: Change::By(Size, apply) }
+}
+
+impl StackKey {
+    fn info(&self) -> KeyInfo {
+        let value_type = match self.change {
+            Change::Field(field) => field(&mut Profile::linux_6_1()).value_type(),
+            Change::By(value_type, _) => value_type,
+        };
+        KeyInfo { none_word: self.none_word, ..KeyInfo::new(self.name, value_type, self.text) }
+    }
+}
+
+impl Choice for EcnRule {
+    const WORDS: &'static [(&'static str, EcnRule)] =
+        &[("off", EcnRule::Off), ("accept", EcnRule::Accept), ("on", EcnRule::On), ("accurate", EcnRule::Accurate)];
+}
+
+/// When a receiver holds its ACK back (RFC 5681 section 4.2). What is not given is as the profile says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    pub mode: Switch,
+    pub segments: Option<u32>,
+    pub timeout: Option<Duration>,
+}
+
+/// `on` or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+impl Choice for Switch {
+    const WORDS: &'static [(&'static str, Switch)] = &[("on", Switch::On), ("off", Switch::Off)];
+}
+
+impl Default for DelayedAck {
+    fn default() -> DelayedAck {
+        DelayedAck { mode: Switch::On, segments: None, timeout: None }
+    }
+}
+
+impl Part for DelayedAck {
+    const NAME: &'static str = "delayed ACK";
+    const TEXT: &'static str = "When a receiver holds its ACK back (RFC 5681 section 4.2).";
+    const SHORTHAND: Option<&'static str> = Some("mode");
+    const KEYS: &'static [Key<DelayedAck>] = &[
+        key("mode", |delayed| &mut delayed.mode, "\"on\" or \"off\"."),
+        key(
+            "segments",
+            |delayed| &mut delayed.segments,
+            "An ACK at the latest for every such full segment; usually 2.",
+        ),
+        key("timeout", |delayed| &mut delayed.timeout, "An ACK at the latest after this time, such as \"40 ms\"."),
+    ];
+}
+
+fn rack(profile: &mut Profile, value: &Value, _mtu: u64) {
+    match (value, profile.loss_detection) {
+        (Value::Flag(true), _) => profile.loss_detection = LossDetection::Rack,
+        (_, LossDetection::Rack) => profile.loss_detection = LossDetection::Rfc6675,
+        _ => {}
+    }
+}
+
+fn fack(profile: &mut Profile, value: &Value, _mtu: u64) {
+    match (value, profile.loss_detection) {
+        (Value::Flag(true), _) => profile.loss_detection = LossDetection::Fack,
+        (_, LossDetection::Fack | LossDetection::FreeBsdSack) => profile.loss_detection = LossDetection::Rfc6675,
+        _ => {}
+    }
+}
+
+fn prr(profile: &mut Profile, value: &Value, _mtu: u64) {
+    match (value, profile.cwnd_reduction) {
+        (Value::Flag(true), _) => profile.cwnd_reduction = CwndReduction::Prr,
+        (_, CwndReduction::Prr) => profile.cwnd_reduction = CwndReduction::Immediate,
+        _ => {}
+    }
+}
+
+fn rate_halving(profile: &mut Profile, value: &Value, _mtu: u64) {
+    match (value, profile.cwnd_reduction) {
+        (Value::Flag(true), _) => profile.cwnd_reduction = CwndReduction::RateHalving,
+        (_, CwndReduction::RateHalving) => profile.cwnd_reduction = CwndReduction::Immediate,
+        _ => {}
+    }
+}
+
+fn byte_counting(profile: &mut Profile, value: &Value, _mtu: u64) {
+    profile.byte_counting = match value {
+        Value::Integer(0) => ByteCounting::Acks,
+        Value::Integer(segments) => ByteCounting::Limited { segments: u32::try_from(*segments).unwrap_or(u32::MAX) },
+        _ => profile.byte_counting,
+    };
+}
+
+fn ack_policy(profile: &mut Profile, value: &Value, _mtu: u64) {
+    if let Value::Word(policy) = value {
+        profile.ack.policy = policy;
+    }
+}
+
+fn delayed_ack(profile: &mut Profile, value: &Value, _mtu: u64) {
+    let Value::Part(part) = value else { return };
+    let Some(&DelayedAck { mode, segments, timeout }) = part.downcast() else { return };
+    let base = profile.ack;
+    let delayed = |segments, timeout| AckSettings { policy: "delayed", segments, max_delay: timeout, ..base };
+    profile.ack = match (mode, base.policy, segments, timeout) {
+        (Switch::Off, ..) => AckSettings { policy: "immediate", ..base },
+        (_, "immediate", _, _) => delayed(segments.unwrap_or(USUAL_DELAY.0), timeout.unwrap_or(USUAL_DELAY.1)),
+        (_, "linux", Some(segments), _) => delayed(segments, timeout.unwrap_or(base.min_delay)),
+        (_, "linux", None, Some(timeout)) => AckSettings { min_delay: timeout, max_delay: timeout, ..base },
+        (_, "linux", None, None) => base,
+        _ => AckSettings {
+            segments: segments.unwrap_or(base.segments),
+            max_delay: timeout.unwrap_or(base.max_delay),
+            ..base
+        },
+    };
+}
+
+fn initial_window(profile: &mut Profile, value: &Value, _mtu: u64) {
+    match *value {
+        Value::Amount(Amount::Segments(segments)) => {
+            profile.initial_window_segments = segments;
+            profile.initial_window_cap = None;
+        }
+        Value::Amount(Amount::Bytes(bytes)) => {
+            profile.initial_window_segments = u32::MAX;
+            profile.initial_window_cap = Some(bytes);
+        }
+        _ => {}
+    }
+}
+
+/// A window in octets: a full segment is the MTU without headers and options.
+fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
+    let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
+    match *value {
+        Value::Amount(Amount::Segments(count)) => Some(Bytes::new(u64::from(count) * payload)),
+        Value::Amount(Amount::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    }
+}
+
+fn buffer(base: BufferRule, value: &Value) -> BufferRule {
+    match (value, base) {
+        (Value::Size(size), _) => BufferRule::Fixed(*size),
+        // A stack of fixed buffers that is told to let them grow starts from its own and goes as far as Linux does.
+        (_, BufferRule::Fixed(initial)) => BufferRule::Auto { initial, max: LARGEST_BUFFER.max(initial) },
+        _ => base,
+    }
+}
