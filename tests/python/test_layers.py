@@ -10,7 +10,7 @@ PACKAGE = Path(lopsided.__file__).parent
 LAYERS = (
     {"_native", "errors", "accessors", "run_options"},
     {"data", "metrics"},
-    {"controllers", "scenario", "run"},
+    {"controllers", "queues", "scenario", "run"},
     {"worlds"},
     {"studies"},
     {"views"},
