@@ -455,7 +455,7 @@ def catalogue() -> list[
             tuple[
                 str,
                 Literal["integer", "float", "text"],
-                Literal["text", "label", "count", "number", "share", "s", "ms", "ms2", "bps", "bytes"],
+                Literal["text", "label", "count", "packets", "number", "share", "s", "ms", "ms2", "bps", "bytes"],
                 str,
                 str,
             ]

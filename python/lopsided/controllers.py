@@ -34,7 +34,7 @@ def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactor
     """The controllers as the simulator takes them, refused where they cannot work."""
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(str(name)):
             raise UsageError(f"{name!r} is no name for a congestion control: use letters, digits, `-`, `_`, `.`, `+`")
         if name in _native.CONGESTION_CONTROLS:
             raise UsageError(f"there is a built-in congestion control {name!r}: choose another name")
@@ -101,7 +101,7 @@ def label(make: ControllerFactory) -> str:
 def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
     """The controllers that `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
     found: dict[str, ControllerFactory] = {}
-    modules: dict[str, Any] = {}
+    modules: dict[str, ModuleType] = {}
     for text in given:
         name, equals, place = text.rpartition("=")
         home, _, attribute = place.rpartition(":")
@@ -111,7 +111,7 @@ def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
             modules[home] = _module(home)
         make = getattr(modules[home], attribute, None)
         if make is None:
-            classes = [key for key, value in vars(modules[home]).items() if _is_own(value)]
+            classes: list[str] = [key for key, value in vars(modules[home]).items() if _is_own(value)]
             known = f"; there is {', '.join(classes)}" if classes else ""
             raise UsageError(f"--controller {text}: {home} has no {attribute}{known}")
         found[name or attribute] = make

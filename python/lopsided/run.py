@@ -102,9 +102,13 @@ class Run:
         """What a capture at each sending host would say, where the scenario asks for it (`[record] traces = true`)."""
         return self._table("traces")
 
-    @cached_property
-    def samples_of(self) -> dict[str, pl.DataFrame]:
+    @property
+    def samples_of(self) -> Mapping[str, pl.DataFrame]:
         """The samples of each flow, by its name."""
+        return self._samples_by_name
+
+    @cached_property
+    def _samples_by_name(self) -> dict[str, pl.DataFrame]:
         names = dict(zip(self.flows["flow"], self.flows["name"], strict=True))
         parts = self.samples.to_polars().partition_by("flow", as_dict=True) if len(self.samples) else {}
         return {names[flow]: rows for (flow,), rows in parts.items()}
@@ -137,7 +141,8 @@ class Run:
         if any(value is not None for value in changes.values()):
             return of_run(self, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm, progress=progress)
         if self._fairness is None:
-            self._fairness = of_run(self, progress=progress)
+            found: Fairness = of_run(self, progress=progress)
+            self._fairness = found
         return self._fairness
 
     def report(self) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lopsided import _native
 from lopsided.accessors import filled_in
@@ -193,9 +193,10 @@ def setting_text(value: Any) -> str:
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(inner)}" for key, inner in value.items()) + " }"
+        named = cast("Mapping[object, Any]", value)
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(inner)}" for key, inner in named.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(inner) for inner in value) + "]"
+        return "[" + ", ".join(_toml(inner) for inner in cast("list[Any]", value)) + "]"
     if isinstance(value, str | bool | int | float):
         return json.dumps(value, ensure_ascii=False)
     raise UsageError(

@@ -16,6 +16,8 @@ pub enum Unit {
     /// A number that names something.
     Label,
     Count,
+    /// Packets that wait.
+    Packet,
     /// A plain number with decimals.
     Number,
     /// Of the whole, 0 to 1.
@@ -34,6 +36,7 @@ impl Unit {
             Unit::Text => "text",
             Unit::Label => "label",
             Unit::Count => "count",
+            Unit::Packet => "packets",
             Unit::Number => "number",
             Unit::Share => "share",
             Unit::Second => "s",

@@ -141,7 +141,7 @@ table! {
         /// `down`: towards the client; `up`: away from it.
         direction: &'static str [Text "direction"],
         /// Packets in the queue.
-        backlog_packets: u32 [Count "backlog"],
+        backlog_packets: u32 [Packet "backlog"],
         /// Their octets.
         backlog_bytes: u64 [Byte "backlog"],
         /// Since the beginning: packets that came, taken in or not.
@@ -173,9 +173,9 @@ table! {
         /// Share of the rate that was used; null without a rate.
         utilisation: f64 [Share "utilization"],
         /// Packets in the queue, mean over time.
-        mean_backlog_packets: f64 [Number "backlog mean"],
+        mean_backlog_packets: f64 [Packet "backlog mean"],
         /// The most packets in the queue.
-        max_backlog_packets: u32 [Count "backlog max"],
+        max_backlog_packets: u32 [Packet "backlog max"],
         /// Octets in the queue, mean over time.
         mean_backlog_bytes: f64 [Byte "backlog mean"],
         /// The most octets in the queue.
@@ -282,7 +282,7 @@ table! {
         /// The ECN bits of the IP header.
         ecn: u32 [Label "ECN"],
         /// Packets in the queue, after the event.
-        backlog_packets: u32 [Count "backlog"],
+        backlog_packets: u32 [Packet "backlog"],
         /// How long it was in the queue.
         sojourn_ms: f64 [Millisecond "sojourn"],
         /// Why it was dropped or marked.

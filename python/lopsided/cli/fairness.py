@@ -162,7 +162,7 @@ def _milliseconds(text: str) -> list[float]:
     """`20,100` in ms, or with units: `20ms,0.1s`."""
     from lopsided.data.units import parse_time
 
-    found = []
+    found: list[float] = []
     for part in _names(text):
         try:
             found.append(float(part))
@@ -232,7 +232,7 @@ def _pairs(matrix: Matrix) -> View:
     def text(name: str, row: dict[str, Any]) -> str:
         return matrix.cells.column(name).text(row[name])
 
-    rows = []
+    rows: list[list[str]] = []
     for one, other in [pair for pair in pairs if pair in least_fair]:
         mine, theirs = cells[one, other], cells[other, one]
         rows.append(

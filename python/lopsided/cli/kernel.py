@@ -64,11 +64,11 @@ def _build(source: Path | None, jobs: int | None, quiet: bool) -> TimeTravelKern
             last = stage
 
         return building.build(note, source, jobs)
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(stage: str, share: float) -> None:
             if stage not in tasks:

@@ -125,16 +125,14 @@ def _runs(
     pcap: dict[str, Any],
 ) -> list[Run]:
     """The run of the first seed, which alone is captured, and those of the seeds that follow."""
-    from lopsided.studies.jobs import run_repeated
+    from lopsided.studies.jobs import part_of, run_repeated
 
-    def part(number: int, of: float) -> Callable[[float], object] | None:
-        return report and (lambda share: report((number + share * of) / repeat))
-
-    first = scenario.run(seed=seed, progress=part(0, 1), **where, **pcap)
+    first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), **where, **pcap)
     if repeat == 1:
         return [first]
     rest = repeat - 1
-    others = run_repeated(scenario, rest, seed=first.seed + 1, workers=workers, progress=part(1, rest), **where)
+    share = part_of(report, 1 / repeat, rest / repeat)
+    others = run_repeated(scenario, rest, seed=first.seed + 1, workers=workers, progress=share, **where)
     return [first, *others]
 
 
@@ -163,7 +161,7 @@ def _rows(runs: list[Run]) -> Table:
 
 
 def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
-    first = {
+    first: dict[str, Any] = {
         **runs[0].manifest(),
         "folder": folder,
         "flows": list(runs[0].flows.rows()),

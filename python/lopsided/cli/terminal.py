@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,14 +72,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if value == value and value not in (float("inf"), float("-inf")) else None
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _plain(inner) for key, inner in cast("dict[object, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_plain(inner) for inner in cast("list[Any]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], object] | None]:
+def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], object] | None, None, None]:
     """A progress bar on stderr while the block runs; gives the function to report to, or None where no bar is shown."""
     if quiet or not errors().is_terminal:
         yield None
@@ -89,7 +89,7 @@ def progress(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], ob
 
 
 @contextmanager
-def staged_progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], object]]:
+def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], object], None, None]:
     """A progress bar for work in stages: the function it gives takes what is being done and the share done."""
     if quiet or not errors().is_terminal:
         yield lambda _what, _share: None

@@ -50,7 +50,8 @@ def read_index(folder: Path) -> list[Listed]:
         raise FolderError(f"{folder} holds no captures with their {INDEX}: run with --pcap hosts")
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            return [Listed(*(row[name] for name in _COLUMNS[:4]), int(row["port"])) for row in csv.DictReader(file)]
+            rows = csv.DictReader(file)
+            return [Listed(row["flow"], row["from"], row["to"], row["address"], int(row["port"])) for row in rows]
     except (KeyError, ValueError, TypeError) as error:
         raise FolderError(f"{path} is damaged: {error!r}") from error
 

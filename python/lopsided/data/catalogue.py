@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["integer", "float", "text"]
 Unit = Literal[
-    "text", "label", "count", "number", "share", "ratio", "index", "s", "tenths", "ms", "ms2", "bps", "bytes"
+    "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "ms", "ms2", "bps", "bytes"
 ]
 """`tenths` are seconds with one decimal, `index` an index from 0 to 1."""
 
@@ -83,6 +83,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
     "text": str,
     "label": lambda value: f"{value:g}" if isinstance(value, float) else str(value),
     "count": units.count,
+    "packets": lambda value: f"{value:,} pkt" if isinstance(value, int) else f"{value:.1f} pkt",
     "number": _number,
     "share": units.percent,
     "ratio": lambda value: f"{value:.2f}",

@@ -17,7 +17,7 @@ from lopsided.data import catalogue
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
     import polars as pl
 
 
@@ -60,7 +60,7 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame (pandas must be installed; pyarrow need not be). Missing numbers become NaN."""
-        import pandas as pd
+        import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
         return pd.DataFrame({series.name: series.to_numpy() for series in self._frame})
 
@@ -87,8 +87,12 @@ class Table:
     def __rich__(self) -> Any:
         return filled_in("Table.view")(self)
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """A `<table>` of HTML, values written for people."""
         return filled_in("Table.view")(self).html()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
 def number(value: Any, default: float = math.nan) -> float:

@@ -127,9 +127,8 @@ def shares_over_time(
     positive("the window", window_s)
     # A nanosecond of slack: a window that ends where it should must not be lost to rounding.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
-    moved = np.column_stack(
-        [np.interp(ends, time, column) - np.interp(ends - window_s, time, column) for column in counters.T]
-    )
+    columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
+    moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
     total = moved.sum(axis=1, keepdims=True)
     return ends, np.divide(moved, total, out=np.full_like(moved, np.nan), where=total > 0)
 

@@ -37,16 +37,16 @@ class Periodicity:
 
 def autocorrelation(value: ArrayLike) -> Array:
     """Autocorrelation at lags 0 .. n-1 of a uniformly sampled series, mean removed, each lag over its own row count."""
-    x = np.asarray(value, dtype=np.float64)
+    x: Array = np.asarray(value, dtype=np.float64)
     if x.ndim != 1 or x.size < 2:
         raise ValueError(f"autocorrelation needs one column of at least two rows, got shape {x.shape}")
-    x = x - x.mean()
+    x = x - float(x.mean())
     spectrum = np.fft.rfft(x, 2 * x.size)
-    raw = np.fft.irfft(spectrum * np.conj(spectrum))[: x.size]
+    raw: Array = np.fft.irfft(spectrum * np.conj(spectrum))[: x.size]
     variance = float(np.dot(x, x)) / x.size
     if variance <= 1e-18:
-        return np.zeros(x.size)
-    return np.asarray(raw / (variance * (x.size - np.arange(x.size))))
+        return np.zeros(len(x))
+    return np.asarray(raw / (variance * np.arange(len(x), 0, -1)))
 
 
 def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:

@@ -23,7 +23,7 @@ from lopsided.accessors import filled_in
 from lopsided.data import series
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.jobs import run_repeated
+from lopsided.studies.jobs import part_of, run_repeated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,9 +162,9 @@ def compare_arms(
 ) -> Comparison:
     """Runs each arm `repeat` times and holds it against the last; flows go by their names."""
     _check([arm.name for arm in arms], tolerances)
-    runs = {}
+    runs: dict[str, Sequence[Run]] = {}
     for number, arm in enumerate(arms):
-        part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
+        part = part_of(progress, number / len(arms), 1 / len(arms))
         runs[arm.name] = run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=kernel, progress=part)
     return compare_runs(runs, tolerances=tolerances, window=window)
 
@@ -263,11 +263,12 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
 
 def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
     """Mean and standard deviation of the packets timed in the window."""
-    sums = []
-    for column in ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"):
+
+    def total_of(column: str) -> float:
         curve = series.flow_column(run, flow, column)
-        sums.append(float(np.nansum(curve.value[(curve.time_s > window[0]) & (curve.time_s <= window[1])])))
-    count, total, squares = sums
+        return float(np.nansum(curve.value[(curve.time_s > window[0]) & (curve.time_s <= window[1])]))
+
+    count, total, squares = map(total_of, ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"))
     if not count:
         return math.nan, math.nan
     return total / count, math.sqrt(max(0.0, squares / count - (total / count) ** 2))

@@ -18,6 +18,11 @@ T = TypeVar("T")
 Progress = Callable[[float], object]
 
 
+def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
+    """Progress of a part that is `share` of the whole and begins when `begun` of it is done."""
+    return None if progress is None else (lambda done: progress(begun + done * share))
+
+
 def run_many(
     jobs: Sequence[Job],
     *,

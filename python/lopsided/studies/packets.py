@@ -30,6 +30,7 @@ from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.errors import FolderError, UsageError
 from lopsided.studies.compare import Arm
+from lopsided.studies.jobs import part_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +148,7 @@ class Packets:
 
     def scenes(self) -> list[Scene]:
         """The first difference, and where the packets part if that is another place: each with what was before it."""
-        scenes = []
+        scenes: list[Scene] = []
         for kind, at in (("first", self.first), ("parted", self.parted)):
             told = at and (at.first if kind == "first" else at.parted)
             if at is None or told is None or any(scene.divergence == told for scene in scenes):
@@ -230,11 +231,11 @@ def compare_arms(
     if len(arms) != 2:
         raise UsageError("packets are compared between two runs")
     with tempfile.TemporaryDirectory() as temporary:
-        sides = []
+        sides: list[Side] = []
         for number, arm in enumerate(arms):
             folder = (keep or Path(temporary)) / arm.name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
-            part = progress and (lambda share, number=number: progress((number + share) / len(arms)))
+            part = part_of(progress, number / len(arms), 1 / len(arms))
             run = finely_sampled(arm.scenario).run(
                 seed=seed, world=arm.world, kernel=kernel, progress=part, pcap=folder, pcap_at=("hosts",)
             )
@@ -244,7 +245,7 @@ def compare_arms(
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
     """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`)."""
-    sides = []
+    sides: list[Side] = []
     for run in (one, other):
         if run.folder is None:
             raise FolderError("a run that was not saved has no captures")
@@ -265,7 +266,7 @@ def align(one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: 
         raise UsageError("the two runs have no TCP flow in common")
     hosts = dict.fromkeys(host for name in names for host in (these[name].sender, these[name].receiver))
     found: list[AtHost] = []
-    totals = {}
+    totals: dict[str, tuple[int, int]] = {}
     for host in hosts:
         files = captures.at_host(one.captures, host), captures.at_host(other.captures, host)
         if not all(file.is_file() for file in files):

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lopsided import metrics
 from lopsided.errors import RunError, UsageError
 from lopsided.worlds.kernel.guest import tcp_info
 
@@ -75,7 +76,7 @@ class Log:
     """What came of one flow."""
 
     flow: Flow
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list[Sample])
     received: int = 0
     """By the receiving application."""
     seconds: float = 0.0
@@ -322,7 +323,7 @@ def plan(
     """So many downloads and uploads that all end together, uploads later, each `stagger_s` after the one before."""
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
         raise UsageError(f"between 1 and {MOST_CONNECTIONS // 2} flows can be run at once")
-    flows = []
+    flows: list[Flow] = []
     for direction, count, after in (("down", down, 0.0), ("up", up, upload_after_s)):
         for number in range(count):
             start = after + number * stagger_s
@@ -352,8 +353,6 @@ def field_procedure(
 
     Without the uplink's rate, the upload's own goodput stands for it.
     """
-    from lopsided import metrics
-
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
@@ -361,7 +360,7 @@ def field_procedure(
     # Told by the sink's own clock, which need not agree with this machine's.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
-    largest = [max(one.cwnd_bytes for one in log.samples) for log in (down, up)]
+    largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))
     rtt_ms, rate = sum(alone) / len(alone) / 1e3, up_bps or up.goodput_bps
-    packets = metrics.uplink_buffer_bound_packets(*largest, rtt_ms / 1e3, rate)
-    return Field(rtt_ms, *largest, rate, packets)
+    packets = metrics.uplink_buffer_bound_packets(largest_down, largest_up, rtt_ms / 1e3, rate)
+    return Field(rtt_ms, largest_down, largest_up, rate, packets)

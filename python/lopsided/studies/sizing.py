@@ -198,7 +198,7 @@ class Sizing:
         }
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.why}</p>{self.curve._repr_html_()}"
+        return f"<p>{self.why}</p>{self.curve.to_html()}"
 
 
 def size(
@@ -338,7 +338,7 @@ _FIELD_COLUMNS = (
 def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float) -> Sizing:
     import polars as pl
 
-    curve = []
+    curve: list[dict[str, Any]] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]
         field = [row for row in here if row["part"] == "field"]

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lopsided import _native
 from lopsided.data import series
@@ -106,8 +106,9 @@ def _arm(name: str, value: Any) -> Arm:
     if not isinstance(value, Mapping):
         text = setting_text(value)
         return Arm(text, {name: text})
-    settings = {key: setting_text(inner) for key, inner in value.items() if key != "label"}
-    return Arm(str(value.get("label", ", ".join(settings.values()))), settings)
+    named = cast("Mapping[str, Any]", value)
+    settings = {key: setting_text(inner) for key, inner in named.items() if key != "label"}
+    return Arm(str(named.get("label", ", ".join(settings.values()))), settings)
 
 
 def flow_rows(run: Run) -> list[dict[str, Any]]:
@@ -183,7 +184,7 @@ def summary(table: Table) -> Table:
     ]
     frame = table.to_polars()
     together = [column for column in spread if frame[column].null_count() < len(table)]
-    aggregates = []
+    aggregates: list[pl.Expr] = []
     for column in together:
         stem = column.rpartition("_")[0] if column.endswith(("_bps", "_ms")) else column
         unit = column.removeprefix(stem)

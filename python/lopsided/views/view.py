@@ -102,7 +102,7 @@ class View:
         return needed <= options.max_width
 
     def _grid(self, columns: list[int], *, wrapped: bool) -> Grid:
-        grid = Grid(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False)
+        grid = Grid(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, collapse_padding=wrapped)
         for column in columns:
             heading = self.headings[column]
             justify = "right" if heading.numeric else "left"

@@ -114,7 +114,7 @@ class Study:
             if len(self.ccs) == 1:
                 return [[Square(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]]
             return [[Square("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]]
-        kinds = []
+        kinds: list[list[Square]] = []
         if self.kind != "intra":
             at_rtts = [(rtt, tuple(Side(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
             kinds.append([Square(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
@@ -208,7 +208,7 @@ class Matrix:
         }
 
     def _repr_html_(self) -> str:
-        return self.cells._repr_html_()
+        return self.cells.to_html()
 
 
 def matrix(
@@ -289,7 +289,7 @@ def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, An
         "utilisation": total / study.bottleneck.rate_bps,
     }
     newcomer = _times_of_convergence(run, study, sides, got)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for place, (side, other) in enumerate([(meeting.first, meeting.second), (meeting.second, meeting.first)]):
         mine, theirs = got[place], got[1 - place]
         first = place == 0 and study.bottleneck.lead_s > 0
@@ -335,7 +335,7 @@ def _alone_rows(
     A side that comes second is younger by the lead; alone, it may as well be measured earlier by that.
     """
     (flows,) = _flows_of_sides(run)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for first, younger in ((True, 0.0), (False, study.bottleneck.lead_s)):
         start, stop = (time - younger for time in study.bottleneck.window_s)
         got = {f"alone_{name}": known(value) for name, value in vars(means(run, flows, start, stop)).items()}

@@ -57,15 +57,14 @@ def known(value: float) -> float | None:
 
 def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
     """Times from `start_s` on, and each side's share of what all received in the window that ends there."""
-    columns = []
+    columns: list[Floats] = []
     time: Floats = np.empty(0)
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
         # A flow has no rows before it begins; there, it has delivered nothing.
-        columns.append(
-            sum(np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value))
-        )
+        delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
+        columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
 
 

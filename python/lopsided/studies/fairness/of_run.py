@@ -41,7 +41,8 @@ class Asked:
 
 def asked_of(scenario: Scenario, **changes: Any) -> Asked:
     """What the scenario asks for, or the defaults, with what is not None changed."""
-    asked = Asked(**(scenario.resolved["fairness"] or {}))
+    said: dict[str, Any] = scenario.resolved["fairness"] or {}
+    asked = Asked(**said)
     return replace(asked, **{name: value for name, value in changes.items() if value is not None})
 
 
@@ -82,7 +83,7 @@ class Fairness:
         return {name: value for name, value in vars(self).items() if name != "groups"}
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.text}</p>{self.groups._repr_html_()}"
+        return f"<p>{self.text}</p>{self.groups.to_html()}"
 
 
 def of_run(
@@ -152,7 +153,7 @@ def fair_rates(scenario: Scenario) -> Any:
 def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> list[dict[str, Any]]:
     """One row for each group, without harm."""
     flows = list(run.flows.rows())
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group in dict.fromkeys(flow["group"] for flow in flows):
         places = [place for place, flow in enumerate(flows) if flow["group"] == group]
         own, entitled = goodput[places], float(fair[places].sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lopsided.data import units
 from lopsided.data.catalogue import run_tables
@@ -79,14 +79,14 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {inner}" for key, inner in value.items())
+        return ", ".join(f"{key}: {inner}" for key, inner in cast("dict[str, Any]", value).items())
     return str(value)
 
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     from lopsided.views.plot import style
 
-    drawn = []
+    drawn: list[dict[str, str]] = []
     for kind in kinds:
         try:
             figure = run.plot(kind)

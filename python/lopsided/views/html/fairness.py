@@ -68,7 +68,7 @@ def title(matrix: Matrix) -> str:
 
 
 def _figures(matrix: Matrix) -> dict[str, Figure]:
-    figures = {}
+    figures: dict[str, Figure] = {}
     for metric in heat_maps.MAPS:
         try:
             figures[metric] = matrix.plot(metric)
