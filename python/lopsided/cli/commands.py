@@ -15,6 +15,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("reproduce", "lopsided.cli.reproduce:reproduce"),
     ("compare", "lopsided.cli.compare:compare"),
     ("plot", "lopsided.cli.plot:plot"),
+    ("explain", "lopsided.cli.explain:explain"),
     ("check", "lopsided.cli.check:check"),
     ("schema", "lopsided.cli.schema:schema"),
     ("kernel", "lopsided.cli.kernel:kernel"),

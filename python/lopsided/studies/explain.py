@@ -1,0 +1,302 @@
+"""What one connection went through and why: the events inside its TCP, put into order.
+
+    story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
+    story.episodes     # each time the sender left the open state: what was lost, what was reduced, how it ended
+    story.limited_s    # what held the sender back, and for how long
+
+A simulated run that did not record the events is run once more with its own seed, which gives the same digest: a story
+needs no foresight. A run of the kernel world has samples of TCP_INFO alone: its story has the congestion states, the
+windows and the number of retransmissions at the pace of the samples, and no reasons.
+
+Left out: what an application waited for, and datagrams.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+Row: TypeAlias = dict[str, Any]
+
+_FINE_SAMPLES = 600
+"""A run made for a story has at least so many samples in the time that is told of."""
+_MOST_PACKETS = 3_000_000
+"""Above so many packets in the run, each single one is not recorded."""
+_BACK = ("open", "closed")
+
+
+@dataclass
+class Episode:
+    """A time in which the sender was not in the open state."""
+
+    begin_s: float
+    end_s: float
+    states: list[str]
+    """The congestion states it passed, `open` first."""
+    cause: str
+    end: str = ""
+    """Why it ended; empty where the told time ends first."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """Segments marked lost, by rule."""
+    retransmitted: int = 0
+    probes: int = 0
+    reductions: list[tuple[str, int | None, int | None]] = field(default_factory=list)
+    """Signal, window before, window after."""
+    timers: Counter[str] = field(default_factory=Counter)
+    undone: str = ""
+    """By which rule the reduction was taken back."""
+
+    @property
+    def harmless(self) -> bool:
+        """Nothing was lost and no window came down."""
+        return not (self.lost or self.reductions or self.retransmitted)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened at one instant, outside of any episode."""
+
+    time_s: float
+    what: str
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One connection of the flow, by the port of the end that opened it."""
+
+    port: int
+    episodes: list[Episode]
+    moments: list[Moment]
+    limited_s: dict[str, float]
+    """For how many seconds each limit held the sender back."""
+    acks: Counter[str]
+    """Acknowledgements without data that the receiver sent, by reason."""
+    receiver_timers: Counter[str]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened to the connections of one flow in a span of time."""
+
+    run: Run
+    flow: str
+    begin_s: float
+    end_s: float
+    connections: list[Connection]
+    events: list[Row]
+    """The rows of `tcp_events` that it is made from; none for a run of the kernel world."""
+
+    @property
+    def episodes(self) -> list[Episode]:
+        """Those of all connections, by time."""
+        return sorted((episode for one in self.connections for episode in one.episodes), key=lambda one: one.begin_s)
+
+    @property
+    def limited_s(self) -> dict[str, float]:
+        """For how many seconds each limit held a sender back, over all connections."""
+        sums: Counter[str] = Counter()
+        for one in self.connections:
+            sums.update(one.limited_s)
+        return dict(sums.most_common())
+
+    def samples(self, column: str) -> tuple[list[float], list[float]]:
+        """Times and values of the flow's samples in the span."""
+        rows = self.run.samples_of.get(self.flow)
+        if rows is None:
+            return [], []
+        inside = rows.filter((rows["time_s"] >= self.begin_s) & (rows["time_s"] <= self.end_s))
+        return inside["time_s"].to_list(), inside[column].to_list()
+
+
+def of_run(
+    run: Run,
+    flow: str | None = None,
+    *,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Story:
+    """The story of one flow (default: the first of TCP), between two times of the run (default: all of it)."""
+    row = _flow(run, flow)
+    begin = 0.0 if from_s is None else from_s
+    end = run.scenario.duration_s if to_s is None else min(to_s, run.scenario.duration_s)
+    if not end > begin:
+        raise UsageError(f"no time between {begin:g} s and {end:g} s to tell of")
+    if run.world != "sim":
+        return _of_samples(run, row["name"], begin, end)
+    told = run if len(run.tcp_events) else _again(run, begin, end, progress)
+    every = [event for event in told.tcp_events.rows() if event["flow"] == row["flow"]]
+    shown = [event for event in every if begin <= event["time_s"] <= end]
+    ports = list(dict.fromkeys(event["opener_port"] for event in every))
+    connections = [_connection(port, _of(every, port), begin, end) for port in ports]
+    lived = [one for one, port in zip(connections, ports, strict=True) if _of(shown, port) or one.limited_s]
+    return Story(told, row["name"], begin, end, lived, shown)
+
+
+def _flow(run: Run, name: str | None) -> Row:
+    rows = list(run.flows.rows())
+    if name is None:
+        found = next((row for row in rows if row["cc"]), None)
+        if found is None:
+            raise UsageError("no flow of this run is TCP")
+        return found
+    found = next((row for row in rows if row["name"] == name), None)
+    if found is None:
+        raise UsageError(f"no flow called {name!r}; there are {', '.join(row['name'] for row in rows)}")
+    if not found["cc"]:
+        raise UsageError(f"{name} sends datagrams: there is no TCP in it to explain")
+    return found
+
+
+def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
+    """The same run, with everything recorded that a story is made from."""
+    interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
+    packets = run.facts.get("packets", 0) <= _MOST_PACKETS
+    settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}
+    again = run.scenario.with_(**settings).run(seed=run.seed, progress=progress)
+    if again.digest != run.digest:
+        raise UsageError(
+            f"this run has no events of TCP recorded, and run again it gives another digest ({again.digest}): "
+            "it was made by another version of lopsided; run its scenario anew with record.tcp_events = true"
+        )
+    again.folder = run.folder
+    return again
+
+
+def _of(events: Sequence[Row], port: int) -> list[Row]:
+    return [event for event in events if event["opener_port"] == port]
+
+
+def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> Connection:
+    sender = [event for event in events if event["end"] == "sender"]
+    inside = [event for event in events if begin <= event["time_s"] <= end]
+    receiver = [event for event in inside if event["end"] == "receiver"]
+    episodes, moments = _episodes(sender, begin, end)
+    acks = Counter(event["reason"] for event in receiver if event["event"] == "ack_sent")
+    timers = Counter(event["reason"] for event in receiver if event["event"] == "timer")
+    return Connection(port, episodes, moments, _limits(sender, begin, end), acks, timers)
+
+
+def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
+    """Reads the sender's events in order. What leads to a state is told at the same instant, before the state."""
+    episodes: list[Episode] = []
+    moments: list[Moment] = []
+    before: list[Row] = []
+    now: Episode | None = None
+    for event in sender:
+        if before and before[0]["time_s"] != event["time_s"]:
+            moments += [Moment(one["time_s"], what) for one in before if (what := _alone(one))]
+            before = []
+        if event["event"] == "ca_state":
+            if now is None:
+                now = Episode(event["time_s"], end, [event["from"], event["to"]], event["reason"])
+                _absorb(now, before)
+                before = []
+                episodes.append(now)
+            else:
+                now.states.append(event["to"])
+            if event["to"] in _BACK:
+                now.end_s, now.end = event["time_s"], event["reason"]
+                now = None
+        elif now is not None and event["event"] not in ("state", "limited", "cc_phase"):
+            _absorb(now, [event])
+        else:
+            before.append(event)
+    moments += [Moment(one["time_s"], what) for one in before if (what := _alone(one))]
+    told = [one for one in episodes if one.end_s >= begin and one.begin_s <= end]
+    return told, [one for one in moments if begin <= one.time_s <= end]
+
+
+def _absorb(episode: Episode, events: Iterable[Row]) -> None:
+    for event in events:
+        kind, reason = event["event"], event["reason"]
+        if kind == "lost":
+            episode.lost[reason] += event["segments"]
+        elif kind == "retransmitted":
+            episode.retransmitted += 1
+            episode.probes += reason == "tail loss probe"
+        elif kind == "cwnd_reduced":
+            episode.reductions.append((reason, event["cwnd_from_bytes"], event["cwnd_to_bytes"]))
+        elif kind == "timer":
+            episode.timers[reason] += 1
+        elif kind == "undone":
+            episode.undone = reason
+
+
+def _alone(event: Row) -> str:
+    """An event of the sender in the open state, in words; empty where it says nothing by itself."""
+    kind, reason = event["event"], event["reason"]
+    if kind == "state":
+        return f"{event['from']} to {event['to']}"
+    if kind == "cc_phase":
+        return f"congestion control: {event['from']} to {event['to']}" if event["from"] else ""
+    if kind == "cwnd_reduced":
+        return f"the window comes down from {event['cwnd_from_bytes']:,} to {event['cwnd_to_bytes']:,} B: {reason}"
+    if kind == "undone":
+        return f"the window is back at {event['cwnd_to_bytes']:,} B: {reason}"
+    if kind == "timer":
+        return f"the {reason} timer fires" if reason not in ("pacing", "delayed ACK") else ""
+    if kind == "retransmitted":
+        return f"{event['length_bytes']:,} B from {event['offset_bytes']:,} on go out again" + (
+            ", as a tail loss probe" if reason else ""
+        )
+    return ""
+
+
+def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
+    """How long each limit held: from the event that names it to the next one, or to the connection's end."""
+    sums: Counter[str] = Counter()
+    limit, since = "", 0.0
+    for event in sender:
+        ends = event["event"] == "state" and event["to"] in ("closed", "time-wait")
+        if event["event"] != "limited" and not ends:
+            continue
+        if limit:
+            sums[limit] += max(min(event["time_s"], end) - max(since, begin), 0.0)
+        limit, since = ("" if ends else event["reason"]), event["time_s"]
+    if limit:
+        sums[limit] += max(end - max(since, begin), 0.0)
+    return {limit: seconds for limit, seconds in sums.most_common() if seconds > 0}
+
+
+def _of_samples(run: Run, flow: str, begin: float, end: float) -> Story:
+    """What samples of TCP_INFO tell: a state is seen where a sample falls into it."""
+    rows = run.samples_of.get(flow)
+    if rows is None or rows.height == 0:
+        raise UsageError(f"{flow} was not sampled: there is nothing to tell its story from")
+    episodes: list[Episode] = []
+    now: Episode | None = None
+    last: Row | None = None
+    for row in rows.iter_rows(named=True):
+        state = row["state"]
+        if last is not None and begin <= row["time_s"] <= end:
+            if now is None and state not in _BACK and state != last["state"]:
+                now = Episode(row["time_s"], end, [last["state"], state], "")
+                episodes.append(now)
+            elif now is not None and state != now.states[-1]:
+                now.states.append(state)
+            if now is not None:
+                _compare(now, last, row)
+                if state in _BACK:
+                    now.end_s = row["time_s"]
+                    now = None
+        last = row
+    found = Connection(0, episodes, [], {}, Counter(), Counter())
+    return Story(run, flow, begin, end, [found], [])
+
+
+def _compare(episode: Episode, last: Row, row: Row) -> None:
+    episode.retransmitted += max((row["retransmits"] or 0) - (last["retransmits"] or 0), 0)
+    before, after = last["cwnd_bytes"], row["cwnd_bytes"]
+    if before and after and after < before:
+        if episode.reductions:
+            _, first, _ = episode.reductions.pop()
+            before = first or before
+        episode.reductions.append(("", before, after))

@@ -1,0 +1,181 @@
+"""The story of a flow as a picture: time and sequence numbers, the window, the queues, and the events on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lopsided.data import series, units
+from lopsided.data.series import Floats
+from lopsided.views import notable_links
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from lopsided.studies.explain import Story
+    from lopsided.views.plot.style import LabFigure
+
+_MOST_QUEUES = 2
+_MOST_BARS = 6000
+"""Above so many data segments, they are drawn as one line."""
+_SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
+_DOTTED = (0, (1, 2))
+
+
+def figure(story: Story) -> LabFigure:
+    """Sequence numbers where packets were recorded and the flow is one connection; window; the fullest queues."""
+    queues = _queues(story)
+    packets = _packets(story)
+    heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
+    span = f"{units.seconds(story.begin_s)} to {units.seconds(story.end_s)}"
+    run = story.run
+    subtitle = f"{run.scenario.title or run.scenario.name}: {story.flow}, {span}"
+    sheet = style.sheet("What happened and why", subtitle, heights, "time since the run began (s)")
+    panels = list(sheet.panels)
+    if packets:
+        _sequence(panels.pop(0), story, packets)
+    _window(panels.pop(0), story)
+    for panel, (link, direction) in zip(panels, queues, strict=True):
+        _queue(panel, story, link, direction)
+    for panel in sheet.panels:
+        panel.set_xlim(story.begin_s, story.end_s)
+        _shade(panel, story)
+    style.small_print(
+        sheet.figure,
+        "shaded: disorder grey, CWR orange, recovery blue, loss red; solid cwnd, dotted ssthresh, thin in flight",
+        "bars: data segments, red: sent again; steps: acknowledgements; crosses: drops" if packets else "",
+        *(run.world, f"seed {run.seed}", f"digest {run.digest}"),
+    )
+    return sheet.figure
+
+
+def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats, Floats]]) -> None:
+    sent_at, start, end = packets["sent"]
+    ink = style.DOWN[0]
+    if len(sent_at) > _MOST_BARS:
+        time, value = style.thin_out(sent_at, np.maximum.accumulate(end))
+        panel.plot(time, value, color=ink, linewidth=1.2)
+    elif len(sent_at):
+        panel.vlines(sent_at, start, end, color=ink, linewidth=1.2)
+    acked_at, _, acked = packets["acked"]
+    if len(acked_at):
+        panel.step(*style.thin_out(acked_at, acked), where="post", color=style.MUTED, linewidth=0.9)
+    again = [event for event in story.events if event["event"] == "retransmitted"]
+    at = [event["time_s"] for event in again]
+    below = [event["offset_bytes"] / 1e3 for event in again]
+    above = [(event["offset_bytes"] + event["length_bytes"]) / 1e3 for event in again]
+    panel.vlines(at, below, above, color=style.RED, linewidth=1.8)
+    dropped_at, dropped, _ = packets["dropped"]
+    panel.plot(dropped_at, dropped, linestyle="none", marker="x", markersize=4, color=style.RED, markeredgewidth=0.9)
+    panel.set_ylabel("octets of the stream (kB)")
+    labels = [(float(end[-1]), "sent", ink)] if len(end) else []
+    labels += [(float(acked[-1]), "acknowledged", style.MUTED)] if len(acked) else []
+    style.end_labels(panel, labels)
+
+
+def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
+    """What the sending host sent and got, and what was dropped on the way: times, and where in the stream, in kB."""
+    import polars as pl
+
+    run = story.run
+    if len(run.events) == 0 or len(story.connections) != 1:
+        return None
+    row = next(row for row in run.flows.rows() if row["name"] == story.flow)
+    mine = run.events.to_polars().filter((pl.col("flow") == row["flow"]) & (pl.col("protocol") == "tcp"))
+    host = mine.filter(pl.col("node") == row["from"])
+    sent = host.filter(pl.col("event") == "sent")
+    if sent.height == 0:
+        return None
+    first = int(sent["seq"][0]) + 1
+    lost = mine.filter((pl.col("event") == "dropped") & (pl.col("payload_bytes") > 0))
+    acked = host.filter((pl.col("event") == "received") & (pl.col("flags") & 0x10 > 0))
+    spans = {
+        "sent": _placed(sent.filter(pl.col("payload_bytes") > 0), "seq", first),
+        "acked": _placed(acked, "ack", first),
+        "dropped": _placed(lost, "seq", first),
+    }
+    return {name: _between(found, story.begin_s, story.end_s) for name, found in spans.items()}
+
+
+def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
+    """Times, and where each packet's octets begin and end; numbers that wrap are followed from one to the next."""
+    number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
+    steps = np.diff(number, prepend=0)
+    steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
+    start = np.cumsum(steps).astype(np.float64)
+    size = rows["payload_bytes"].to_numpy() if column == "seq" else 0
+    return rows["time_s"].to_numpy(), start / 1e3, (start + size) / 1e3
+
+
+def _between(found: tuple[Floats, Floats, Floats], begin: float, end: float) -> tuple[Floats, Floats, Floats]:
+    inside = (found[0] >= begin) & (found[0] <= end)
+    return found[0][inside], found[1][inside], found[2][inside]
+
+
+def _window(panel: Axes, story: Story) -> None:
+    time, cwnd = (np.asarray(values, dtype=np.float64) for values in story.samples("cwnd_bytes"))
+    _, threshold = (np.asarray(values, dtype=np.float64) for values in story.samples("ssthresh_bytes"))
+    _, flight = (np.asarray(values, dtype=np.float64) for values in story.samples("in_flight_bytes"))
+    ink = style.UP[0]
+    highest = float(np.nanmax(cwnd, initial=1.0)) / 1e3
+    panel.plot(*style.thin_out(time, flight / 1e3), color=style.MUTED, linewidth=0.7)
+    panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
+    shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
+    panel.plot(*style.thin_out(time, shown), color=ink, linewidth=1, linestyle=_DOTTED)
+    for event in story.events:
+        if event["event"] in ("cwnd_reduced", "undone") and event["end"] == "sender":
+            ink_of = style.RED if event["event"] == "cwnd_reduced" else style.OTHER[0]
+            panel.axvline(event["time_s"], ymax=0.06, color=ink_of, linewidth=1.4)
+    panel.set_ylim(0, 1.1 * max(highest, float(np.nanmax(flight, initial=0.0)) / 1e3))
+    panel.set_ylabel("window (kB)")
+
+
+def _queues(story: Story) -> list[tuple[str, str]]:
+    """The queues that the flow's data crosses, the fullest first."""
+    path = story.run.scenario.paths[story.flow]
+    rows = {(row["link"], row["direction"]): row for row in notable_links.links(story.run)}
+    crossed = [place for place in path if place in rows]
+    return sorted(crossed, key=lambda place: -rows[place]["mean_backlog_bytes"])[:_MOST_QUEUES]
+
+
+def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
+    ink = style.colour(direction, 0)
+    backlog = series.queue_column(story.run, link, direction, "backlog_packets")
+    inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
+    time, value = style.thin_out(backlog.time_s[inside], backlog.value[inside])
+    panel.plot(time, value, color=ink, linewidth=1.1)
+    panel.fill_between(time, value, color=ink, alpha=0.12, linewidth=0)
+    drops = _dropped_here(story, link, direction)
+    top = max(float(np.nanmax(value, initial=1)), 1.0)
+    panel.plot(drops, np.full(len(drops), 1.04 * top), linestyle="none", marker="x", markersize=4, color=style.RED)
+    panel.set_ylim(0, 1.12 * top)
+    panel.set_ylabel(f"{link} {direction}\n(packets)")
+
+
+def _dropped_here(story: Story, link: str, direction: str) -> Floats:
+    """When this queue dropped a packet of any flow, as far as that was recorded."""
+    import polars as pl
+
+    events = story.run.events.to_polars()
+    here = (pl.col("event") == "dropped") & (pl.col("node") == link) & (pl.col("direction") == direction)
+    times = events.filter(here)["time_s"].to_numpy() if events.height else np.empty(0)
+    return times[(times >= story.begin_s) & (times <= story.end_s)]
+
+
+def _shade(panel: Axes, story: Story) -> None:
+    low, high = panel.get_ylim()
+    for episode in story.episodes:
+        worst = next(
+            (state for state in ("loss", "recovery", "cwr", "disorder") if state in episode.states), "disorder"
+        )
+        panel.axvspan(
+            max(episode.begin_s, story.begin_s),
+            min(episode.end_s, story.end_s),
+            color=_SHADES[worst],
+            alpha=0.25,
+            linewidth=0,
+            zorder=0,
+        )
+    panel.set_ylim(low, high)

@@ -1,0 +1,141 @@
+"""The story of a flow in words and tables, for a console."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table as Grid
+from rich.text import Text
+
+from lopsided.data import units
+from lopsided.views.view import Heading, View
+
+if TYPE_CHECKING:
+    from lopsided.studies.explain import Connection, Episode, Story
+
+_MOST_ROWS = 40
+
+
+def summary(story: Story) -> str:
+    """The whole span in a paragraph."""
+    real = [one for one in story.episodes if not one.harmless]
+    harmless = len(story.episodes) - len(real)
+    lost: Counter[str] = sum((one.lost for one in real), Counter())
+    signals = Counter(signal for one in real for signal, _, _ in one.reductions)
+    timeouts = sum("loss" in one.states for one in real)
+    undone = Counter(one.undone for one in real if one.undone)
+    retransmitted = sum(one.retransmitted for one in real)
+    span = f"Between {units.seconds(story.begin_s)} and {units.seconds(story.end_s)}"
+    many = len(story.connections)
+    whose = f"{story.flow} " + (f"(over {many} connections) " if many > 1 else "")
+    text = [f"{span} {whose}left the open state {_times(len(real))} for a loss or a mark" + _aside(harmless)]
+    if lost:
+        text.append(f"Marked lost: {_listed(lost, 'segment')}")
+    if retransmitted:
+        probes = sum(one.probes for one in real)
+        text.append(f"{_number(retransmitted, 'segment')} went out again" + (f", {probes} as probes" if probes else ""))
+    if any(signals):
+        text.append(f"The window came down {_by(signals)}")
+    if timeouts:
+        text.append(f"The retransmission timeout expired {_times(timeouts)}")
+    if undone:
+        text.append(f"Taken back: {_by(undone)}")
+    if not story.events:
+        text.append("Reasons are not known: this run has samples of TCP_INFO alone")
+    return ". ".join(text) + "."
+
+
+def _aside(harmless: int) -> str:
+    if not harmless:
+        return ""
+    return f", and {_times(harmless)} because of reordering or duplicates that came to nothing"
+
+
+def limits(story: Story) -> View | None:
+    """What held the sender back, for how long."""
+    held = story.limited_s
+    if not held:
+        return None
+    total = sum(held.values())
+    rows = [[limit, units.seconds(seconds), units.percent(seconds / total)] for limit, seconds in held.items()]
+    return View([Heading("the sender was held back by", numeric=False), Heading("for"), Heading("share")], rows, keys=1)
+
+
+def acknowledgements(story: Story) -> View | None:
+    """Why the receiver sent acknowledgements without data."""
+    acks: Counter[str] = sum((one.acks for one in story.connections), Counter())
+    if not acks:
+        return None
+    total = sum(acks.values())
+    rows = [[reason, f"{number:,}", units.percent(number / total)] for reason, number in acks.most_common()]
+    return View(
+        [Heading("the receiver acknowledged because of", numeric=False), Heading("ACKs"), Heading("share")],
+        rows,
+        keys=1,
+    )
+
+
+def timeline(story: Story, *, everything: bool = False) -> Group:
+    """What happened, in order: an episode is one paragraph."""
+    told = moments(story, everything=everything)
+    most = len(told) if everything else _MOST_ROWS
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        grid.add_column(justify="right", no_wrap=True)
+    grid.add_column()
+    for at, port, what in told[:most]:
+        grid.add_row(Text(f"{at:.3f} s", style="dim"), Text(port, style="dim"), Text(what))
+    left = f"and {len(told) - most:,} more: --all, or a shorter --from and --to" if len(told) > most else ""
+    return Group(grid, Text(left, style="dim italic")) if left else Group(grid)
+
+
+def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
+    """When what happened, and where there are several connections, to which: the port of the end that opened it."""
+    told: list[tuple[float, str, str]] = []
+    for one in story.connections:
+        port = f"port {one.port}" if len(story.connections) > 1 else ""
+        told += [(episode.begin_s, port, _words(episode)) for episode in _worth_telling(one, everything)]
+        told += [(moment.time_s, port, moment.what) for moment in one.moments]
+    return sorted(told)
+
+
+def _worth_telling(one: Connection, everything: bool) -> list[Episode]:
+    return [episode for episode in one.episodes if everything or not episode.harmless]
+
+
+def _words(episode: Episode) -> str:
+    parts = [f"{' → '.join(episode.states)}" + (f" ({episode.cause})" if episode.cause else "")]
+    if episode.lost:
+        parts.append(f"lost: {_listed(episode.lost, 'segment')}")
+    for signal, before, after in episode.reductions:
+        change = f"{units.size(before)} to {units.size(after)}"
+        parts.append(f"window {change}" + (f" for {signal}" if signal else ""))
+    timers = {
+        timer: number for timer, number in episode.timers.items() if timer in ("retransmission", "tail loss probe")
+    }
+    parts += [f"{timer} timer {_times(number)}" for timer, number in timers.items()]
+    if episode.retransmitted:
+        parts.append(f"{_number(episode.retransmitted, 'segment')} sent again")
+    if episode.undone:
+        parts.append(f"taken back by {episode.undone}")
+    lasted = units.millis((episode.end_s - episode.begin_s) * 1e3)
+    parts.append(f"{lasted}, until {episode.end}" if episode.end else lasted)
+    return "; ".join(parts)
+
+
+def _listed(counts: Counter[str], what: str) -> str:
+    return ", ".join(f"{_number(number, what)} by {rule}" for rule, number in counts.most_common())
+
+
+def _by(counts: Counter[str]) -> str:
+    return ", ".join(f"{_times(number)} by {reason}" for reason, number in counts.most_common() if reason)
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

@@ -1,0 +1,115 @@
+"""`lopsided explain`: the story is that of the events, and a run that did not record them is told from a second one."""
+
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.cli import invoke
+from lopsided.errors import UsageError
+from lopsided.studies import explain
+from lopsided.views import story as words
+from lopsided.views.plot import story as pictures
+
+LINE = """
+[scenario]
+duration = "12 s"
+[link]
+rtt = "80 ms"
+down = { rate = "4 Mbit/s", queue = "20 packets" }
+up = { rate = "400 kbit/s", queue = "20 packets" }
+[[flow]]
+name = "file"
+direction = "down"
+cc = "reno"
+[[flow]]
+name = "call"
+direction = "up"
+app = { kind = "udp", rate = "50 kbit/s", size = "200 B" }
+"""
+
+
+@pytest.fixture(scope="module")
+def plain() -> lop.Run:
+    return lop.Scenario.from_text(LINE).run()
+
+
+@pytest.fixture(scope="module")
+def recorded() -> lop.Run:
+    return lop.Scenario.from_text(LINE).with_(**{"record.tcp_events": True}).run()
+
+
+def test_a_run_that_recorded_nothing_is_told_from_the_same_run(plain: lop.Run, recorded: lop.Run) -> None:
+    assert len(plain.tcp_events) == 0 < len(recorded.tcp_events)
+    one, other = explain.of_run(plain, "file"), explain.of_run(recorded, "file")
+    assert one.run.digest == plain.digest
+    assert one.episodes == other.episodes
+    assert one.limited_s == other.limited_s
+
+
+def test_the_story_agrees_with_what_was_counted(recorded: lop.Run) -> None:
+    story = explain.of_run(recorded, "file")
+    row = next(recorded.flows.rows())
+    assert sum(episode.retransmitted for episode in story.episodes) == row["retransmits"] > 0
+    assert sum("recovery" in episode.states for episode in story.episodes) == row["fast_retransmits"]
+    for episode in story.episodes:
+        assert episode.states[0] == "open"
+        assert episode.begin_s <= episode.end_s
+        assert episode.harmless or episode.lost
+    (connection,) = story.connections
+    assert 11.5 < sum(connection.limited_s.values()) <= 12.0
+    assert sum(connection.acks.values()) > 1000
+    text = words.summary(story)
+    assert "Marked lost" in text
+    assert "by RACK" in text
+
+
+def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
+    whole = explain.of_run(recorded, "file")
+    real = [episode for episode in whole.episodes if not episode.harmless]
+    last = real[-1]
+    part = explain.of_run(recorded, "file", from_s=last.begin_s - 0.01, to_s=last.end_s + 0.01)
+    assert last in part.episodes
+    assert all(part.begin_s <= event["time_s"] <= part.end_s for event in part.events)
+    assert sum(part.limited_s.values()) <= part.end_s - part.begin_s + 1e-9
+    assert any(at == last.begin_s for at, _, _ in words.moments(part))
+
+
+def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
+    """What a run of the kernel world has: the same run without its events."""
+    sampled = lop.Run(
+        scenario=recorded.scenario,
+        seed=recorded.seed,
+        tables={name: recorded._table(name).to_polars() for name in ("flows", "samples", "queues", "links")},
+        digest="",
+        world="kernel",
+    )
+    story = explain.of_run(sampled, "file")
+    assert not story.events
+    assert any(episode.reductions and "recovery" in episode.states for episode in story.episodes)
+    assert "TCP_INFO alone" in words.summary(story)
+    assert words.limits(story) is None
+    assert len(pictures.figure(story).axes) == 2, "window and queue"
+
+
+def test_what_cannot_be_told_is_refused(plain: lop.Run) -> None:
+    with pytest.raises(UsageError, match="no flow called"):
+        explain.of_run(plain, "nobody")
+    with pytest.raises(UsageError, match="no TCP in it"):
+        explain.of_run(plain, "call")
+    with pytest.raises(UsageError, match="no time between"):
+        explain.of_run(plain, "file", from_s=5, to_s=4)
+
+
+def test_the_command_tells_and_draws(plain: lop.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = plain.save(tmp_path / "run", report=False)
+    picture = tmp_path / "story.svg"
+    assert (
+        invoke(["explain", str(folder), "--flow", "file", "--from", "0s", "--to", "6 s", "--figure", str(picture)]) == 0
+    )
+    told = capsys.readouterr().out
+    assert "the sender was held back by" in told
+    assert "congestion window" in told
+    assert "recovery" in told
+    assert picture.read_text().startswith("<?xml")
+    assert invoke(["explain", str(folder), "--figure", "story.txt"]) == 2
