@@ -55,6 +55,7 @@ const SLOTS: usize = 5;
 const LOSS: usize = 0;
 const UNSET: Time = Time::MAX;
 
+#[inline]
 const fn slot(kind: TimerKind) -> usize {
     match kind {
         TimerKind::Retransmission | TimerKind::TailProbe | TimerKind::Reordering | TimerKind::Persist => LOSS,
@@ -76,6 +77,14 @@ impl TimerTable {
         if slot(kind) == LOSS {
             self.loss = kind;
         }
+    }
+
+    /// Sets one of the four that guard what was sent.
+    #[inline]
+    pub fn set_loss(&mut self, kind: TimerKind, at: Time) {
+        debug_assert_eq!(slot(kind), LOSS);
+        self.slots[LOSS] = at;
+        self.loss = kind;
     }
 
     #[inline]

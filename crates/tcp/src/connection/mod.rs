@@ -254,7 +254,7 @@ impl Connection {
             if self.recv.window_update_due(mss) {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
-            if self.recv.unread() == 0 {
+            if self.recv.unread() == 0 && self.acks.awaits_read() {
                 self.acks.on_all_read(now, self.ack_context(), &mut self.send.flight.timers);
             }
         }

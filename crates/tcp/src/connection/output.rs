@@ -1,7 +1,7 @@
 //! The segments that a connection sends: SYNs, data, probes, acknowledgements and refusals, and their headers.
 
 use super::{Connection, OldAck};
-use crate::send::{Departure, Piece};
+use crate::send::{Piece, PieceKind};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Ecn, Payload, Seq, Time};
@@ -35,8 +35,8 @@ impl Connection {
         }
         if self.may_send_data() {
             let full = self.full_segment();
-            if let Some(departure) = self.send.poll(now, full) {
-                return Some(self.departing(now, departure));
+            if let Some(piece) = self.send.poll(now, full) {
+                return Some(self.data_segment(now, &piece));
             }
         }
         self.poll_ack(now)
@@ -56,9 +56,18 @@ impl Connection {
         self.poll_ack(now)
     }
 
-    /// What goes before data.
+    /// What goes before data; mostly nothing.
     #[inline]
     fn poll_urgent(&mut self, now: Time) -> Option<Segment> {
+        let refuses = self.reset_due || self.pending_rst.is_some();
+        if !refuses && !self.handshake.is_syn_due() && self.pending_old_ack.is_none() {
+            return None;
+        }
+        self.urgent(now)
+    }
+
+    #[cold]
+    fn urgent(&mut self, now: Time) -> Option<Segment> {
         if self.handshake.is_syn_due() {
             return Some(self.syn(now));
         }
@@ -95,19 +104,19 @@ impl Connection {
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    fn departing(&mut self, now: Time, departure: Departure) -> Segment {
-        match departure {
-            Departure::Data(piece) => self.data_segment(now, &piece),
-            Departure::WindowProbe => {
-                let mut segment = self.covering(now, Flags::ACK);
-                segment.header.seq = self.send.seq(self.send.flight.una()) - 1;
-                self.trace_ack(segment.header.ack, AckReason::WindowProbe);
-                segment
-            }
-        }
+    /// A segment without data from just below the window, which the peer must answer with its window.
+    #[cold]
+    fn window_probe(&mut self, now: Time) -> Segment {
+        let mut segment = self.covering(now, Flags::ACK);
+        segment.header.seq = self.send.seq(self.send.flight.una()) - 1;
+        self.trace_ack(segment.header.ack, AckReason::WindowProbe);
+        segment
     }
 
     fn data_segment(&mut self, now: Time, piece: &Piece) -> Segment {
+        if piece.kind == PieceKind::WindowProbe {
+            return self.window_probe(now);
+        }
         let mut flags = Flags::ACK;
         // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
         if piece.reduced && self.ecn.is_echoed() {
@@ -123,7 +132,7 @@ impl Connection {
         let payload = self.send.payload(piece.start, piece.len);
         let mut header = self.header(now, flags, piece.len, Covers::All);
         header.seq = self.send.seq(piece.start);
-        let capable = piece.is_new && !payload.is_empty();
+        let capable = piece.kind == PieceKind::New && !payload.is_empty();
         Segment { header, payload, ecn: if capable { self.ecn.data_codepoint() } else { Ecn::NotEct } }
     }
 
@@ -227,7 +236,8 @@ impl Connection {
     fn syn(&mut self, now: Time) -> Segment {
         self.handshake.on_sent(now);
         let rto = self.send.flight.rtt.rto();
-        self.send.flight.arm(now, TimerKind::Handshake, rto);
+        let deadline = self.send.flight.profile.grain.deadline(now, rto);
+        self.send.flight.timers.set(TimerKind::Handshake, deadline);
         self.counters_mut().segments_out += 1;
         let answer = self.state != State::SynSent;
         let (flags, sack_permitted, ack) = if answer {

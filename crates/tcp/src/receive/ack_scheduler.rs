@@ -9,16 +9,10 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
-    /// The largest segment seen: what counts as full.
-    rcv_mss: u32,
-    /// In-order octets and segments that no ACK covers yet.
-    unacked: u64,
-    unacked_segments: u32,
+    /// What the policy may see: what waits for an ACK, and whether one is due or its timer runs.
+    view: AckView,
     /// An ACK must go out now.
     due: Option<AckReason>,
-    /// The timer of an ACK runs.
-    delayed: bool,
-    sack: bool,
     /// Octets for the policy's own options in each segment.
     option_room: u32,
 }
@@ -33,34 +27,36 @@ pub(crate) struct AckContext {
 
 impl AckScheduler {
     pub fn new(policy: Box<dyn AckPolicy>) -> AckScheduler {
-        AckScheduler {
-            option_room: policy.option_room(),
-            policy,
-            rcv_mss: 536,
-            unacked: 0,
-            unacked_segments: 0,
-            due: None,
-            delayed: false,
+        let view = AckView {
+            rtt: None,
+            rto: Duration::ZERO,
+            window: 0,
             sack: true,
-        }
+            rcv_mss: 536,
+            unacked_bytes: 0,
+            unacked_segments: 0,
+            scheduled: false,
+        };
+        AckScheduler { option_room: policy.option_room(), policy, view, due: None }
     }
 
     /// What the handshake agreed on.
     pub fn set_sack(&mut self, sack: bool) {
-        self.sack = sack;
+        self.view.sack = sack;
     }
 
     pub fn ato(&self) -> Duration {
         self.policy.ato()
     }
 
+    /// The largest segment seen: what counts as full.
     pub fn rcv_mss(&self) -> u32 {
-        self.rcv_mss
+        self.view.rcv_mss
     }
 
     /// Segments arrived that no ACK covers yet.
     pub fn is_pending(&self) -> bool {
-        self.unacked > 0
+        self.view.unacked_bytes > 0
     }
 
     /// Why an ACK must go out now, if one must.
@@ -73,6 +69,7 @@ impl AckScheduler {
     #[inline]
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
+        self.view.scheduled = true;
     }
 
     /// Octets that the policy's own options take in each segment; none for a policy without.
@@ -92,45 +89,47 @@ impl AckScheduler {
         self.policy.on_feedback(now, feedback, sender);
     }
 
-    fn view(&self, context: AckContext) -> AckView {
-        AckView {
-            rtt: context.rtt,
-            rto: context.rto,
-            window: context.window,
-            sack: self.sack,
-            rcv_mss: self.rcv_mss,
-            unacked_bytes: self.unacked,
-            unacked_segments: self.unacked_segments,
-            scheduled: self.due.is_some() || self.delayed,
-        }
+    #[inline]
+    fn update_view(&mut self, context: AckContext) {
+        self.view.rtt = context.rtt;
+        self.view.rto = context.rto;
+        self.view.window = context.window;
     }
 
+    #[inline]
     pub fn on_data(&mut self, now: Time, data: &ArrivedData, context: AckContext, timers: &mut TimerTable) {
+        self.update_view(context);
         let in_order = matches!(data.arrival, Arrival::InOrder { .. });
         if in_order {
-            self.unacked += u64::from(data.len);
-            self.unacked_segments += 1;
+            self.view.unacked_bytes += u64::from(data.len);
+            self.view.unacked_segments += 1;
         }
-        let view = self.view(context);
+        let decision = self.policy.on_data(now, data, &self.view);
         if in_order {
-            self.rcv_mss = self.rcv_mss.max(data.len);
+            self.view.rcv_mss = self.view.rcv_mss.max(data.len);
         }
-        let decision = self.policy.on_data(now, data, &view);
         self.decide(decision, timers);
+    }
+
+    /// Something waits for an ACK that is not due: the policy hears when the application has read it.
+    #[inline]
+    pub fn awaits_read(&self) -> bool {
+        self.due.is_none() && self.view.unacked_bytes > 0
     }
 
     /// The application read all there was.
     pub fn on_all_read(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
-        let decision = self.policy.on_all_read(now, &self.view(context));
+        self.update_view(context);
+        let decision = self.policy.on_all_read(now, &self.view);
         self.decide(decision, timers);
     }
 
     /// The time of a delayed ACK has come.
     pub fn on_timeout(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
-        if self.due.is_none() && self.delayed {
-            let view = self.view(context);
-            self.delayed = false;
-            let decision = self.policy.on_timeout(now, &view);
+        if self.due.is_none() && self.view.scheduled {
+            self.update_view(context);
+            let decision = self.policy.on_timeout(now, &self.view);
+            self.view.scheduled = false;
             self.decide(decision, timers);
         }
     }
@@ -138,32 +137,31 @@ impl AckScheduler {
     /// Any segment that carries an acknowledgement went out.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time, timers: &mut TimerTable) {
-        if self.unacked > 0 || self.due.is_some() || self.delayed {
-            self.policy.on_ack_sent(now, self.unacked > 0);
-            self.unacked = 0;
-            self.unacked_segments = 0;
-            self.due = None;
-            self.delayed = false;
+        if self.view.unacked_bytes > 0 || self.view.scheduled {
+            self.policy.on_ack_sent(now, self.view.unacked_bytes > 0);
+            self.forget();
             timers.stop(TimerKind::DelayedAck);
         }
     }
 
-    /// The connection is over: no ACK is owed any more.
+    /// No ACK is owed any more.
+    #[inline]
     pub fn forget(&mut self) {
-        self.unacked = 0;
-        self.unacked_segments = 0;
+        self.view.unacked_bytes = 0;
+        self.view.unacked_segments = 0;
+        self.view.scheduled = false;
         self.due = None;
-        self.delayed = false;
     }
 
+    #[inline]
     fn decide(&mut self, decision: AckDecision, timers: &mut TimerTable) {
         match decision {
             AckDecision::Unchanged => {}
-            AckDecision::Now(why) => self.due = Some(why),
+            AckDecision::Now(why) => self.ack_now(why),
             AckDecision::By(time) => {
                 if self.due.is_none() {
-                    let sooner = timers.get(TimerKind::DelayedAck).filter(|_| self.delayed);
-                    self.delayed = true;
+                    let sooner = timers.get(TimerKind::DelayedAck).filter(|_| self.view.scheduled);
+                    self.view.scheduled = true;
                     timers.set(TimerKind::DelayedAck, sooner.map_or(time, |set| set.min(time)));
                 }
             }

@@ -96,7 +96,7 @@ impl Flight {
     // The timer that guards what was sent.
 
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
-        self.timers.set(kind, self.profile.grain.deadline(now, after));
+        self.timers.set_loss(kind, self.profile.grain.deadline(now, after));
     }
 
     /// The retransmission timer from now on.

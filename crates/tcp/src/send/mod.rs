@@ -20,4 +20,4 @@ pub(crate) use flight::Flight;
 pub(crate) use scoreboard::TxRecord;
 pub(crate) use sender::Sender;
 pub(crate) use timestamp_clock::TimestampClock;
-pub(crate) use transmit::{Departure, Piece};
+pub(crate) use transmit::{Piece, PieceKind};

@@ -5,11 +5,13 @@ use crate::profile::{IdleRestart, Nagle};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Bytes, Duration, Time};
 
-/// What goes out.
-#[derive(Debug)]
-pub(crate) enum Departure {
-    Data(Piece),
-    /// A segment without data from just below the window, which the peer must answer with its window.
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PieceKind {
+    /// It was never sent before.
+    New,
+    Again,
+    /// No data: a probe of the peer's window.
     WindowProbe,
 }
 
@@ -19,15 +21,14 @@ pub(crate) struct Piece {
     pub start: u64,
     pub len: u32,
     pub fin: bool,
-    /// It was never sent before.
-    pub is_new: bool,
+    pub kind: PieceKind,
     /// It is the first new data after the window came down (RFC 3168 section 6.1.2).
     pub reduced: bool,
 }
 
 impl Piece {
     fn new(start: u64, len: u64, fin: bool) -> Piece {
-        Piece { start, len: len as u32, fin, is_new: true, reduced: false }
+        Piece { start, len: len as u32, fin, kind: PieceKind::New, reduced: false }
     }
 
     fn end(&self) -> u64 {
@@ -39,7 +40,7 @@ impl Sender {
     /// What may go now, which then counts as sent. `full` are the octets of a full segment with the options of the
     /// moment (RFC 9293 section 3.7.1).
     #[inline]
-    pub fn poll(&mut self, now: Time, full: u64) -> Option<Departure> {
+    pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due {
             self.flight.trace.limited(Limit::Application);
             return None;
@@ -155,7 +156,7 @@ impl Sender {
         self.window_use.note(blocked_by_cwnd, self.flight.una(), self.flight.nxt());
     }
 
-    fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Departure {
+    fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Piece {
         let (end, len) = (piece.end(), u64::from(piece.len));
         let was_idle = self.flight.scoreboard.is_empty();
         if was_idle {
@@ -173,11 +174,11 @@ impl Sender {
         self.recovery.arm_after_send(now, flight, was_idle);
         self.note_sent(now, len, len);
         piece.reduced = self.recovery.take_cwr_due();
-        Departure::Data(piece)
+        piece
     }
 
     /// The record goes out again; `probe`: to find out about a lost tail.
-    fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Departure {
+    fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
         if self.in_flight() == 0 {
             self.on_restart(now);
         }
@@ -197,7 +198,7 @@ impl Sender {
         self.note_sent(now, sent.len(), len);
         let event = || TcpEvent::Retransmitted { start: sent.start, len: len as u32, probe };
         self.flight.trace.emit(TcpEventMask::RETRANSMIT, event);
-        Departure::Data(Piece { is_new: false, ..Piece::new(sent.start, len, fin) })
+        Piece { kind: PieceKind::Again, ..Piece::new(sent.start, len, fin) }
     }
 
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
@@ -208,28 +209,28 @@ impl Sender {
     }
 
     /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
-    fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Departure> {
+    fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
         let len = left.min(full);
         if len > 0 && len <= window_left {
             let fin = self.is_closed() && len == left;
-            let departure = self.send_new(now, Piece::new(nxt, len, fin), full);
+            let piece = self.send_new(now, Piece::new(nxt, len, fin), full);
             self.recovery.on_probe_sent(now, &mut self.flight, false);
-            return Some(departure);
+            return Some(piece);
         }
         let last = self.flight.scoreboard.last_number()?;
         if self.flight.scoreboard.get(last).is_sacked() {
             return None;
         }
-        let departure = self.retransmit(now, last, true);
+        let piece = self.retransmit(now, last, true);
         self.recovery.on_probe_sent(now, &mut self.flight, true);
-        Some(departure)
+        Some(piece)
     }
 
     /// What a window too small for a segment takes; else a segment that lies just below the window.
-    fn send_window_probe(&mut self, now: Time, full: u64) -> Departure {
+    fn send_window_probe(&mut self, now: Time, full: u64) -> Piece {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
         let len = left.min(full).min(self.window.size());
@@ -239,7 +240,7 @@ impl Sender {
             return self.send_new(now, Piece::new(nxt, len, fin), full);
         }
         self.flight.arm_persist(now);
-        Departure::WindowProbe
+        Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false) }
     }
 
     /// After an idle time the old window says little of the path (RFC 5681 section 4.1).

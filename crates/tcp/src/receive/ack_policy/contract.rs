@@ -93,7 +93,7 @@ pub trait AckPolicy: Debug + Send {
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Delay)
     }
-    /// The application has read all that arrived.
+    /// The application has read all that arrived, which no ACK covers yet or is due for.
     fn on_all_read(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Unchanged
     }
