@@ -13,6 +13,8 @@ use lopsided_tcp::State;
 
 /// As much as an application that always has more offers at once: more than any send buffer takes.
 const PLENTY: u64 = u64::MAX;
+/// The most that is written at once, as iperf3 does: where a write ends decides which segments carry PSH.
+const WRITE: u64 = 128 << 10;
 /// Between attempts to find a free port.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -89,8 +91,11 @@ impl Sender {
     }
 
     fn write(&mut self, socket: SocketId, io: &mut dyn Sockets) {
-        let len = self.left.min(io.writable(socket)).min(u64::from(u32::MAX));
-        if len > 0 {
+        loop {
+            let len = self.left.min(io.writable(socket)).min(WRITE);
+            if len == 0 {
+                break;
+            }
             let written = io.write(socket, &Payload::virtual_len(len as u32));
             self.left -= if self.left == PLENTY { 0 } else { written };
         }

@@ -74,6 +74,7 @@ impl Connection {
         self.send.flight.agree(mss, sack);
         self.acks.set_sack(sack);
         self.recv.open(syn.seq, sack);
+        self.recv.agree(mss, self.state == State::Listen);
         self.last_ack_sent = self.recv.ack();
         // The window in a SYN is never scaled.
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);

@@ -122,7 +122,7 @@ impl Connection {
         if piece.reduced && self.ecn.is_echoed() {
             flags = flags.with(Flags::CWR);
         }
-        if piece.start + u64::from(piece.len) == self.send.data_end() {
+        if self.send.is_pushed(piece.start, piece.len) {
             flags = flags.with(Flags::PSH);
         }
         if piece.fin {

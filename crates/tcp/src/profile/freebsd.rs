@@ -1,8 +1,8 @@
 //! FreeBSD.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
-    SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile,
+    PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -41,6 +41,7 @@ impl Profile {
             timeout_forgets_sack: true,
             idle_restart: IdleRestart::Initial,
             nagle: Nagle::BehindAny,
+            push: PushRule::EmptiesBuffer,
             cwnd_validation: false,
             send_buffer: BufferRule::Stepped {
                 initial: Bytes::new(32_768),

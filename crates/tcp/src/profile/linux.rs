@@ -1,8 +1,8 @@
 //! Linux.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
-    SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile,
+    PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -45,6 +45,7 @@ impl Profile {
             timeout_forgets_sack: false,
             idle_restart: IdleRestart::Halving,
             nagle: Nagle::BehindShort,
+            push: PushRule::Linux,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },

@@ -55,6 +55,7 @@ pub struct Profile {
     pub timeout_forgets_sack: bool,
     pub idle_restart: IdleRestart,
     pub nagle: Nagle,
+    pub push: PushRule,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     pub send_buffer: BufferRule,
@@ -103,6 +104,15 @@ pub enum Nagle {
     BehindAny,
     /// While a short segment is out (draft-minshall-nagle; Linux).
     BehindShort,
+}
+
+/// Which segments carry PSH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushRule {
+    /// One that empties the send buffer (4.4BSD and its descendants).
+    EmptiesBuffer,
+    /// One with which a write ends, and within a long write one for each half of the largest window (Linux).
+    Linux,
 }
 
 /// When a receiver acknowledges: the policy, and the settings that it may use.

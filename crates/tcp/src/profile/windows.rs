@@ -1,8 +1,8 @@
 //! Windows.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile, RtoRule,
-    SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile,
+    PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -41,6 +41,7 @@ impl Profile {
             timeout_forgets_sack: false,
             idle_restart: IdleRestart::Initial,
             nagle: Nagle::BehindAny,
+            push: PushRule::EmptiesBuffer,
             cwnd_validation: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,

@@ -43,7 +43,7 @@ impl Receiver {
         let initial = profile.receive_buffer.initial().get();
         let whole = match profile.receive_buffer {
             // Linux offers whole segments at first, below 2^16.
-            BufferRule::Auto { .. } => initial.min(65_535) / u64::from(mss) * u64::from(mss),
+            BufferRule::Auto { .. } => whole_segments(initial, mss),
             _ => initial,
         };
         Receiver {
@@ -77,6 +77,16 @@ impl Receiver {
     pub fn open(&mut self, irs: Seq, sack: bool) {
         self.origin = irs + 1;
         self.sack = sack;
+    }
+
+    /// The octets of a full segment are settled, timestamps left out. `answers`: a SYN ACK will offer a window of whole ones.
+    pub fn agree(&mut self, mss: u32, answers: bool) {
+        if let BufferRule::Auto { .. } = self.buffer.rule {
+            self.buffer.space = u64::from(10 * mss).min(self.buffer.capacity / 2);
+            if answers {
+                self.buffer.offered = whole_segments(self.buffer.capacity, mss);
+            }
+        }
     }
 
     /// The handshake ended: data may come from now on, in segments of `mss`.
@@ -342,4 +352,9 @@ impl Receiver {
             }
         }
     }
+}
+
+/// Linux's initial window: whole segments of what fits the field of a SYN, and the buffer.
+fn whole_segments(capacity: u64, mss: u32) -> u64 {
+    capacity.min(65_535) / u64::from(mss) * u64::from(mss)
 }

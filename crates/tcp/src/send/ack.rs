@@ -27,14 +27,15 @@ impl Sender {
             ..AckOutcome::default()
         };
         let prior_in_flight = self.in_flight();
+        let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);
         self.recovery.begin_ack();
 
         if self.flight.sack() && !info.sack.is_empty() {
-            self.process_sack(now, info, &mut outcome);
+            self.process_sack(now, info, prior_fack, &mut outcome);
         }
         if info.ack > self.flight.una() {
-            self.process_cumulative_ack(now, info.ack, &mut outcome);
+            self.process_cumulative_ack(now, info, prior_fack, &mut outcome);
         } else {
             outcome.duplicate = !info.has_data && !window_changed && self.flight.outstanding() > 0;
         }
@@ -81,7 +82,8 @@ impl Sender {
         changed
     }
 
-    fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, outcome: &mut AckOutcome) {
+    /// `prior_fack` is the highest offset that was SACKed before this acknowledgement: only against that is a segment out of order.
+    fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
         let offset = |seq: Seq| una as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32);
@@ -97,15 +99,18 @@ impl Sender {
                 blocks = &blocks[1..];
             }
         }
+        let mut sorted = [Range::default(); 4];
+        let sorted = &mut sorted[..blocks.len()];
+        sorted.copy_from_slice(blocks);
+        sorted.sort_unstable_by_key(|range| range.start);
         let Sender { flight, recovery, .. } = self;
         let before = flight.scoreboard.sacked_segments();
-        for &Range { start, end } in blocks {
+        for &Range { start, end } in sorted.iter() {
             if start < end && start >= info.ack as i64 && end <= flight.nxt() as i64 {
-                let highest_sacked = flight.scoreboard.highest_sacked();
                 let min_rtt = flight.rtt.min_rtt();
                 flight.scoreboard.sack(start as u64, end as u64, |sent| {
                     outcome.delivered += sent.len();
-                    recovery.on_delivered(now, sent, min_rtt, highest_sacked, outcome);
+                    recovery.on_delivered(now, sent, min_rtt, prior_fack, outcome);
                     if !sent.was_ever_retransmitted() {
                         let sample = now - sent.sent_at;
                         outcome.sack_rtt.get_or_insert(sample);
@@ -124,17 +129,30 @@ impl Sender {
         self.recovery.on_dsack(&self.flight, end);
     }
 
-    fn process_cumulative_ack(&mut self, now: Time, ack: u64, outcome: &mut AckOutcome) {
+    fn process_cumulative_ack(
+        &mut self,
+        now: Time,
+        info: &AckInfo<'_>,
+        prior_fack: Option<u64>,
+        outcome: &mut AckOutcome,
+    ) {
+        let ack = info.ack;
         let Sender { flight, recovery, .. } = self;
         outcome.una_advanced = true;
         outcome.cumulative = ack - flight.una();
-        let highest_sacked = flight.scoreboard.highest_sacked();
         let mut retransmission_acked = false;
         let mut newest_once = None;
         while let Some(sent) = flight.scoreboard.pop_acked(ack) {
             if !sent.is_sacked() {
                 outcome.delivered += sent.len();
-                recovery.on_delivered(now, &sent, flight.rtt.min_rtt(), highest_sacked, outcome);
+                // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was delivered (Linux's
+                // tcp_skb_spurious_retrans).
+                let sent_stamp = || flight.clock.value(sent.sent_at);
+                let spurious = sent.was_ever_retransmitted()
+                    && info.echo.is_some_and(|echo| (echo.wrapping_sub(sent_stamp()) as i32) < 0);
+                if !spurious {
+                    recovery.on_delivered(now, &sent, flight.rtt.min_rtt(), prior_fack, outcome);
+                }
                 outcome.update_rate_sample(&sent);
             }
             if sent.was_ever_retransmitted() {
@@ -169,6 +187,7 @@ impl Sender {
         flight.counters.bytes_acked = Bytes::new(data);
         self.fin_acked = self.is_closed() && ack > self.buffer.end();
         self.buffer.release(data);
+        self.push_marks.release(data);
     }
 
     /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before

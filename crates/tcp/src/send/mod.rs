@@ -7,6 +7,7 @@ mod buffer_limit;
 mod flight;
 mod pacing;
 mod peer_window;
+mod push_marks;
 mod rate_sample;
 mod rtt;
 mod scoreboard;

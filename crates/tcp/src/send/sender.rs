@@ -7,12 +7,13 @@ use super::buffer_limit::{SendBufferLimit, SendBufferState};
 use super::flight::Flight;
 use super::pacing::Pacing;
 use super::peer_window::PeerWindow;
+use super::push_marks::{PushMarks, WriteState};
 use super::timestamp_clock::TimestampClock;
 use super::window_use::WindowUse;
 use crate::cc::{Controller, PathState};
 use crate::ecn::AccEcnSender;
 use crate::info::RttStats;
-use crate::profile::Profile;
+use crate::profile::{Profile, PushRule};
 use crate::recovery::{NoAnswer, Recovery};
 use lopsided_core::tcp_event::{TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Duration, Payload, Seq, Time};
@@ -24,6 +25,7 @@ pub(crate) struct Sender {
     pub window: PeerWindow,
     pub rtt_stats: RttStats,
     pub(super) buffer: SendBuffer,
+    pub(super) push_marks: PushMarks,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
     pub(super) limit: SendBufferLimit,
@@ -48,6 +50,7 @@ impl Sender {
             first_data_seq: Seq::new(iss) + 1,
             recovery: Recovery::new(),
             buffer: SendBuffer::default(),
+            push_marks: PushMarks::default(),
             window: PeerWindow::new(),
             closed: false,
             fin_acked: false,
@@ -97,9 +100,10 @@ impl Sender {
         self.buffer.end() + u64::from(self.closed)
     }
 
-    /// Where what was written ends.
-    pub fn data_end(&self) -> u64 {
-        self.buffer.end()
+    /// Whether a segment of these octets carries PSH.
+    #[inline]
+    pub fn is_pushed(&self, start: u64, len: u32) -> bool {
+        len > 0 && self.push_marks.is_marked(self.flight.profile.push, start + u64::from(len), self.buffer.end())
     }
 
     pub fn has_unsent_data(&self) -> bool {
@@ -161,7 +165,17 @@ impl Sender {
 
     /// Queues the first `len` octets of the payload.
     pub fn write(&mut self, payload: &Payload, len: u32) {
+        let from = self.buffer.end();
         self.buffer.push(payload, len);
+        if self.flight.profile.push == PushRule::Linux {
+            self.push_marks.on_write(WriteState {
+                from,
+                to: self.buffer.end(),
+                nxt: self.flight.nxt(),
+                mss: self.flight.mss(),
+                largest_window: self.window.largest(),
+            });
+        }
         self.limit.note_written(self.buffer_state());
     }
 
