@@ -3,7 +3,7 @@
 //! Leaves out: matches on addresses and on TCP flags one by one.
 
 use lopsided_core::{Ecn, FlowId, Packet, Transport, packet::Flags};
-use lopsided_spec::{Choice, Family, Key, Member, Part, Scalar, Value, ValueType, key};
+use lopsided_spec::{Choice, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
 /// Rules in order; the first that matches names the class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Rule {
 }
 
 impl Part for Rule {
-    const NAME: &'static str = "match";
+    const NAME: &'static str = "rule";
     const TEXT: &'static str = "A condition on the headers of a packet, and the class of those that meet it.";
     const KEYS: &'static [Key<Rule>] = &[
         key("class", |rule| &mut rule.class, "The class of packets that match, counted from 0."),
@@ -45,25 +45,15 @@ impl Part for Rule {
     ];
 }
 
-/// The kinds of rules, for whatever reads and writes scenarios.
-pub static RULES: Family = Family {
-    name: "rule",
-    text: "Which packets belong to a class.",
-    shorthand: None,
-    infer_kind: false,
-    members: || vec![Member::of::<Rule>()],
-};
-
 impl Scalar for Rule {
-    const TYPE: ValueType = ValueType::Family(&RULES);
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<Rule>);
 
     fn to_value(&self) -> Value {
-        Value::Part(Box::new(self.clone()))
+        Value::of_part(self)
     }
 
     fn from_value(value: Value) -> Result<Rule, String> {
-        let Value::Part(part) = value else { return Err("a rule is a table".to_owned()) };
-        part.downcast::<Rule>().cloned().ok_or_else(|| "this is no rule".to_owned())
+        value.into_part()
     }
 }
 

@@ -43,7 +43,10 @@ pub(super) fn read_family(
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    if let Some(packets) = line.queue_packets.filter(|_| info.key("limit").is_some()) {
+    // A kind that has a limit of its own keeps it.
+    let usual = (family.members)().first().and_then(|member| member.info.key("limit").map(|key| key.default.clone()));
+    let takes = info.key("limit").is_some_and(|key| Some(&key.default) == usual.as_ref());
+    if let Some(packets) = line.queue_packets.filter(|_| takes) {
         let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
     // What is inside the queue has the defaults of its kind.
@@ -152,6 +155,7 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
 /// A single value, or the word for none.
 pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
+    let node = bare_amount(node);
     // A preset is named after its table: an unknown framing.
     let what = if key.input_only { layers.path().rsplit('.').next().unwrap_or(key.name) } else { key.name };
     let found = match key.none_word {
@@ -169,6 +173,14 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
+/// The amount alone: where another kind of the family has a limit that may be a table, the amount was written into one.
+fn bare_amount(node: &Node) -> &Node {
+    match node.table() {
+        Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),
+        _ => node,
+    }
+}
+
 /// The items of a list, each read in its own table where it is one.
 fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(name)?;
@@ -177,6 +189,13 @@ fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, repo
         (ValueType::Family(family), Some(table)) => {
             let below = Layers::one(table, &join(&path, &number.to_string()), node.place);
             Some(Value::Part(read_family(family, &below, line, report)))
+        }
+        (ValueType::Part(table), Some(entries)) => {
+            let info = table();
+            let mut part = info.make?();
+            let below = Layers::one(entries, &join(&path, &number.to_string()), node.place);
+            fill(&mut *part, &info, &|_| below.clone(), line, report);
+            Some(Value::Part(part))
         }
         _ => match scalar(name, item, node, line) {
             Ok(value) => Some(value),

@@ -7,8 +7,7 @@ use crate::schema::join;
 use crate::tree::Node;
 use crate::units::UnitError;
 use crate::value;
-use lopsided_core::Bytes;
-use lopsided_spec::{Amount, KeyInfo, Value};
+use lopsided_spec::{KeyInfo, Value};
 use lopsided_tcp::{CONTROLLERS, DelayedAck, PROFILES, StackConfig, Switch};
 
 /// The largest IP packet.
@@ -42,9 +41,8 @@ fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) 
         return resolve_delayed_ack(&layers.below(key.name), report).map(|delayed| Value::of_part(&delayed));
     }
     let found = read_value(key, layers, Line::default(), report)?;
-    if let Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO)) = found {
-        let message = "a window of nothing lets nothing be sent";
-        report.problem(layers.place_of(key.name), &join(layers.path(), key.name), message, None);
+    if let Err(fault) = StackConfig::check(key.name, &found) {
+        report.problem(layers.place_of(key.name), &join(layers.path(), key.name), fault.message, fault.help);
     }
     Some(found)
 }

@@ -122,6 +122,7 @@ fn set_in_list(
         return;
     }
     for index in chosen {
+        expand_shorthand(&mut items[index], shape);
         if let Value::Table(child) = &mut items[index].value {
             set_in_table(child, shape, &join(path, wanted), rest, node, report);
         }

@@ -24,7 +24,10 @@ pub(crate) fn kind_to_toml(part: &dyn AnyPart) -> Inline {
 pub(crate) fn value_to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
     Some(match value {
         Value::None => quoted(key.none_word?),
-        Value::List(items) if items.is_empty() => return None,
+        // An empty list says something where the default is not empty.
+        Value::List(items) if items.is_empty() && !matches!(&key.default, Value::List(usual) if !usual.is_empty()) => {
+            return None;
+        }
         Value::List(items) => toml::list(items.iter().filter_map(|item| item_to_toml(item, key.value_type))),
         other => item_to_toml(other, key.value_type)?,
     })

@@ -219,6 +219,7 @@ fn impossible_values_are_refused() {
         ("stack", "{ prr = true, rate_halving = true }", "`prr` and `rate_halving` exclude each other"),
         ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
         ("stack.delayed_ack", "{ mode = \"off\", segments = 2 }", "`segments` means nothing with delayed ACKs off"),
+        ("flow.1.stack.dscp", "64", "a DSCP is from 0 to 63, and this is 64"),
         ("stack.ecn", "maybe", "unknown ecn `maybe`"),
         ("stack", "{ cc = \"vegas\", abe = true }", "`abe` has no meaning with cc = \"vegas\""),
         ("stack.sack", "yes", "true or false is wanted, and this is a text"),

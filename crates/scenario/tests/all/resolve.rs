@@ -5,7 +5,8 @@ use lopsided_app::{BulkConfig, CustomConfig, DatagramConfig, HttpConfig, OnOffCo
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_link::{CellFormat, Framing, GilbertConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
-    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
+    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, PacketKind, PrioConfig, QueueConfig, RedConfig, Threshold,
+    ThresholdConfig,
 };
 use lopsided_scenario::Scenario;
 use lopsided_spec::Value;
@@ -96,6 +97,48 @@ fn a_step_in_time_is_how_long_a_packet_may_wait() {
     assert_eq!(timed, (MarkThreshold::Sojourn(Duration::from_millis(1)), Markable::Ect1));
     let deep = step("{ kind = \"step\", mark_threshold = \"20 packets\" }");
     assert_eq!(deep, (MarkThreshold::Depth(Threshold::Packets(20)), Markable::Ect));
+}
+
+#[test]
+fn a_discipline_holds_disciplines() {
+    let bands =
+        "[{ kind = \"fq_codel\", flows = 8 }, \"7 packets\", { kind = \"prio\", bands = [\"5 ms\"], classify = [] }]";
+    let rules = "[{ class = 0, dscp = 46 }, { class = 1, packet = \"ack\" }]";
+    let queue = format!("{{ kind = \"prio\", bands = {bands}, classify = {rules} }}");
+    let scenario = with(&[("link.down.queue", &queue)]).expect("a tree of queues");
+    let prio = scenario.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
+    assert_eq!(prio.bands.iter().map(QueueConfig::kind).collect::<Vec<_>>(), ["fq_codel", "fifo", "prio"]);
+    assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
+    // A time is what the line sends in it, however deep the queue lies: 5 ms at 2.4 Mbit/s.
+    let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
+    assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
+    assert_eq!((prio.classify[0].dscp, prio.classify[1].packet), (Some(46), Some(PacketKind::Ack)));
+    assert_eq!(good(&scenario.to_toml()), scenario);
+    // A key of a queue within is reached by its number.
+    let deeper =
+        with(&[("link.down.queue", &queue), ("link.down.queue.bands.2.limit", "9 packets")]).expect("it is there");
+    let prio = deeper.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
+    assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(9)));
+}
+
+#[test]
+fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
+    let queue = "{ kind = \"prio\", bands = [{ kind = \"red\", min = \"9 packets\", max = \"5 packets\" }, { limt = \"5 packets\" }] }";
+    let errors = with(&[("link.down.queue", queue)]).expect_err("two mistakes");
+    let found: Vec<(&str, &str)> = errors.problems.iter().map(|one| (one.key.as_str(), one.message.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("link.down.queue.bands.2.limt", "unknown key `limt` in [link.down.queue.bands.2]"),
+            ("link.down.queue.bands.1.min", "`min` is above `max`"),
+        ]
+    );
+}
+
+#[test]
+fn a_kind_with_a_limit_of_its_own_keeps_it() {
+    let limit = |kind: &str| with(&[("link.down.queue.kind", kind)]).expect(kind).graph.links[0].down.queue.limit();
+    assert_eq!((limit("fifo"), limit("pie")), (Some(Limit::Packets(50)), Some(Limit::Packets(1000))));
 }
 
 #[test]

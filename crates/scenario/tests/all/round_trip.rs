@@ -136,6 +136,12 @@ fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
 
 /// Any of the keys, each with any value; of two that exclude each other at most one is asked for.
 fn stack() -> impl Strategy<Value = StackConfig> {
+    let sound = |key: &'static str, value: &Value| StackConfig::check(key, value).is_ok();
+    let value_of = |key: &KeyInfo| {
+        let name = key.name;
+        if name == "dscp" { (0u64..64).prop_map(Value::Integer).boxed() } else { value_of(key) }
+            .prop_filter("a sound value", move |value| sound(name, value))
+    };
     let values: Vec<_> = StackConfig::keys().iter().map(|key| of(value_of(key))).collect();
     let profile = prop_oneof![Just("linux-6.1"), Just("freebsd-7")];
     (profile, of(64u16..65_495), values).prop_map(|(profile, mss, values)| {

@@ -36,6 +36,7 @@ pub(super) fn place_flow(
         };
         Ok(AppSlot {
             flow,
+            dscp: stack.dscp(),
             sends: side == Side::From && !pair.datagrams,
             remote,
             dialer: if pair.datagrams { None } else { Some(dialer()?) },

@@ -23,8 +23,8 @@ use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
-    Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port,
-    TcpEndpoint, Time, Transport,
+    Count, Cx, DropReason, Ecn, Event, EventMask, IpHeader, NewPacket, Node, Packet, Payload, Port, TcpEndpoint, Time,
+    Transport,
 };
 use lopsided_net::Routes;
 use lopsided_tcp::{ConnEvent, Connection, Expired, Segment, State};
@@ -279,8 +279,8 @@ impl Host {
                         conn.connection.poll_segment_without_data(now)
                     };
                     if let Some(Segment { header, payload, ecn }) = segment {
-                        let (flow, to) = (conn.flow, conn.remote.addr);
-                        return Some(self.packet(flow, to, ecn, Transport::Tcp(header), payload, cx));
+                        let (app, to) = (conn.app, conn.remote.addr);
+                        return Some(self.packet(app, to, ecn, Transport::Tcp(header), payload, cx));
                     }
                 }
                 self.sockets.ready.pop();
@@ -305,9 +305,8 @@ impl Host {
         let slot = &mut self.sockets.apps[app as usize];
         let (remote, src_port) = (slot.remote?, slot.port?);
         let payload = slot.datagrams.pop_front()?;
-        let flow = slot.flow;
         let header = UdpHeader { src_port, dst_port: remote.port };
-        let (port, packet) = self.packet(flow, remote.addr, Ecn::NotEct, Transport::Udp(header), payload, cx);
+        let (port, packet) = self.packet(app, remote.addr, Ecn::NotEct, Transport::Udp(header), payload, cx);
         let meter = &mut self.sockets.apps[app as usize].meter;
         meter.datagrams_out += 1;
         meter.datagram_bytes_out += packet.size();
@@ -334,7 +333,7 @@ impl Host {
     #[inline]
     fn packet(
         &mut self,
-        flow: FlowId,
+        app: u32,
         to: IpAddr,
         ecn: Ecn,
         transport: Transport,
@@ -342,7 +341,9 @@ impl Host {
         cx: &mut Cx<'_>,
     ) -> (Port, Packet) {
         let addresses = Addresses::new(self.addr, to).expect("the ends of a flow have one version of IP");
-        let packet = cx.originate(NewPacket::new(flow, IpHeader::new(addresses).with_ecn(ecn), transport, payload));
+        let AppSlot { flow, dscp, .. } = self.sockets.apps[app as usize];
+        let ip = IpHeader { dscp, ..IpHeader::new(addresses).with_ecn(ecn) };
+        let packet = cx.originate(NewPacket::new(flow, ip, transport, payload));
         let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
         (port, packet)
     }

@@ -27,6 +27,8 @@ pub(crate) struct Conn {
 #[derive(Debug)]
 pub(crate) struct AppSlot {
     pub flow: FlowId,
+    /// The differentiated services codepoint of all that it sends.
+    pub dscp: u8,
     /// It sends the flow's data, so that round trips and windows are measured here.
     pub sends: bool,
     /// The other end; its port is known where this end opens connections or sends the first datagram.

@@ -185,3 +185,31 @@ fn the_minimum_rto() {
     let long = silent_for("min_rto = \"1 s\"");
     assert!((1.036..1.120).contains(&long), "{long}");
 }
+
+/// A call beside a download, in the first of two bands where its codepoint says so.
+#[test]
+fn a_codepoint_chooses_the_band() {
+    let call = |dscp: u32| {
+        let result = run(&format!(
+            r#"
+            [scenario]
+            duration = "10 s"
+            [link]
+            rtt = "20 ms"
+            up.rate = "1 Mbit/s"
+            down.rate = "2 Mbit/s"
+            down.queue = {{ kind = "prio", bands = ["50 packets", "50 packets"], classify = [{{ class = 0, dscp = 46 }}] }}
+            [[flow]]
+            direction = "down"
+            [[flow]]
+            direction = "down"
+            app = {{ kind = "udp", rate = "64 kbit/s", size = "200 B" }}
+            stack.dscp = {dscp}
+            "#
+        ));
+        result.flows.rtt_mean_ms[1]
+    };
+    // One packet of the download may be on the line: 6 ms of 1500 B, and 0.8 ms of its own.
+    assert!(call(46) < 10.0 + 6.0 + 0.8, "{}", call(46));
+    assert!(call(0) > 100.0, "{}", call(0));
+}

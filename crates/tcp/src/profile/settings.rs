@@ -4,7 +4,7 @@ use super::{BufferRule, ByteCounting, CwndReduction, EcnRule, LossDetection, Pro
 use crate::AckSettings;
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window, Word};
-use lopsided_spec::{Amount, Choice, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
+use lopsided_spec::{Amount, Choice, Fault, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
 use std::collections::BTreeMap;
 
 /// Ethernet's, where nothing else is said.
@@ -17,6 +17,9 @@ const TIMESTAMPS: u64 = 12;
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
 /// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
+
+/// DSCP has six bits (RFC 2474 section 3).
+const MOST_DSCP: u64 = 63;
 
 /// The keys, in the order in which they are applied. A new one is an entry here.
 const SETTINGS: &[StackKey] = &[
@@ -99,6 +102,12 @@ const SETTINGS: &[StackKey] = &[
         |p, value, _| p.receive_buffer = buffer(p.receive_buffer, value),
         "Receive buffer: a size, or \"auto\" to let the stack grow it.",
     ),
+    StackKey {
+        name: "dscp",
+        text: "The differentiated services codepoint of every packet that this end sends, datagrams too (RFC 2474): 0 to 63.",
+        none_word: None,
+        change: Change::OfHost(Integer),
+    },
 ];
 
 /// An end of a connection as plain data: a profile, a congestion control, and what is changed in the profile.
@@ -138,6 +147,30 @@ impl StackConfig {
         self.changes.insert(setting.expect("a key of the table").name, value);
     }
 
+    /// What is wrong with a value of a key.
+    ///
+    /// # Errors
+    /// A window of nothing; a DSCP of more than six bits.
+    pub fn check(key: &'static str, value: &Value) -> Result<(), Fault> {
+        match (key, value) {
+            (_, Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO))) => {
+                Err(Fault::new(key, "a window of nothing lets nothing be sent"))
+            }
+            ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
+                Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The differentiated services codepoint of what this end sends.
+    pub fn dscp(&self) -> u8 {
+        match self.get("dscp") {
+            Some(Value::Integer(dscp)) => (*dscp).min(MOST_DSCP) as u8,
+            _ => 0,
+        }
+    }
+
     /// The MTU that follows from the MSS.
     pub fn mtu(&self) -> Bytes {
         Bytes::new(self.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS))
@@ -153,6 +186,7 @@ impl StackConfig {
                     field(&mut profile).set(value.clone()).expect("the value was read by the key's type")
                 }
                 Change::By(_, apply) => apply(&mut profile, value, self.mtu().get()),
+                Change::OfHost(_) => {}
             }
         }
         Some(profile)
@@ -171,6 +205,8 @@ struct StackKey {
 enum Change {
     Field(fn(&mut Profile) -> &mut dyn Setting),
     By(ValueType, fn(&mut Profile, &Value, u64)),
+    /// Nothing: the host reads it.
+    OfHost(ValueType),
 }
 
 const fn field(name: &'static str, field: fn(&mut Profile) -> &mut dyn Setting, text: &'static str) -> StackKey {
@@ -194,7 +230,7 @@ impl StackKey {
     fn info(&self) -> KeyInfo {
         let value_type = match self.change {
             Change::Field(field) => field(&mut Profile::linux_6_1()).value_type(),
-            Change::By(value_type, _) => value_type,
+            Change::By(value_type, _) | Change::OfHost(value_type) => value_type,
         };
         KeyInfo { none_word: self.none_word, ..KeyInfo::new(self.name, value_type, self.text) }
     }

@@ -152,6 +152,8 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
         raise Unsupported("Linux has no alternative back-off with ECN (abe)")
     if stack["ack_policy"] not in (None, "linux"):
         raise Unsupported(f"Linux has no ACK policy {stack['ack_policy']}")
+    if stack["dscp"]:
+        raise Unsupported("the kernel world sets no differentiated services codepoint (dscp)")
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     sysctls = {
