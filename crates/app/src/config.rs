@@ -72,6 +72,12 @@ impl AppConfig {
     pub fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
         (self.build)(&*self.part, flow, own)
     }
+
+    /// Which end waits for the other to begin; the receiver of data where a user's own application decides.
+    pub fn listener(&self) -> Side {
+        let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO };
+        self.build(&nowhere, &Applications::default()).map_or(Side::To, |pair| pair.listener)
+    }
 }
 
 impl<A: AppSettings> From<A> for AppConfig {

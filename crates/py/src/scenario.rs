@@ -98,7 +98,7 @@ impl Scenario {
 
     /// Where each flow's receiver listens in the simulator.
     fn receivers(&self) -> Vec<(String, u16)> {
-        let places = lopsided_sim::receivers(&self.resolved);
+        let places = lopsided_sim::listeners(&self.resolved);
         places.into_iter().map(|(address, port)| (address.to_string(), port)).collect()
     }
 

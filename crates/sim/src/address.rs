@@ -1,6 +1,7 @@
 //! The addresses of a scenario's hosts, and the ports of its services.
 
 use crate::host::FIRST_SERVICE;
+use lopsided_app::Side;
 use lopsided_scenario::{FlowSpec, Scenario};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,13 +13,14 @@ pub(crate) fn address(host: usize) -> IpAddr {
     Ipv4Addr::from_bits(FIRST_HOST.to_bits() + host as u32).into()
 }
 
-/// Where each flow's receiving application listens.
-pub fn receivers(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
+/// Where the listening end of each flow is found: the receiver of data, but for applications whose receiver asks for it.
+pub fn listeners(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {
-        let before = services[flow.to];
-        services[flow.to] += 1;
-        (address(flow.to), FIRST_SERVICE + before)
+        let host = if flow.app.listener() == Side::From { flow.from } else { flow.to };
+        let before = services[host];
+        services[host] += 1;
+        (address(host), FIRST_SERVICE + before)
     };
     scenario.flows.iter().map(place).collect()
 }

@@ -1,5 +1,6 @@
 //! Whole runs: from a scenario's text to the tables.
 
+mod applications;
 mod bad_input;
 mod conservation;
 mod controllers;

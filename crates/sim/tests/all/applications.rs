@@ -1,0 +1,153 @@
+//! Applications: web pages over lossy lines, and one of the user's own with several sockets.
+
+use super::{run, scenario};
+use lopsided_app::{AppPair, Application, Applications, FlowContext, Report, Side, SocketEvent, SocketId, Sockets};
+use lopsided_core::{Bytes, Payload, Time};
+use lopsided_sim::{Monitor, RunOptions};
+use std::sync::Arc;
+
+fn pages(app: &str, loss: &str) -> String {
+    format!(
+        r#"
+        [scenario]
+        duration = "60 s"
+        [link]
+        rtt = "100 ms"
+        queue = "1000 packets"
+        down.rate = "8 Mbit/s"
+        up.rate = "800 kbit/s"
+        down.loss = "{loss}"
+        up.loss = "{loss}"
+        [[flow]]
+        name = "web"
+        direction = "down"
+        app = {{ kind = "http", {app} }}
+    "#
+    )
+}
+
+/// Every object and page is told once, whatever is lost, and the client has read every octet of them.
+#[test]
+fn pages_are_whole_under_loss() {
+    for (connections, loss) in [
+        ("connections = 6", "0 %"),
+        ("connections = 6", "3 %"),
+        ("connections = 1", "3 %"),
+        ("multiplexed = true", "0 %"),
+        ("multiplexed = true", "3 %"),
+    ] {
+        let app = format!(r#"objects = 12, object_size = "30 kB", index_size = "20 kB", pages = 4, {connections}"#);
+        let result = run(&pages(&app, loss));
+        let told = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
+        assert_eq!((told("page"), told("index"), told("object")), (4, 4, 48), "{connections}, {loss}");
+        assert_eq!(result.flows.transfers, [4]);
+        let content = 4 * (20_000 + 12 * 30_000);
+        let delivered = result.flows.delivered_bytes[0];
+        assert!((content..content + 4 * 13 * 100).contains(&delivered), "{delivered}: heads take some octets more");
+    }
+}
+
+/// Six connections have six windows to begin with: on a long path a page comes sooner, over one connection later.
+#[test]
+fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
+    let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
+    let time = |more: &str| run(&pages(&format!("{app}, {more}"), "0 %")).flows.completion_s[0];
+    let (one, six, shared) = (time("connections = 1"), time("connections = 6"), time("multiplexed = true"));
+    assert!(six < 0.8 * one, "{six} s over six, {one} s over one at a time");
+    assert!(shared < 0.8 * one, "{shared} s with all requests at once, {one} s one at a time");
+}
+
+#[test]
+fn a_request_has_the_size_that_was_asked_for() {
+    let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
+    let text = pages(app, "0 %");
+    let result = run(&text);
+    // Four requests of 500 octets go up; the flow's own counters are the server's.
+    assert_eq!(result.flows.transfers, [1]);
+    let up = result.links.direction.iter().position(|dir| *dir == "up").expect("there is an uplink");
+    assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);
+}
+
+/// Opens two connections, sends a number on each, and is answered with as many octets.
+#[derive(Debug, Default)]
+struct Asker {
+    sockets: Vec<SocketId>,
+    left: u64,
+    began: Time,
+}
+
+impl Application for Asker {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.began = io.now();
+        self.sockets = (0..2).filter_map(|_| io.connect()).collect();
+        self.left = 2 * 5000;
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        match event {
+            SocketEvent::Connected => {
+                assert_eq!(io.write(socket, &Payload::real(b"5000\n".to_vec())), 5);
+            }
+            SocketEvent::Ready => {
+                self.left -= u64::from(io.read(socket).len());
+                if self.left == 0 {
+                    self.left = u64::MAX;
+                    io.report(Report::Completed { what: "transfer", start: self.began, size: Bytes::new(10_000) });
+                    self.sockets.iter().for_each(|socket| io.close(*socket));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Answerer;
+
+impl Application for Answerer {
+    fn on_start(&mut self, _io: &mut dyn Sockets) {}
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        match event {
+            SocketEvent::Ready => {
+                let asked = io.read(socket);
+                if let Some(line) = asked.bytes().filter(|octets| !octets.is_empty()) {
+                    let size: u32 = std::str::from_utf8(line).unwrap().trim().parse().unwrap();
+                    io.write(socket, &Payload::virtual_len(size));
+                }
+            }
+            SocketEvent::PeerClosed => io.close(socket),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_application_of_ones_own_takes_part() {
+    let text = r#"
+        [scenario]
+        duration = "5 s"
+        [link]
+        rtt = "40 ms"
+        down.rate = "8 Mbit/s"
+        up.rate = "800 kbit/s"
+        [[flow]]
+        direction = "down"
+        app = { kind = "custom", name = "asker" }
+    "#;
+    let mut applications = Applications::default();
+    let build = |_: &FlowContext| AppPair {
+        from: Box::new(Answerer),
+        to: Box::new(Asker::default()),
+        listener: Side::From,
+        datagrams: false,
+    };
+    applications.add("asker", Arc::new(build));
+    let options = RunOptions { applications, ..RunOptions::default() };
+    let result = lopsided_sim::run(&scenario(text), 1, options, &Monitor::default()).unwrap();
+    assert_eq!((result.flows.delivered_bytes[0], result.flows.transfers[0]), (10_000, 1));
+    // A round trip for the handshake, one for the question, and the time of ten packets.
+    assert!((0.08..0.12).contains(&result.flows.completion_s[0]), "{}", result.flows.completion_s[0]);
+    let missing = lopsided_sim::run(&scenario(text), 1, RunOptions::default(), &Monitor::default()).unwrap_err();
+    assert!(missing.to_string().contains("asker"), "{missing}");
+}
