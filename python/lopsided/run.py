@@ -88,6 +88,11 @@ class Run:
         return self._table("transfers")
 
     @property
+    def parts(self) -> Table:
+        """What stages, media, and classes and inner quantities of queues counted and measured."""
+        return self._table("parts")
+
+    @property
     def events(self) -> Table:
         """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
         return self._table("events")

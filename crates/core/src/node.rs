@@ -31,8 +31,9 @@ pub trait Node: Debug + Send {
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Its own quantities now, by name, for the results' tables.
-    fn sample(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+    /// Its own quantities now, for the results' table of parts: the part of the node, which may be empty, the quantity with its unit at
+    /// the end, and the value.
+    fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
 /// All that a state machine may reach: the time and the accounting.

@@ -5,6 +5,7 @@ use crate::{Framing, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{Queue, QueueConfig};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_stage::StageConfig;
 use std::fmt;
 
 /// One direction of a line as plain data.
@@ -18,6 +19,8 @@ pub struct LinkConfig {
     pub delay: Duration,
     pub loss: LossConfig,
     pub queue: QueueConfig,
+    /// What stands on either side of the queue and the line, in the order in which packets meet it.
+    pub stages: Vec<StageConfig>,
     /// Check every operation of the queue. Changes no result.
     pub audit: bool,
 }
@@ -43,6 +46,7 @@ impl LinkConfig {
             delay,
             loss: LossConfig::default(),
             queue,
+            stages: Vec::new(),
             audit: false,
         }
     }
@@ -169,7 +173,8 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction. What a packet meets, in order: queue, shaper or serializer, loss, propagation delay.
+/// The keys of a direction. What a packet meets, in order: stages of the entry side, queue, shaper or serializer, loss, propagation
+/// delay, stages of the exit side.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";
@@ -202,6 +207,12 @@ impl Part for LinkConfig {
             "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table.",
         ),
         key("loss", |link| &mut link.loss, "Packets lost on the line: a probability such as \"1 %\", or a table."),
+        key(
+            "stages",
+            |link: &mut Self| &mut link.stages,
+            "What packets meet on either side of the queue and the line, in order: tables, each of a kind.",
+        )
+        .default_text("none"),
     ];
 }
 

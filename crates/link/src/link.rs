@@ -111,18 +111,19 @@ impl LinkView<'_> {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` for each class of the queue discipline.
-    pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        if let TransmitPath::Queued(path) = &self.link.path {
-            path.qdisc().classes(out);
-        }
+    /// Calls `out` with the class, the quantity and the value of each field of the [`ClassStats`] of the queue discipline's classes.
+    pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
+        let TransmitPath::Queued(path) = &self.link.path else { return };
+        path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` for each gauge of the queue discipline.
-    pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        if let TransmitPath::Queued(path) = &self.link.path {
-            path.qdisc().gauges(out);
-        }
+    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges.
+    pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
+        let TransmitPath::Queued(path) = &self.link.path else { return };
+        path.qdisc().gauges(&mut |name, value| {
+            let (class, gauge) = name.rsplit_once('/').unwrap_or(("", name));
+            out(class, gauge, value);
+        });
     }
 
     /// What became of every packet.
@@ -187,4 +188,18 @@ impl Node for Link {
 pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
     let sojourn = now.saturating_since(enqueued_at);
     Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }
+}
+
+fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, f64)) {
+    out(class, "backlog_packets", f64::from(stats.backlog.packets));
+    out(class, "backlog_bytes", stats.backlog.bytes.get() as f64);
+    out(class, "sent_packets", stats.sent_packets as f64);
+    out(class, "sent_bytes", stats.sent_bytes.get() as f64);
+    out(class, "dropped_packets", stats.dropped_packets as f64);
+    out(class, "dropped_bytes", stats.dropped_bytes.get() as f64);
+    out(class, "marked_packets", stats.marked_packets as f64);
+    if stats.sent_packets > 0 {
+        out(class, "sojourn_mean_ms", stats.sojourn_sum.as_millis_f64() / stats.sent_packets as f64);
+        out(class, "sojourn_max_ms", stats.sojourn_max.as_millis_f64());
+    }
 }

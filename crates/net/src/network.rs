@@ -48,7 +48,7 @@ impl<H: Node> NetNode<H> {
     }
 
     /// Its own quantities now, by name.
-    pub fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+    pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         match self {
             NetNode::Link(link) => Node::sample(&**link, out),
             NetNode::Host(host) => host.sample(out),

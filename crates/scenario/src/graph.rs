@@ -34,6 +34,13 @@ impl LinkSpec {
             Dir::Up => &self.up,
         }
     }
+
+    pub fn dir_mut(&mut self, dir: Dir) -> &mut LinkConfig {
+        match dir {
+            Dir::Down => &mut self.down,
+            Dir::Up => &mut self.up,
+        }
+    }
 }
 
 /// A node by its place in [`Graph::hosts`] or [`Graph::routers`].

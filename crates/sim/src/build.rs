@@ -1,9 +1,11 @@
 //! From a scenario to a world: nodes, wires, routes, applications.
 //!
-//! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before up.
+//! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before
+//! up, then the stages of each link.
 
 mod flows;
 mod link;
+mod stages;
 mod topology;
 
 use crate::address::address;
@@ -46,6 +48,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         }
     }
     let mut wires = net.wires();
+    stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
     let mut labels = node_labels(scenario);
     for placed in options.middleboxes {
         if placed.link >= scenario.graph.links.len() {

@@ -1,7 +1,7 @@
 //! What the nodes of a run are called.
 
 use lopsided_core::{Dir, NodeId};
-use lopsided_scenario::Scenario;
+use lopsided_scenario::{LinkSpec, Scenario};
 
 /// What a node of the world is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum NodeKind {
     Router,
     /// One direction of a link.
     Link(Dir),
+    /// A stage of a direction of a link.
+    Stage(Dir),
     /// A node put behind a direction of a link.
     Middlebox(Dir),
 }
@@ -26,7 +28,7 @@ impl NodeKind {
     pub fn direction(self) -> &'static str {
         match self {
             NodeKind::Host | NodeKind::Router => "",
-            NodeKind::Link(dir) | NodeKind::Middlebox(dir) => dir.name(),
+            NodeKind::Link(dir) | NodeKind::Stage(dir) | NodeKind::Middlebox(dir) => dir.name(),
         }
     }
 }
@@ -37,6 +39,15 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));
     let routers = graph.routers.iter().map(|name| (name.clone(), NodeKind::Router));
     let links = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| (link.name.clone(), NodeKind::Link(dir))));
-    let all = hosts.chain(routers).chain(links).enumerate();
+    let stages = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| stage_names(link, dir))).flatten();
+    let all = hosts.chain(routers).chain(links).chain(stages).enumerate();
     all.map(|(number, (name, kind))| NodeLabel { node: NodeId(number as u32), name, kind }).collect()
+}
+
+/// Stages are called after their link, their place and their kind.
+fn stage_names(link: &LinkSpec, dir: Dir) -> Vec<(String, NodeKind)> {
+    let stages = link.dir(dir).stages.iter().enumerate();
+    stages
+        .map(|(place, stage)| (format!("{}/{} {}", link.name, place + 1, stage.kind()), NodeKind::Stage(dir)))
+        .collect()
 }

@@ -2,19 +2,20 @@
 //!
 //! An observation is not an event of the network: it happens between events, after all of its instant, and changes nothing.
 
+use crate::catalogue::Name;
 use crate::event_log::{EventLog, Places};
 use crate::flow_row;
 use crate::host::Host;
 use crate::meter::{Moments, TransferStats};
 use crate::results::{
-    DropRow, DropTable, LinkRow, LinkTable, MarkRow, MarkTable, QueueRow, QueueTable, RunResult, SampleTable,
-    TransferRow, TransferTable,
+    DropRow, DropTable, LinkRow, LinkTable, MarkRow, MarkTable, PartRow, PartTable, QueueRow, QueueTable, RunResult,
+    SampleTable, TransferRow, TransferTable,
 };
 use crate::simulation::{AppSite, FlowSite, Simulation};
 use crate::tcp_log::TcpLog;
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
-use lopsided_net::Network;
+use lopsided_net::{NetNode, Network};
 use lopsided_scenario::Scenario;
 
 /// Everything that is gathered of one run.
@@ -26,6 +27,7 @@ pub(crate) struct Recorder {
     samples: SampleTable,
     queues: QueueTable,
     transfers: TransferTable,
+    parts: PartTable,
     /// The transfers of each flow, by its number.
     tallies: Vec<TransferStats>,
     /// The state at each flow's last sample, where changes are watched.
@@ -49,6 +51,7 @@ impl Recorder {
             samples: SampleTable::default(),
             queues: QueueTable::default(),
             transfers: TransferTable::default(),
+            parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![None; scenario.flows.len()],
             log,
@@ -145,6 +148,32 @@ impl Recorder {
                 sojourn_max_ms: millis(sample.sojourn_max),
             });
         }
+        self.sample_parts(now, false, simulation);
+    }
+
+    /// What stages, media and the insides of queues have to tell. A queue may have thousands of classes, whose rows come at the end.
+    fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
+        for number in 0..simulation.labels.len() {
+            let node = NodeId(number as u32);
+            let (name, direction) = self.places.of(node);
+            let time_s = now.as_secs_f64();
+            let parts = &mut self.parts;
+            let mut push = |part: &str, quantity: &str, value: f64| {
+                let (node, part, quantity) = (name.clone(), Name::from(part), Name::from(quantity));
+                parts.push(PartRow { time_s, node, direction, part, quantity, value });
+            };
+            match simulation.network.node(node) {
+                NetNode::Link(_) => simulation.network.with_link(node, |link, cx| {
+                    let view = link.sync(cx);
+                    if classes {
+                        view.classes(&mut push);
+                    } else {
+                        view.gauges(&mut push);
+                    }
+                }),
+                other => other.sample(&mut push),
+            }
+        }
     }
 
     fn sample_changes(&mut self, simulation: &mut Simulation) {
@@ -169,6 +198,7 @@ impl Recorder {
         for link in 0..simulation.links {
             links.push(link_row(link, scenario, &self.places, &mut simulation));
         }
+        self.sample_parts(Time::ZERO + scenario.duration, true, &mut simulation);
         for site in &simulation.flows {
             take_delays(&mut simulation.network, site);
         }
@@ -186,6 +216,7 @@ impl Recorder {
             queues: self.queues,
             links,
             transfers: self.transfers,
+            parts: self.parts,
             drops: drops(&simulation.network, &self.places),
             marks: marks(&simulation.network, &self.places),
             packet_events: self.log.take(&self.places),

@@ -236,6 +236,25 @@ table! {
 }
 
 table! {
+    /// What parts of nodes counted and measured: stages and media at each sampling instant and at the end of the run, inner quantities of
+    /// queues at each sampling instant, their classes at the end.
+    PartTable of PartRow as "parts" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The stage, medium or link.
+        node: Name [Text "node"],
+        /// Of a link, or a stage in it; otherwise empty.
+        direction: &'static str [Text "direction"],
+        /// The class within a queue (a band, a flow) or a medium (a station); otherwise empty.
+        part: Name [Text "part"],
+        /// Which quantity, with its unit at the end; the part's documentation says more.
+        quantity: Name [Text "quantity"],
+        /// Its value then; counts run from the beginning.
+        value: f64 [Number "value"],
+    }
+}
+
+table! {
     /// Each completed transfer of the flows that make them; only where samples are recorded.
     TransferTable of TransferRow as "transfers" {
         /// The flow's number.
@@ -344,6 +363,7 @@ pub struct RunResult {
     pub queues: QueueTable,
     pub links: LinkTable,
     pub transfers: TransferTable,
+    pub parts: PartTable,
     pub drops: DropTable,
     pub marks: MarkTable,
     pub packet_events: EventTable,
@@ -361,6 +381,7 @@ impl RunResult {
             ("drops", self.drops.columns()),
             ("marks", self.marks.columns()),
             ("transfers", self.transfers.columns()),
+            ("parts", self.parts.columns()),
             ("events", self.packet_events.columns()),
             ("tcp_events", self.tcp_events.columns()),
         ]
@@ -377,6 +398,7 @@ pub fn catalogue() -> Vec<TableSpec> {
         DropTable::spec(),
         MarkTable::spec(),
         TransferTable::spec(),
+        PartTable::spec(),
         EventTable::spec(),
         TcpEventTable::spec(),
     ]

@@ -38,6 +38,7 @@ reasons! {
         NoSocket = "no_socket", "its host has no connection or listener for it";
         TtlExpired = "ttl_expired", "its time to live ran out";
         Malformed = "malformed", "it could not be read as the packet it claims to be";
+        AckThinned = "ack_thinned", "an ACK that a later one covers, dropped by a stage";
     }
 }
 

@@ -103,7 +103,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
                 .filter(|interval| !interval.is_zero()),
             line_rate: line_rate.map(|line| line.max(rate)),
         });
-        LinkConfig { rate, delay, framing, queue, shaper, loss, audit: false }
+        LinkConfig { rate, delay, framing, queue, shaper, loss, stages: Vec::new(), audit: false }
     })
 }
 

@@ -56,7 +56,7 @@ impl<'a> Topology<'a> {
     }
 
     /// The node that a hop leaves, and by which of its ports.
-    fn origin(&self, hop: Hop) -> (usize, Port) {
+    pub fn origin(&self, hop: Hop) -> (usize, Port) {
         let (spec, (from, to)) = (&self.graph.links[hop.link], self.ports[hop.link]);
         match hop.dir {
             Dir::Down => (self.number(spec.from), from),

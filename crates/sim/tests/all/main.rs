@@ -13,6 +13,7 @@ mod observing;
 mod pump;
 mod sharing;
 mod stack;
+mod stages;
 mod transfers;
 
 use lopsided_scenario::Scenario;
