@@ -39,6 +39,7 @@ reasons! {
         TtlExpired = "ttl_expired", "its time to live ran out";
         Malformed = "malformed", "it could not be read as the packet it claims to be";
         AckThinned = "ack_thinned", "an ACK that a later one covers, dropped by a stage";
+        RetriesExhausted = "retries_exhausted", "the medium's ARQ gave it up";
     }
 }
 

@@ -1,0 +1,258 @@
+//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: one frame, its acknowledgement, the next poll.
+//!
+//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its octets and a turnaround of the radio.
+//! A polled station sends its frame at once. The other end acknowledges it after another turnaround. Frames and acknowledgements are lost
+//! at random, each with the same probability; without an acknowledgement the station sends the frame again when it is polled next, and
+//! gives it up after `retries`. A frame whose acknowledgement was lost is known by its number and not delivered twice.
+//!
+//! Left out: loss of polls, contention, and an acknowledgement that rides on a frame the other way.
+
+use super::{Medium, MediumEvent, MediumKind, MediumSettings};
+use crate::Framing;
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_queue::QueueConfig;
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// A polled medium as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolledConfig {
+    pub settings: MediumSettings,
+    pub rate: BitRate,
+    pub framing: Framing,
+    pub turnaround: Duration,
+    pub poll: Bytes,
+    pub ack: Bytes,
+    pub loss: f64,
+    pub retries: u32,
+}
+
+impl Default for PolledConfig {
+    fn default() -> PolledConfig {
+        PolledConfig {
+            settings: MediumSettings::default(),
+            rate: BitRate::from_bps(1_000_000),
+            framing: Framing::NONE,
+            turnaround: Duration::from_micros(100),
+            poll: Bytes::new(20),
+            ack: Bytes::new(14),
+            loss: 0.0,
+            retries: 7,
+        }
+    }
+}
+
+impl Part for PolledConfig {
+    const NAME: &'static str = "polled";
+    const TEXT: &'static str = "Half duplex, stations polled in turn, stop-and-wait ARQ.";
+    const KEYS: &'static [Key<PolledConfig>] = &[
+        key("name", |polled: &mut Self| &mut polled.settings.name, "Links join stations to it by this name.")
+            .required("\"radio\""),
+        key("queue", |polled: &mut Self| &mut polled.settings.queue, "The queue of each station.")
+            .default_text("50 packets"),
+        key("rate", |polled: &mut Self| &mut polled.rate, "Of all that is sent on the medium."),
+        key("framing", |polled: &mut Self| &mut polled.framing, "Octets that a frame takes on the medium.")
+            .default_text("none"),
+        key(
+            "turnaround",
+            |polled: &mut Self| &mut polled.turnaround,
+            "From receiving to sending, before each transmission.",
+        ),
+        key("poll", |polled: &mut Self| &mut polled.poll, "Octets of a poll."),
+        key("ack", |polled: &mut Self| &mut polled.ack, "Octets of an acknowledgement of the link."),
+        key("loss", |polled| &mut polled.loss, "The probability to lose a frame, and to lose its acknowledgement."),
+        key(
+            "retries",
+            |polled: &mut Self| &mut polled.retries,
+            "How often a frame is sent again before it is given up.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if !(1..=10_000_000_000_000).contains(&self.rate.as_bps()) {
+            return Err(Fault::new("rate", "a medium needs at least 1 bit/s and at most 10 Tbit/s"));
+        }
+        if !(0.0..=1.0).contains(&self.loss) {
+            return Err(Fault::new("loss", "a probability must be from 0 to 1"));
+        }
+        if self.turnaround.is_zero() && self.poll == Bytes::ZERO {
+            return Err(Fault::new("turnaround", "polls that take no time are without end"));
+        }
+        Ok(())
+    }
+}
+
+impl MediumKind for PolledConfig {
+    fn settings(&self) -> &MediumSettings {
+        &self.settings
+    }
+
+    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+        self.check()?;
+        Ok(Box::new(Polled::new(self.clone(), stations, rng)))
+    }
+}
+
+/// The medium of one run.
+#[derive(Debug)]
+pub struct Polled {
+    config: PolledConfig,
+    rng: Rng,
+    stations: Vec<Station>,
+    state: State,
+    /// Polls of stations that had nothing to send.
+    idle_polls: u64,
+    /// Time in which something was sent or turned around.
+    busy: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No station has a frame. The next poll goes to this station.
+    Idle {
+        next: usize,
+    },
+    Poll {
+        station: usize,
+        until: Time,
+    },
+    Frame {
+        station: usize,
+        until: Time,
+    },
+    Ack {
+        station: usize,
+        until: Time,
+        frame_arrived: bool,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Station {
+    frame: Option<Frame>,
+    frames_sent: u64,
+    frames_lost: u64,
+    acks_lost: u64,
+    given_up: u64,
+}
+
+#[derive(Debug)]
+struct Frame {
+    wire: Bytes,
+    tries: u32,
+    delivered: bool,
+}
+
+impl Polled {
+    pub fn new(config: PolledConfig, stations: usize, rng: Rng) -> Polled {
+        let stations = (0..stations).map(|_| Station::default()).collect();
+        Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
+    }
+
+    /// When so many octets, sent after a turnaround from `now`, have left.
+    fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
+        let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
+        self.busy += took;
+        now + took
+    }
+
+    /// The next poll, or rest.
+    fn poll(&mut self, station: usize, now: Time) {
+        let station = station % self.stations.len();
+        self.state = if self.stations.iter().any(|station| station.frame.is_some()) {
+            State::Poll { station, until: self.after(now, self.config.turnaround, self.config.poll) }
+        } else {
+            State::Idle { next: station }
+        };
+    }
+
+    fn on_polled(&mut self, station: usize, now: Time) {
+        let Some(frame) = &mut self.stations[station].frame else {
+            self.idle_polls += 1;
+            return self.poll(station + 1, now);
+        };
+        frame.tries += 1;
+        let wire = frame.wire;
+        self.stations[station].frames_sent += 1;
+        self.state = State::Frame { station, until: self.after(now, Duration::ZERO, wire) };
+    }
+
+    fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
+        let arrived = !self.rng.chance(self.config.loss);
+        // Where no acknowledgement comes, its time is waited for.
+        let until = self.after(now, self.config.turnaround, self.config.ack);
+        self.state = State::Ack { station, until, frame_arrived: arrived };
+        let place = &mut self.stations[station];
+        place.frames_lost += u64::from(!arrived);
+        match &mut place.frame {
+            Some(frame) if arrived && !frame.delivered => {
+                frame.delivered = true;
+                MediumEvent::Delivered(station)
+            }
+            _ => MediumEvent::Nothing,
+        }
+    }
+
+    fn on_ack_due(&mut self, station: usize, frame_arrived: bool, now: Time) -> MediumEvent {
+        let acknowledged = frame_arrived && !self.rng.chance(self.config.loss);
+        let retries = self.config.retries;
+        let place = &mut self.stations[station];
+        place.acks_lost += u64::from(frame_arrived && !acknowledged);
+        let over = place.frame.take_if(|frame| acknowledged || frame.tries > retries);
+        place.given_up += u64::from(over.is_some() && !acknowledged);
+        self.poll(station + 1, now);
+        match over {
+            None => MediumEvent::Nothing,
+            Some(frame) if frame.delivered => MediumEvent::Done(station),
+            Some(_) => MediumEvent::Lost(station),
+        }
+    }
+}
+
+impl Medium for Polled {
+    fn request(&mut self, station: usize, size: Bytes, now: Time) {
+        let frame = Frame { wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
+        let earlier = self.stations[station].frame.replace(frame);
+        assert!(earlier.is_none(), "a station has one frame at a time");
+        if let State::Idle { next } = self.state {
+            self.poll(next, now);
+        }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        match self.state {
+            State::Idle { .. } => None,
+            State::Poll { until, .. } | State::Frame { until, .. } | State::Ack { until, .. } => Some(until),
+        }
+    }
+
+    fn on_event(&mut self, now: Time) -> MediumEvent {
+        match self.state {
+            State::Idle { .. } => MediumEvent::Nothing,
+            State::Poll { station, .. } => {
+                self.on_polled(station, now);
+                MediumEvent::Nothing
+            }
+            State::Frame { station, .. } => self.on_frame_sent(station, now),
+            State::Ack { station, frame_arrived, .. } => self.on_ack_due(station, frame_arrived, now),
+        }
+    }
+
+    /// Of a station: frames sent, those and their acknowledgements lost, frames given up. Of the medium: polls of idle stations, and the
+    /// time in use.
+    fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
+        for (number, station) in self.stations.iter().enumerate() {
+            out(Some(number), "frames_sent", station.frames_sent as f64);
+            out(Some(number), "frames_lost", station.frames_lost as f64);
+            out(Some(number), "acks_lost", station.acks_lost as f64);
+            out(Some(number), "frames_given_up", station.given_up as f64);
+        }
+        out(None, "idle_polls", self.idle_polls as f64);
+        out(None, "busy_s", self.busy.as_secs_f64());
+    }
+}
+
+impl From<QueueConfig> for MediumSettings {
+    fn from(queue: QueueConfig) -> MediumSettings {
+        MediumSettings { queue, ..MediumSettings::default() }
+    }
+}
