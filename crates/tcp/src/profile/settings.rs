@@ -54,6 +54,11 @@ const SETTINGS: &[StackKey] = &[
         "Rate halving in recovery: a segment less for every second ACK. Without prr or rate_halving: down at once (RFC 6675).",
     ),
     field("frto", |p| &mut p.undo.frto, "F-RTO detection of spurious timeouts (RFC 5682)."),
+    field(
+        "dup_threshold",
+        |p| &mut p.dup_threshold,
+        "Duplicate ACKs, or segments that SACK reports above a hole, that mean a loss (RFC 5681 section 3.2).",
+    ),
     field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
     change(
         "abc",
@@ -159,6 +164,7 @@ impl StackConfig {
             ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
                 Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
             }
+            ("dup_threshold", Value::Integer(0)) => Err(Fault::new(key, "this must be at least 1")),
             _ => Ok(()),
         }
     }

@@ -6,3 +6,4 @@ mod hostile;
 mod pair;
 mod profiles;
 mod scripts;
+mod settings;

@@ -159,6 +159,8 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
     sysctls = {
         sysctl: yes if stack[name] else no for name, (sysctl, no, yes) in SWITCHES.items() if stack[name] is not None
     }
+    if stack["dup_threshold"] is not None:
+        sysctls["net.ipv4.tcp_reordering"] = str(stack["dup_threshold"])
     if (ecn := stack["ecn"]) is not None:
         if ecn not in ECN:
             raise Unsupported(f"this kernel has no {ecn} ECN")
