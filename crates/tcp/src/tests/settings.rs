@@ -52,5 +52,8 @@ fn a_stack_of_fixed_buffers_may_be_told_to_let_them_grow() {
     let mut stack = StackConfig::new("bsdi-3", "reno");
     stack.set("receive_buffer", Value::None);
     let profile = stack.to_profile().expect("a known profile");
-    assert_eq!((profile.receive_buffer.initial(), profile.receive_buffer.max()), (Bytes::new(16_384), Bytes::new(3 << 20)));
+    assert_eq!(
+        (profile.receive_buffer.initial(), profile.receive_buffer.max()),
+        (Bytes::new(16_384), Bytes::new(3 << 20))
+    );
 }
