@@ -123,6 +123,7 @@ impl NodeCounters {
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
     mask: EventMask,
+    interrupted: bool,
     /// Boxes of packets that ended, for those to come.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
@@ -159,6 +160,17 @@ impl Accounting {
     /// All that somebody wants to see.
     pub fn mask(&self) -> EventMask {
         self.mask
+    }
+
+    /// Whether a node asked to be looked at, since somebody last asked: see [`crate::Cx::interrupt`].
+    #[inline]
+    pub fn take_interrupt(&mut self) -> bool {
+        std::mem::take(&mut self.interrupted)
+    }
+
+    #[inline]
+    pub(crate) fn interrupt(&mut self) {
+        self.interrupted = true;
     }
 
     /// All nodes' digests in one.

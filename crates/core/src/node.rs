@@ -163,4 +163,10 @@ impl<'a> Cx<'a> {
     pub fn counters(&self) -> &NodeCounters {
         self.accounting.node(self.node)
     }
+
+    /// Asks whoever drives the network to look in as soon as this event is over.
+    #[inline]
+    pub fn interrupt(&mut self) {
+        self.accounting.interrupt();
+    }
 }

@@ -40,16 +40,6 @@ impl Rng {
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
-
-    /// Exponential with the given mean.
-    pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * libm::log(1.0 - self.unit())
-    }
-
-    /// Pareto with shape `alpha` and scale `minimum`.
-    pub fn pareto(&mut self, alpha: f64, minimum: f64) -> f64 {
-        minimum / libm::pow(1.0 - self.unit(), 1.0 / alpha)
-    }
 }
 
 fn split_mix(value: u64) -> u64 {

@@ -28,10 +28,6 @@ impl Seq {
         !other.before(self)
     }
 
-    pub const fn at_or_after(self, other: Seq) -> bool {
-        !self.before(other)
-    }
-
     pub const fn later_of(self, other: Seq) -> Seq {
         if self.before(other) { other } else { self }
     }

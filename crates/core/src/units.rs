@@ -59,11 +59,6 @@ impl BitRate {
             }
         }
     }
-
-    /// Octets that pass in `span`, rounded down.
-    pub fn bytes_in(self, span: Duration) -> Bytes {
-        Bytes((u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64)
-    }
 }
 
 impl Add for Bytes {

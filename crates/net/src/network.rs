@@ -70,7 +70,7 @@ pub struct Attachment {
 pub enum Progress {
     /// Every event up to the given instant, and that one included, has happened.
     Reached,
-    /// The budget of events is used up; the network stands at the last of them.
+    /// The budget of events is used up, or a node asked to be looked at; the network stands at the last event.
     Paused,
 }
 
@@ -90,8 +90,6 @@ pub struct Network<H> {
     events: u64,
     /// What came out at edges.
     egress: VecDeque<(NodeId, Delivered)>,
-    /// The nodes polled since somebody last asked, for those who watch changes.
-    polled: Option<Vec<NodeId>>,
 }
 
 impl<H: Node> Network<H> {
@@ -117,7 +115,6 @@ impl<H: Node> Network<H> {
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
-            polled: None,
         }
     }
 
@@ -187,15 +184,6 @@ impl<H: Node> Network<H> {
         self.nodes.iter().map(NetNode::held).sum()
     }
 
-    /// From now on remembers which nodes were polled.
-    pub fn note_polled(&mut self) {
-        self.polled = Some(Vec::new());
-    }
-
-    pub fn take_polled(&mut self) -> Vec<NodeId> {
-        self.polled.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
     /// A packet of another enters by an edge now. Everything up to `now` must have happened: see [`Network::advance`].
     ///
     /// # Panics
@@ -211,7 +199,7 @@ impl<H: Node> Network<H> {
 
     /// Lets everything happen up to and including `now`, each event at its own time, and says when the next one is due.
     pub fn advance(&mut self, now: Time) -> Option<Time> {
-        self.run(now, u64::MAX);
+        while self.run(now, u64::MAX) == Progress::Paused {}
         self.next_time()
     }
 
@@ -238,6 +226,9 @@ impl<H: Node> Network<H> {
             // A node whose time is already past (it became due while another was handled) acts now, not then.
             self.now = self.now.max(time);
             self.wake(index);
+            if self.accounting.take_interrupt() {
+                return Progress::Paused;
+            }
         }
         self.now = self.now.max(until);
         Progress::Reached
@@ -293,9 +284,6 @@ impl<H: Node> Network<H> {
                 None => {
                     self.dirty.pop();
                     self.rearm(node);
-                    if let Some(polled) = &mut self.polled {
-                        polled.push(node);
-                    }
                 }
             }
         }

@@ -36,6 +36,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     for (number, spec) in scenario.flows.iter().enumerate() {
         flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options, &mut hosts)?);
     }
+    if scenario.record.on_change {
+        hosts.iter_mut().for_each(Host::watch_windows);
+    }
     if options.observers.iter().any(|observer| observer.mask().has(EventMask::TCP)) {
         hosts.iter_mut().for_each(|host| host.listen_to(TcpEventMask::ALL));
     }

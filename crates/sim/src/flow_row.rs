@@ -19,6 +19,11 @@ pub(crate) struct Watched {
     ssthresh: u64,
 }
 
+impl Watched {
+    /// Without a connection.
+    pub const CLOSED: Watched = Watched { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
+}
+
 impl From<&SampleRow> for Watched {
     fn from(row: &SampleRow) -> Watched {
         Watched { state: row.state, cwnd_bytes: row.cwnd_bytes, ssthresh: row.ssthresh_bytes.to_bits() }

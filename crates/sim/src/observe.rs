@@ -31,19 +31,16 @@ pub(crate) struct Recorder {
     /// The transfers of each flow, by its number.
     tallies: Vec<TransferStats>,
     /// The state at each flow's last sample, where changes are watched.
-    last: Vec<Option<flow_row::Watched>>,
+    last: Vec<flow_row::Watched>,
     log: EventLog,
     tcp_log: TcpLog,
     places: Places,
 }
 
 impl Recorder {
-    pub fn new(scenario: &Scenario, simulation: &mut Simulation, log: EventLog, tcp_log: TcpLog) -> Recorder {
+    pub fn new(scenario: &Scenario, simulation: &Simulation, log: EventLog, tcp_log: TcpLog) -> Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
-        if record.on_change {
-            simulation.network.note_polled();
-        }
         Recorder {
             interval,
             next: interval.map(|interval| Time::ZERO + interval),
@@ -53,7 +50,7 @@ impl Recorder {
             transfers: TransferTable::default(),
             parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
-            last: vec![None; scenario.flows.len()],
+            last: vec![flow_row::Watched::CLOSED; scenario.flows.len()],
             log,
             tcp_log,
             places: Places::new(&simulation.labels),
@@ -63,11 +60,6 @@ impl Recorder {
     /// The next instant at which the world must stand still.
     pub fn next(&self) -> Option<Time> {
         self.next
-    }
-
-    /// How many events may pass between two calls of [`Recorder::gather`].
-    pub fn patience(&self, usual: u64) -> u64 {
-        if self.on_change { 1 } else { usual }
     }
 
     /// Takes what the hosts have laid aside, and a sample of each flow that changed.
@@ -126,7 +118,7 @@ impl Recorder {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let rtt = take_delays(&mut simulation.network, site);
             let row = flow_row::sample(flow, site, &simulation.network, Some(rtt));
-            self.last[flow] = Some(flow_row::Watched::from(&row));
+            self.last[flow] = flow_row::Watched::from(&row);
             self.samples.push(row);
         }
         for link in 0..simulation.links {
@@ -177,15 +169,11 @@ impl Recorder {
     }
 
     fn sample_changes(&mut self, simulation: &mut Simulation) {
-        let touched = simulation.network.take_polled();
         for (flow, site) in simulation.flows.iter().enumerate() {
-            if !touched.contains(&site.source.host) {
-                continue;
-            }
             let row = flow_row::sample(flow, site, &simulation.network, None);
             let watched = flow_row::Watched::from(&row);
-            if self.last[flow] != Some(watched) {
-                self.last[flow] = Some(watched);
+            if self.last[flow] != watched {
+                self.last[flow] = watched;
                 self.samples.push(row);
             }
         }

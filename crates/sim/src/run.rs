@@ -78,12 +78,13 @@ impl<'a> Prepared<'a> {
         if scenario.record.tcp_events {
             options.observers.push(Box::new(tcp_log.clone()));
         }
-        let mut simulation = build(scenario, seed, options)?;
-        let observer = Recorder::new(scenario, &mut simulation, log, tcp_log);
+        let simulation = build(scenario, seed, options)?;
+        let observer = Recorder::new(scenario, &simulation, log, tcp_log);
         Ok(Prepared { scenario, seed, simulation, observer })
     }
 
     /// Runs to the end on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns.
+    /// Samples between two intervals ([record] on_change) are not taken.
     ///
     /// # Errors
     /// If the run cannot be accounted for.
@@ -133,8 +134,8 @@ fn run_until(
     let mut stuck = 0;
     loop {
         let before = simulation.network.now();
-        let budget = observer.patience(SLICE);
-        let progress = simulation.network.run(until, budget);
+        let handled = simulation.network.events();
+        let progress = simulation.network.run(until, SLICE);
         let now = simulation.network.now();
         observer.gather(simulation);
         monitor.advance(now - before);
@@ -144,7 +145,7 @@ fn run_until(
         if progress == Progress::Reached {
             return Ok(());
         }
-        stuck = if now == before { stuck + budget } else { 0 };
+        stuck = if now == before { stuck + simulation.network.events() - handled } else { 0 };
         if stuck >= STUCK {
             return Err(RunError::Stuck { at: now });
         }

@@ -23,11 +23,11 @@ use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
-    Count, Cx, DropReason, Ecn, Event, EventMask, IpHeader, NewPacket, Node, Packet, Payload, Port, TcpEndpoint, Time,
-    Transport,
+    Bytes, Count, Cx, DropReason, Ecn, Event, EventMask, IpHeader, NewPacket, Node, Packet, Payload, Port, TcpEndpoint,
+    Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{ConnEvent, Connection, Expired, Segment, State};
+use lopsided_tcp::{CaState, ConnEvent, Connection, Expired, Segment, State, TcpInfo};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io};
 use std::net::IpAddr;
@@ -42,6 +42,8 @@ pub struct Host {
     sockets: HostSockets,
     /// The connection that the last segment was for.
     latest: u32,
+    /// Of each application, where somebody watches them.
+    windows: Option<Vec<Option<Window>>>,
     /// `None` for the usual host, whose packets reach the link at once.
     interface: Option<Box<Interface>>,
 }
@@ -54,8 +56,14 @@ impl Host {
             apps: Vec::new(),
             sockets: HostSockets::new(),
             latest: 0,
+            windows: None,
             interface: interface.map(Box::new),
         }
+    }
+
+    /// From now on interrupts the run whenever the state or window of a flow's sender changes.
+    pub(crate) fn watch_windows(&mut self) {
+        self.windows = Some(Vec::new());
     }
 
     /// From now on tells the observers what happens inside new connections.
@@ -205,6 +213,25 @@ impl Host {
         }
     }
 
+    #[cold]
+    fn look_at_windows(&mut self, cx: &mut Cx<'_>) {
+        if let Some(mut seen) = self.windows.take() {
+            let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app)).collect();
+            if now != seen {
+                cx.interrupt();
+                seen = now;
+            }
+            self.windows = Some(seen);
+        }
+    }
+
+    /// As [`crate::flow_row`] has it: the sum of the windows, and the state and the threshold of the oldest connection.
+    fn window(&self, app: usize) -> Option<Window> {
+        let infos: Vec<TcpInfo> = self.connections(app).map(Connection::info).collect();
+        let oldest = infos.first()?;
+        Some((oldest.ca_state, infos.iter().map(|info| info.snd_cwnd).sum(), oldest.snd_ssthresh))
+    }
+
     /// Tells the observers what happened inside a connection.
     #[cold]
     fn publish_trace(&mut self, slot: u32, cx: &mut Cx<'_>) {
@@ -349,6 +376,9 @@ impl Host {
     }
 }
 
+/// What a sample at each change watches: the congestion state, the window, the threshold.
+type Window = (CaState, Bytes, Option<Bytes>);
+
 /// The events of one connection since the application was last told.
 #[derive(Default)]
 struct Happened {
@@ -443,8 +473,10 @@ impl Node for Host {
             None => self.next_packet(true, cx),
             Some(interface) => self.pass_interface(interface, cx),
         };
-        if let Some((_, packet)) = &given {
-            cx.trace(EventMask::HOSTS, || Event::Sent(packet));
+        match &given {
+            Some((_, packet)) => cx.trace(EventMask::HOSTS, || Event::Sent(packet)),
+            None if self.windows.is_some() => self.look_at_windows(cx),
+            None => {}
         }
         given
     }
