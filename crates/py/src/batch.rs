@@ -143,7 +143,7 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let options = RunOptions { observers, controllers, ..RunOptions::default() };
     let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
     if let Some(raised) = abort.take() {
-        return Err(Failure::Controller(raised));
+        return Err(Failure::Controller(Box::new(raised)));
     }
     let result = result.map_err(Failure::Run)?;
     captures.as_ref().map_or(Ok(()), Captures::finish)?;

@@ -19,7 +19,7 @@ pub(crate) enum Failure {
     Usage(String),
     Run(RunError),
     /// An exception in a user's congestion control or queue discipline.
-    Controller(ControllerFailure),
+    Controller(Box<ControllerFailure>),
     Capture {
         file: String,
         error: io::Error,
@@ -65,7 +65,8 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Usage(message) => ("UsageError", message),
         Failure::Run(error) => ("RunError", error.to_string()),
-        Failure::Controller(ControllerFailure { what, name, called, at, error }) => {
+        Failure::Controller(failure) => {
+            let ControllerFailure { what, name, called, at, error } = *failure;
             let time_s = at.as_secs_f64();
             let message = format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
             let class = module.getattr(if what == QUEUE_DISCIPLINE { "QueueError" } else { "ControllerError" })?;

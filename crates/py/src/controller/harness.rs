@@ -30,7 +30,7 @@ pub(crate) fn simulate_controller(
     let mut path = Path::new(make(&setup()), mbits, Duration::from_nanos(rtt_ns), room);
     let share = path.run(Duration::from_nanos(span_ns));
     if let Some(raised) = abort.take() {
-        return Err(Failure::Controller(raised).into());
+        return Err(Failure::Controller(Box::new(raised)).into());
     }
     let signals = path.signals.iter().map(|at| at.as_secs_f64()).collect();
     let windows = path.trace.iter().map(|(at, segments)| (at.as_secs_f64(), *segments)).collect();
