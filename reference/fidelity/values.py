@@ -46,7 +46,8 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
     rows = [
         "# Fidelity: every value beside chance",
         "",
-        "Made by `make fidelity`; do not edit. The cells of [fidelity.md](../fidelity.md), means over the seeds of either",
+        "Made by `make fidelity`; do not edit. The cells of [fidelity.md](../fidelity.md), means over the seeds of "
+        "either",
         f"world ({SIM_SEEDS} of the simulator). Beside an error stand the error that chance alone gives (the 95th",
         "percentile of as many of the simulator's seeds as Linux has against its others) and the error in standard",
         "errors.",

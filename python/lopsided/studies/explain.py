@@ -13,9 +13,10 @@ Left out: what an application waited for, and datagrams.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lopsided.errors import UsageError
@@ -43,13 +44,13 @@ class Episode:
     cause: str
     end: str = ""
     """Why it ended; empty where the told time ends first."""
-    lost: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter[str])
     """Segments marked lost, by rule."""
     retransmitted: int = 0
     probes: int = 0
-    reductions: list[tuple[str, int | None, int | None]] = field(default_factory=list)
+    reductions: list[tuple[str, int | None, int | None]] = field(default_factory=list[tuple[str, int | None, int | None]])
     """Signal, window before, window after."""
-    timers: Counter[str] = field(default_factory=Counter)
+    timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
     """By which rule the reduction was taken back."""
 
@@ -101,7 +102,7 @@ class Story:
     @property
     def limited_s(self) -> dict[str, float]:
         """For how many seconds each limit held a sender back, over all connections."""
-        sums: Counter[str] = Counter()
+        sums: defaultdict[str, float] = defaultdict(float)
         for one in self.connections:
             sums.update(one.limited_s)
         return dict(sums.most_common())
@@ -252,7 +253,7 @@ def _alone(event: Row) -> str:
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
     """How long each limit held: from the event that names it to the next one, or to the connection's end."""
-    sums: Counter[str] = Counter()
+    sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
         ends = event["event"] == "state" and event["to"] in ("closed", "time-wait")
@@ -263,7 +264,7 @@ def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]
         limit, since = ("" if ends else event["reason"]), event["time_s"]
     if limit:
         sums[limit] += max(end - max(since, begin), 0.0)
-    return {limit: seconds for limit, seconds in sums.most_common() if seconds > 0}
+    return {limit: seconds for limit, seconds in sorted(sums.items(), key=itemgetter(1), reverse=True) if seconds > 0}
 
 
 def _of_samples(run: Run, flow: str, begin: float, end: float) -> Story:

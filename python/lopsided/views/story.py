@@ -22,7 +22,7 @@ def summary(story: Story) -> str:
     """The whole span in a paragraph."""
     real = [one for one in story.episodes if not one.harmless]
     harmless = len(story.episodes) - len(real)
-    lost: Counter[str] = sum((one.lost for one in real), Counter())
+    lost: Counter[str] = sum((one.lost for one in real), Counter[str]())
     signals = Counter(signal for one in real for signal, _, _ in one.reductions)
     timeouts = sum("loss" in one.states for one in real)
     undone = Counter(one.undone for one in real if one.undone)
@@ -65,7 +65,7 @@ def limits(story: Story) -> View | None:
 
 def acknowledgements(story: Story) -> View | None:
     """Why the receiver sent acknowledgements without data."""
-    acks: Counter[str] = sum((one.acks for one in story.connections), Counter())
+    acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
     total = sum(acks.values())
