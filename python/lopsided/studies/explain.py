@@ -48,7 +48,9 @@ class Episode:
     """Segments marked lost, by rule."""
     retransmitted: int = 0
     probes: int = 0
-    reductions: list[tuple[str, int | None, int | None]] = field(default_factory=list[tuple[str, int | None, int | None]])
+    reductions: list[tuple[str, int | None, int | None]] = field(
+        default_factory=list[tuple[str, int | None, int | None]]
+    )
     """Signal, window before, window after."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
@@ -104,8 +106,9 @@ class Story:
         """For how many seconds each limit held a sender back, over all connections."""
         sums: defaultdict[str, float] = defaultdict(float)
         for one in self.connections:
-            sums.update(one.limited_s)
-        return dict(sums.most_common())
+            for limit, seconds in one.limited_s.items():
+                sums[limit] += seconds
+        return dict(sorted(sums.items(), key=itemgetter(1), reverse=True))
 
     def samples(self, column: str) -> tuple[list[float], list[float]]:
         """Times and values of the flow's samples in the span."""
