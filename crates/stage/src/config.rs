@@ -59,10 +59,12 @@ struct Entry {
     vtable: Vtable,
 }
 
+type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
+
 #[derive(Clone, Copy)]
 struct Vtable {
     side: fn(&dyn AnyPart) -> StageSide,
-    build: fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>,
+    build: BuildStage,
 }
 
 impl Vtable {

@@ -99,7 +99,8 @@ fn what_says_more_passes_at_once_behind_the_ack_that_is_held() {
     let sack = |header: &mut TcpHeader| {
         header.options.sack.push(SackBlock { start: Seq::new(500), end: Seq::new(600) });
     };
-    let changes: [(&str, u32, fn(&mut TcpHeader)); 6] = [
+    type Change = fn(&mut TcpHeader);
+    let changes: [(&str, u32, Change); 6] = [
         ("payload", 100, |_| {}),
         ("sack", 0, sack),
         ("ece", 0, |header| header.flags = header.flags.with(Flags::ECE)),

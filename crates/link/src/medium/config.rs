@@ -40,10 +40,12 @@ struct Entry {
     vtable: Vtable,
 }
 
+type BuildMedium = fn(&dyn AnyPart, usize, Rng) -> Result<Box<dyn Medium>, Fault>;
+
 #[derive(Clone, Copy)]
 struct Vtable {
     settings: fn(&dyn AnyPart) -> &MediumSettings,
-    build: fn(&dyn AnyPart, usize, Rng) -> Result<Box<dyn Medium>, Fault>,
+    build: BuildMedium,
 }
 
 impl Vtable {
