@@ -4,7 +4,7 @@
 //! such link in the scenario's order where several do. Hosts do not forward. Left out: weights, changes during a run.
 
 use lopsided_core::Dir;
-use lopsided_link::LinkConfig;
+use lopsided_link::{LinkConfig, MediumConfig};
 use std::collections::VecDeque;
 
 /// The network of a scenario.
@@ -13,6 +13,16 @@ pub struct Graph {
     pub hosts: Vec<String>,
     pub routers: Vec<String>,
     pub links: Vec<LinkSpec>,
+    /// The routers that are shared media, in ascending order.
+    pub media: Vec<MediumSpec>,
+}
+
+/// A medium that several stations share: its links join them to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumSpec {
+    /// Its place in [`Graph::routers`].
+    pub router: usize,
+    pub medium: MediumConfig,
 }
 
 /// A line between two nodes, each direction with its own everything.

@@ -5,6 +5,7 @@
 
 mod flows;
 mod link;
+mod medium;
 mod stages;
 mod topology;
 
@@ -43,8 +44,14 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         hosts.iter_mut().for_each(|host| host.listen_to(TcpEventMask::ALL));
     }
     let mut nodes: Vec<NetNode<Host>> = hosts.into_iter().map(|host| NetNode::Host(Box::new(host))).collect();
-    nodes.extend(tables.into_iter().skip(net.hosts).map(|routes| NetNode::Router(Router::new(routes))));
     let audit = options.audit_queues || cfg!(debug_assertions);
+    for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
+        let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
+        nodes.push(match shared {
+            None => NetNode::Router(Router::new(routes)),
+            Some(medium) => NetNode::Custom(Box::new(medium::build(medium, &routes, scenario, &net, seed, audit)?)),
+        });
+    }
     for spec in &scenario.graph.links {
         for dir in Dir::BOTH {
             nodes.push(NetNode::Link(Box::new(link::build(spec, dir, seed, audit)?)));

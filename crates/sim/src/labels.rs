@@ -15,6 +15,8 @@ pub struct NodeLabel {
 pub enum NodeKind {
     Host,
     Router,
+    /// A medium that several stations share.
+    Medium,
     /// One direction of a link.
     Link(Dir),
     /// A stage of a direction of a link.
@@ -27,7 +29,7 @@ impl NodeKind {
     /// Of a link or what stands in it, else empty.
     pub fn direction(self) -> &'static str {
         match self {
-            NodeKind::Host | NodeKind::Router => "",
+            NodeKind::Host | NodeKind::Router | NodeKind::Medium => "",
             NodeKind::Link(dir) | NodeKind::Stage(dir) | NodeKind::Middlebox(dir) => dir.name(),
         }
     }
@@ -37,7 +39,11 @@ impl NodeKind {
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));
-    let routers = graph.routers.iter().map(|name| (name.clone(), NodeKind::Router));
+    let kind = |router: usize| {
+        let shared = graph.media.iter().any(|medium| medium.router == router);
+        if shared { NodeKind::Medium } else { NodeKind::Router }
+    };
+    let routers = graph.routers.iter().enumerate().map(|(router, name)| (name.clone(), kind(router)));
     let links = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| (link.name.clone(), NodeKind::Link(dir))));
     let stages = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| stage_names(link, dir))).flatten();
     let all = hosts.chain(routers).chain(links).chain(stages).enumerate();

@@ -1,13 +1,16 @@
 //! The network: the access line, a dumbbell, or any graph of hosts, routers and links.
 
 use super::line::{self, Defaults, FAST, PLAIN, read_list, resolve_delays, resolve_line};
+use super::part::{Line, read_family};
 use super::read::{Layers, read, require};
 use crate::error::{Place, Report, did_you_mean, quote};
-use crate::graph::{Graph, LinkSpec, NodeRef};
+use crate::graph::{Graph, LinkSpec, MediumSpec, NodeRef};
 use crate::schema::entry_name;
 use crate::tree::{Node, Table, Value};
 use crate::value;
 use lopsided_core::Duration;
+use lopsided_link::{MEDIA, MediumConfig};
+use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More nodes than this are a slip of the finger.
@@ -103,6 +106,7 @@ impl Network {
         }
         self.named_nodes(topology, "hosts", report);
         self.named_nodes(topology, "routers", report);
+        self.media(topology, report);
         if let Some((Node { value: Value::List(links), .. }, path)) = topology.get("link") {
             for (index, item) in links.iter().enumerate() {
                 if let Some(table) = item.table() {
@@ -181,6 +185,26 @@ impl Network {
             } else {
                 self.add_router(&name);
             }
+        }
+    }
+
+    /// Shared media: routers, as far as routes are concerned.
+    fn media(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
+        let Some((Node { value: Value::List(media), .. }, path)) = topology.get("medium") else { return };
+        for (index, item) in media.iter().enumerate() {
+            let Some(table) = item.table() else { continue };
+            let path = format!("{path}.{}", index + 1);
+            let layers = Layers::one(table, &path, item.place);
+            let part = read_family(&MEDIA, &layers, Line::default(), report);
+            let Ok(medium) = MediumConfig::from_value(spec::Value::Part(part)) else { continue };
+            let name = medium.settings().name.clone();
+            if self.nodes.contains_key(&name) || name.contains('.') {
+                let message = format!("a medium cannot be called {}: another node is, or it has a dot", quote(&name));
+                report.problem(layers.place_of("name"), &path, message, None);
+                continue;
+            }
+            self.graph.media.push(MediumSpec { router: self.graph.routers.len(), medium });
+            self.add_router(&name);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::model::InterfaceSpec;
 use lopsided_app::APPS;
-use lopsided_link::LinkConfig;
+use lopsided_link::{LinkConfig, MEDIA};
 use lopsided_spec::ValueType::{
     self, DepthOrTime, Family, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
 };
@@ -176,6 +176,8 @@ pub(crate) fn limit() -> PartInfo {
     }
 }
 
+static MEDIUM: lopsided_spec::ValueType = Family(&MEDIA);
+
 pub(crate) fn topology() -> PartInfo {
     PartInfo {
         name: "topology",
@@ -187,6 +189,12 @@ pub(crate) fn topology() -> PartInfo {
             value("hosts", List(&Name), "", "Names of the hosts."),
             value("routers", List(&Name), "", "Names of the routers."),
             value("link", List(&Part(topology_link)), "", "The links."),
+            value(
+                "medium",
+                List(&MEDIUM),
+                "",
+                "Media that several stations share. Each is a node; the links between it and others make those its stations.",
+            ),
             value(
                 "dumbbell",
                 Part(dumbbell),

@@ -100,6 +100,7 @@ pub(crate) fn to_json(scenario: &Scenario) -> Json {
         ("seed", number(scenario.seed)),
         ("hosts", names(&graph.hosts)),
         ("routers", names(&graph.routers)),
+        ("media", Json::List(graph.media.iter().map(|each| kind_to_json(each.medium.part())).collect())),
         ("links", Json::List(graph.links.iter().map(|each| link(graph, each)).collect())),
         (
             "interfaces",

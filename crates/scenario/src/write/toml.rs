@@ -20,7 +20,13 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
     out += "\n[topology]\n";
     let names = |names: &[String]| list(names.iter().map(|name| quoted(name)));
     let graph = &scenario.graph;
-    out += &Inline::default().put("hosts", names(&graph.hosts)).put("routers", names(&graph.routers)).lines();
+    // Media come behind the other routers.
+    let routers = &graph.routers[..graph.media.first().map_or(graph.routers.len(), |medium| medium.router)];
+    out += &Inline::default().put("hosts", names(&graph.hosts)).put("routers", names(routers)).lines();
+    for each in &graph.media {
+        out += "\n[[topology.medium]]\n";
+        out += &kind_to_toml(each.medium.part()).lines();
+    }
     for each in &graph.links {
         out += "\n[[topology.link]]\n";
         out += &link(graph, each).lines();

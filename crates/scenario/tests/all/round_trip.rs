@@ -225,6 +225,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             duration: DURATION,
             seed,
             graph: Graph {
+                media: Vec::new(),
                 hosts: vec!["one".to_owned(), "two".to_owned()],
                 routers: vec!["between".to_owned()],
                 links: vec![links.0, links.1],

@@ -7,6 +7,7 @@ mod controllers;
 mod determinism;
 mod ecn;
 mod interface;
+mod media;
 mod metamorphic;
 mod network;
 mod observing;

@@ -57,6 +57,8 @@ def layout(scenario: dict[str, Any]) -> Layout:
         stack = scenario["flows"][number][_STACKS[end]]
         sysctls.setdefault(node, {}).update(_sysctls(stack))
         metrics.setdefault(node, {}).update(_route_metrics(stack))
+    if scenario["media"]:
+        raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
     ends = {node: host for (number, end), node in nodes.items() if (host := scenario["flows"][number][end]) != node}
     return Layout(
         interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
@@ -193,6 +195,8 @@ def _line(link: dict[str, Any]) -> Line:
 
 def _direction(direction: dict[str, Any], where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
+    if direction["stages"]:
+        raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
     kind, options, packets = _queue(direction["queue"], where)
     gilbert = loss["gilbert"]
     made = Direction(

@@ -1,0 +1,56 @@
+//! Shared media in whole runs: conserved, deterministic, and slower the more the directions take from each other.
+
+use crate::{run, scenario};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{PartTable, RunResult};
+
+const RADIO: &str = include_str!("../../../../scenarios/polled-radio.toml");
+
+fn last(parts: &PartTable, part: &str, quantity: &str) -> f64 {
+    let wanted =
+        |row: &usize| *parts.node[*row] == *"radio" && *parts.part[*row] == *part && *parts.quantity[*row] == *quantity;
+    parts.value[(0..parts.value.len()).rev().find(wanted).unwrap()]
+}
+
+fn with(loss: &str, retries: u32) -> RunResult {
+    let text = RADIO.replace("loss = \"5 %\"", &format!("loss = \"{loss}\""));
+    run(&text.replace("retries = 5", &format!("retries = {retries}")))
+}
+
+#[test]
+fn three_polled_stations_share_the_radio_and_nothing_is_lost_from_the_books() {
+    let result = with("5 %", 5);
+    assert!(result.conservation.holds());
+    assert!(result.flows.goodput_bps.iter().all(|goodput| *goodput > 1e5), "{:?}", result.flows.goodput_bps);
+    assert_eq!(with("5 %", 5).digest, result.digest);
+    let sent: f64 = ["field", "depot", "office"].iter().map(|part| last(&result.parts, part, "frames_sent")).sum();
+    let lost: f64 = ["field", "depot", "office"].iter().map(|part| last(&result.parts, part, "frames_lost")).sum();
+    assert!((lost / sent - 0.05).abs() < 0.01, "{lost} of {sent} frames were lost");
+    assert!(last(&result.parts, "", "busy_s") <= 30.1);
+}
+
+#[test]
+fn arq_hides_loss_from_tcp_for_time_and_gives_up_only_after_its_retries() {
+    let (clean, lossy, strict) = (with("0 %", 5), with("20 %", 12), with("20 %", 0));
+    let sum = |result: &RunResult| result.flows.goodput_bps.iter().sum::<f64>();
+    assert!(sum(&lossy) < 0.85 * sum(&clean));
+    assert!(sum(&strict) < 0.5 * sum(&lossy), "without retries TCP sees every loss");
+    let given_up = |result: &RunResult| {
+        result
+            .drops
+            .reason
+            .iter()
+            .zip(&result.drops.packets)
+            .find(|(why, _)| **why == "retries_exhausted")
+            .map(|(_, n)| *n)
+    };
+    assert_eq!(given_up(&clean), None);
+    assert!(given_up(&strict).unwrap() > 50);
+}
+
+#[test]
+fn a_scenario_with_a_medium_reads_back() {
+    let resolved = scenario(RADIO);
+    let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
+    assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
+}
