@@ -93,8 +93,12 @@ impl Workload {
             flows.push(self.flow("up", self.flows, 0, Duration::from_secs(self.seconds / 2)));
         }
         let side = |side: &str| (0..self.flows).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
-        let graph =
-            Graph { hosts: [side("s"), side("c")].concat(), routers: vec!["r1".to_owned(), "r2".to_owned()], links };
+        let graph = Graph {
+            hosts: [side("s"), side("c")].concat(),
+            routers: vec!["r1".to_owned(), "r2".to_owned()],
+            links,
+            media: Vec::new(),
+        };
         Scenario {
             name: self.name.clone(),
             title: None,
