@@ -74,12 +74,14 @@ impl Recovery {
 
     /// After sending new data.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
+        if self.arm_probe(now, flight, flight.rto_left(now)) {
+            return;
+        }
         if was_idle {
             flight.arm_rto(now);
         } else if flight.timers.is_set(TimerKind::TailProbe) || !flight.timers.guards_loss() {
             flight.arm_rto_since_first(now);
         }
-        self.arm_probe(now, flight, flight.rto_left(now));
     }
 
     /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe

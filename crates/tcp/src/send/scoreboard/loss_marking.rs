@@ -11,6 +11,12 @@ impl Scoreboard {
         self.losses = Some(Vec::new());
     }
 
+    /// Whether [`Scoreboard::take_losses`] has any to give.
+    #[inline]
+    pub fn has_losses(&self) -> bool {
+        self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
+    }
+
     pub fn take_losses(&mut self) -> Vec<Lost> {
         self.losses.as_mut().map(std::mem::take).unwrap_or_default()
     }
