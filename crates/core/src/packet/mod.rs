@@ -21,8 +21,8 @@ pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
 pub use payload::Payload;
 pub(crate) use raw::{RawHeaders, RawTransport};
 pub use tcp::{
-    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TCP_HEADER,
-    TcpHeader, TcpOptions, Timestamps,
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, RareOptions, SackBlock, SackBlocks,
+    TCP_HEADER, TcpHeader, TcpOptions, Timestamps,
 };
 
 use crate::{Bytes, Time};

@@ -74,11 +74,19 @@ pub struct TcpOptions {
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
-    /// Apart from the header, as few segments have it.
-    pub accurate_ecn: Option<Box<AccEcnOption>>,
     pub sack: SackBlocks,
-    /// Options of kinds that have no field here.
-    pub other: OtherOptions,
+    /// Those that few segments have: see [`TcpOptions::accurate_ecn`] and [`TcpOptions::other`].
+    pub rare: RareOptions,
+}
+
+/// Options that lie apart from the header, as every packet is moved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RareOptions(Option<Box<Rare>>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rare {
+    accurate_ecn: Option<AccEcnOption>,
+    other: OtherOptions,
 }
 
 impl TcpOptions {
@@ -88,8 +96,47 @@ impl TcpOptions {
     #[inline]
     pub fn len(&self) -> u32 {
         // Every queue and link asks, and hardly any segment has SACK blocks, accurate ECN or others.
-        let usual = self.sack.is_empty() && self.accurate_ecn.is_none() && self.other.is_empty();
+        let usual = self.sack.is_empty() && self.rare.0.is_none();
         if usual { self.len_of_usual() } else { self.len_with_rare() }
+    }
+
+    /// The accurate ECN option.
+    #[inline]
+    pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
+        self.rare.0.as_ref()?.accurate_ecn.as_ref()
+    }
+
+    pub fn set_accurate_ecn(&mut self, option: Option<AccEcnOption>) {
+        if option.is_some() || self.rare.0.is_some() {
+            self.rare.0.get_or_insert_default().accurate_ecn = option;
+            self.drop_empty_rare();
+        }
+    }
+
+    /// With the accurate ECN option.
+    #[must_use]
+    pub fn with_accurate_ecn(mut self, option: Option<AccEcnOption>) -> TcpOptions {
+        self.set_accurate_ecn(option);
+        self
+    }
+
+    /// Options of kinds that have no field here.
+    #[inline]
+    pub fn other(&self) -> &OtherOptions {
+        self.rare.0.as_ref().map_or(OtherOptions::NONE, |rare| &rare.other)
+    }
+
+    pub fn set_other(&mut self, options: OtherOptions) {
+        if !options.is_empty() || self.rare.0.is_some() {
+            self.rare.0.get_or_insert_default().other = options;
+            self.drop_empty_rare();
+        }
+    }
+
+    fn drop_empty_rare(&mut self) {
+        if self.rare.0.as_ref().is_some_and(|rare| rare.accurate_ecn.is_none() && rare.other.is_empty()) {
+            self.rare.0 = None;
+        }
     }
 
     #[cold]
@@ -108,13 +155,13 @@ impl TcpOptions {
     }
 
     fn len_of_known(&self) -> u32 {
-        self.len_of_usual() + self.accurate_ecn.as_ref().map_or(0, |option| option.padded_len())
+        self.len_of_usual() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
     /// The options without a field here, if the header has room for them beside the others but SACK.
     pub fn other_on_wire(&self) -> &OtherOptions {
-        const NONE: &OtherOptions = &OtherOptions::new();
-        if self.len_of_known() + self.other.padded_len() <= MAX_TCP_OPTIONS { &self.other } else { NONE }
+        let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
+        if fits { self.other() } else { OtherOptions::NONE }
     }
 
     /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four alone.
@@ -159,25 +206,22 @@ impl OtherOption {
 /// The options of a segment that have no field in [`TcpOptions`], in order: those of an experiment (kinds 253 and 254,
 /// RFC 6994), or of a foreign packet. They stand together on the wire and are padded to whole words in front.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OtherOptions(Option<Box<Others>>);
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Others {
-    options: Vec<OtherOption>,
-}
+pub struct OtherOptions(Vec<OtherOption>);
 
 impl OtherOptions {
+    const NONE: &OtherOptions = &OtherOptions::new();
+
     pub const fn new() -> OtherOptions {
-        OtherOptions(None)
+        OtherOptions(Vec::new())
     }
 
     /// Adds an option. See [`TcpOptions::other_on_wire`] for when all of them fit.
     pub fn push(&mut self, kind: u8, data: &[u8]) {
-        self.0.get_or_insert_default().options.push(OtherOption { kind, data: data.to_vec() });
+        self.0.push(OtherOption { kind, data: data.to_vec() });
     }
 
     pub fn as_slice(&self) -> &[OtherOption] {
-        self.0.as_deref().map_or(&[], |others| &others.options)
+        &self.0
     }
 
     /// The data of the first option of that kind.
@@ -185,20 +229,17 @@ impl OtherOptions {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
 
-    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.is_empty()
     }
 
     /// Octets on the wire, with padding.
-    #[inline]
     pub fn padded_len(&self) -> u32 {
-        if self.0.is_none() { 0 } else { self.unpadded_len().next_multiple_of(4) }
+        self.unpadded_len().next_multiple_of(4)
     }
 
-    #[cold]
     pub(crate) fn unpadded_len(&self) -> u32 {
-        self.as_slice().iter().map(OtherOption::len).sum()
+        self.0.iter().map(OtherOption::len).sum()
     }
 }
 

@@ -5,8 +5,8 @@
 
 use super::{Checksum, Malformed, PROTOCOL_TCP, ip};
 use crate::packet::{
-    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, SackBlock, SackBlocks, TCP_HEADER, TcpHeader,
-    TcpOptions, Timestamps,
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TCP_HEADER,
+    TcpHeader, TcpOptions, Timestamps,
 };
 use crate::{Packet, Seq};
 
@@ -69,7 +69,7 @@ fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     if let Some(shift) = options.window_scale {
         out.extend_from_slice(&[NOP, WINDOW_SCALE, 3, shift]);
     }
-    if let Some(option) = &options.accurate_ecn {
+    if let Some(option) = options.accurate_ecn() {
         let counters = option.counters();
         let len = 2 + 3 * counters.len();
         out.resize(out.len() + option.padded_len() as usize - len, NOP);
@@ -125,7 +125,7 @@ pub(crate) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let len = usize::from(*tail.first()?);
                 let piece = rest.get(..len).filter(|_| len >= 2)?;
                 rest = &rest[len..];
-                if !is_known(kind) && before.other != after.other {
+                if !is_known(kind) && before.other() != after.other() {
                     continue;
                 }
                 let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
@@ -141,8 +141,8 @@ pub(crate) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
             }
         }
     }
-    if before.other != after.other {
-        pieces.extend(after.other.as_slice().iter().map(|option| {
+    if before.other() != after.other() {
+        pieces.extend(after.other().as_slice().iter().map(|option| {
             let mut piece = Vec::new();
             encode_other(option, &mut piece);
             piece
@@ -176,7 +176,7 @@ fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
         WINDOW_SCALE => one.window_scale = options.window_scale,
         SACK_PERMITTED => one.sack_permitted = options.sack_permitted,
         TIMESTAMPS => one.timestamps = options.timestamps,
-        ACCURATE_ECN_0 => one.accurate_ecn.clone_from(&options.accurate_ecn),
+        ACCURATE_ECN_0 => one.set_accurate_ecn(options.accurate_ecn().copied()),
         SACK => {
             let mut sack = SackBlocks::default();
             options.sack_on_wire().iter().for_each(|block| sack.push(*block));
@@ -220,6 +220,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
 /// counts (RFC 9293 MUST-7 asks only to be prepared for it).
 fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
+    let mut other = OtherOptions::new();
     while let [kind, tail @ ..] = rest {
         match *kind {
             END => break,
@@ -227,11 +228,16 @@ fn parse_options(mut rest: &[u8]) -> TcpOptions {
             kind => {
                 let len = tail.first().map_or(0, |len| usize::from(*len));
                 let Some(data) = rest.get(2..len) else { break };
-                read_option(kind, data, &mut options);
+                if is_known(kind) {
+                    read_option(kind, data, &mut options);
+                } else {
+                    other.push(kind, data);
+                }
                 rest = &rest[len..];
             }
         }
     }
+    options.set_other(other);
     options
 }
 
@@ -249,7 +255,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             let order = if kind == ACCURATE_ECN_0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
             let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
             let counters: Vec<u32> = counters.take(3).collect();
-            options.accurate_ecn = Some(Box::new(AccEcnOption::new(order, &counters)));
+            options.set_accurate_ecn(Some(AccEcnOption::new(order, &counters)));
         }
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {
@@ -257,7 +263,6 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
                 options.sack.push(SackBlock { start, end });
             }
         }
-        _ if !is_known(kind) => options.other.push(kind, data),
         _ => {}
     }
 }

@@ -58,7 +58,7 @@ fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
 fn accurate_ecn_octet_for_octet() {
     for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
         let option = AccEcnOption::new(order, &[0x01_0203, 0x04_0506, 0x07_0809]);
-        let options = TcpOptions { accurate_ecn: Some(Box::new(option)), ..TcpOptions::default() };
+        let options = TcpOptions::default().with_accurate_ecn(Some(option));
         let octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
         assert_eq!(octets[40..], [1, kind, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let counters = (option.ect0(), option.ce(), option.ect1());
@@ -218,13 +218,13 @@ fn options_of(bits: u32, blocks: u32) -> TcpOptions {
         window_scale: (bits & 2 != 0).then_some(7),
         sack_permitted: bits & 4 != 0,
         timestamps: (bits & 8 != 0).then_some(Timestamps { value: 1, echo: 2 }),
-        accurate_ecn: (bits >> 4 != 0).then(|| {
-            let order = if bits & 16 != 0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
-            Box::new(AccEcnOption::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4]))
-        }),
         sack,
-        other: OtherOptions::new(),
+        ..TcpOptions::default()
     }
+    .with_accurate_ecn((bits >> 4 != 0).then(|| {
+        let order = if bits & 16 != 0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
+        AccEcnOption::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4])
+    }))
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
@@ -280,7 +280,7 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
     let scale = prop::option::of(any::<u8>());
     let counters = (any::<bool>(), prop::collection::vec(0..1u32 << 24, 0..4)).prop_map(|(ect0, counters)| {
         let order = if ect0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
-        Box::new(AccEcnOption::new(order, &counters))
+        AccEcnOption::new(order, &counters)
     });
     let accurate = prop::option::of(counters);
     // A few octets at most, as the other options may take nearly all there are.
@@ -291,14 +291,11 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
             other
         });
     (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack, other).prop_map(
-        |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack, other)| TcpOptions {
-            mss,
-            window_scale,
-            sack_permitted,
-            timestamps,
-            accurate_ecn,
-            sack,
-            other,
+        |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack, other)| {
+            let options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack, ..TcpOptions::default() };
+            let mut options = options.with_accurate_ecn(accurate_ecn);
+            options.set_other(other);
+            options
         },
     )
 }

@@ -65,7 +65,7 @@ impl Connection {
             self.acks.ack_now(AckReason::Ecn);
         }
         if self.acks.option_room() > 0 {
-            let options = &header.options.other;
+            let options = header.options.other();
             let feedback = PeerFeedback { ecn, flags: header.flags, options, len: payload.len() };
             let sender = self.sender_view();
             self.acks.on_feedback(now, &feedback, &sender);

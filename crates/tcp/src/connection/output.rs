@@ -208,7 +208,7 @@ impl Connection {
         if self.ecn.is_accurate() {
             let room = (MAX_TCP_OPTIONS - options.len()).min(mss.saturating_sub(len + options.sack_len()));
             if let Some((option, bits)) = self.ecn.report(room) {
-                options.accurate_ecn = option;
+                options.set_accurate_ecn(option);
                 flags = flags.with(bits);
             }
         }
@@ -217,7 +217,7 @@ impl Connection {
             let sender = self.sender_view();
             let taken = options.len() - if options.timestamps.is_some() { 12 } else { 0 };
             if options.len() + most <= MAX_TCP_OPTIONS && len + taken + most <= mss {
-                options.other = self.acks.options(now, &sender);
+                options.set_other(self.acks.options(now, &sender));
             }
         }
         let header = TcpHeader {
@@ -251,11 +251,12 @@ impl Connection {
             window_scale: self.options.scaling.then_some(self.options.rcv_wscale),
             sack_permitted,
             timestamps: self.timestamp(now),
-            // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does
-            // without.
-            accurate_ecn: if self.handshake.is_resent() { None } else { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) },
             ..TcpOptions::default()
         };
+        // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
+        let first = !self.handshake.is_resent();
+        let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };
+        let options = options.with_accurate_ecn(accurate_ecn);
         let window = self.recv.window(self.mss());
         let header = TcpHeader {
             src_port: self.local.port,

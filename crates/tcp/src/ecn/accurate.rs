@@ -98,7 +98,7 @@ impl AccEcnReceiver {
     }
 
     /// The option for a segment with so much room, if there is outcome.
-    pub fn option(&mut self, room: u32) -> Option<Box<AccEcnOption>> {
+    pub fn option(&mut self, room: u32) -> Option<AccEcnOption> {
         let Octets { ect0, ect1, ce } = self.octets;
         if self.told == Some(self.octets) {
             return None;
@@ -112,7 +112,7 @@ impl AccEcnReceiver {
             return None;
         }
         self.told = Some(self.octets);
-        Some(Box::new(AccEcnOption::new(order, &all[..used as usize])))
+        Some(AccEcnOption::new(order, &all[..used as usize]))
     }
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct AceFeedback<'a> {
 
 impl<'a> AceFeedback<'a> {
     pub fn of(header: &'a TcpHeader) -> AceFeedback<'a> {
-        AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn.as_deref() }
+        AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn() }
     }
 
     /// The count is zero although no packet can have been marked (section 3.2.2.4).

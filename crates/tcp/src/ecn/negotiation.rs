@@ -211,13 +211,13 @@ impl EcnState {
 
     /// The accurate-ECN option for a segment with so much room, and its bits; none without accurate feedback.
     #[inline]
-    pub fn report(&mut self, room: u32) -> Option<(Option<Box<AccEcnOption>>, Flags)> {
+    pub fn report(&mut self, room: u32) -> Option<(Option<AccEcnOption>, Flags)> {
         let received = self.accurate.as_mut()?;
         Some((received.option(room), received.flags()))
     }
 
     /// The option for the answer to a SYN.
-    pub fn option_for_syn_ack(&mut self, room: u32) -> Option<Box<AccEcnOption>> {
+    pub fn option_for_syn_ack(&mut self, room: u32) -> Option<AccEcnOption> {
         self.accurate.as_mut()?.option(room)
     }
 }

@@ -1,10 +1,10 @@
 //! A conversation told by hand, and a place for captures to be written to.
 
+use lopsided_core::Transport;
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
     Bytes, DropReason, Duration, Event, FlowId, IpHeader, NewPacket, NodeId, Observer, Packet, Payload, Seq, Time,
 };
-use lopsided_core::{Transport, packet};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -57,9 +57,7 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
             window_scale: syn.then_some(7),
             sack_permitted: syn,
             timestamps: Some(Timestamps { value: 1000 + now, echo: 0 }),
-            accurate_ecn: None,
-            other: packet::OtherOptions::new(),
-            sack: packet::SackBlocks::default(),
+            ..TcpOptions::default()
         },
     };
     let (src, dst) = if from == SERVER { (server, client) } else { (client, server) };

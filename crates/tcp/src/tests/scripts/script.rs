@@ -9,9 +9,7 @@ use crate::{
     BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, SendBufferAccounting, State,
     TcpInfo, TimerGrain,
 };
-use lopsided_core::packet::{
-    Flags, IPV4_HEADER, OtherOptions, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps,
-};
+use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
@@ -207,10 +205,10 @@ impl Script {
                 value: PEER_TIMESTAMP_OFFSET.wrapping_add(value),
                 echo: TIMESTAMP_OFFSET.wrapping_add(echo),
             }),
-            accurate_ecn: spec.counters.map(Box::new),
             sack,
-            other: OtherOptions::new(),
-        };
+            ..TcpOptions::default()
+        }
+        .with_accurate_ecn(spec.counters);
         let header = TcpHeader {
             src_port: 5000,
             dst_port: 40_000,
@@ -441,7 +439,7 @@ impl Script {
                 let echo = stamps.echo.wrapping_sub(PEER_TIMESTAMP_OFFSET) as i32;
                 (i64::from(value), if stamps.echo == 0 { 0 } else { i64::from(echo) })
             }),
-            counters: options.accurate_ecn.as_deref().copied(),
+            counters: options.accurate_ecn().copied(),
             ecn: sent.ecn,
         }
     }
