@@ -188,6 +188,7 @@ fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     packet.payload().is_empty()
         && header.flags == Flags::ACK
         && options.sack.is_empty()
-        && options.accurate_ecn.is_none()
+        && options.accurate_ecn().is_none()
+        && options.other().is_empty()
         && !packet.is_foreign()
 }

@@ -190,9 +190,12 @@ impl Recovery {
     /// Tells the controller what was marked lost, before it hears of anything else.
     #[inline]
     pub fn tell_losses(&mut self, now: Time, flight: &mut Flight) {
-        if !flight.scoreboard.has_losses() {
-            return;
+        if flight.scoreboard.has_losses() {
+            self.tell_each_loss(now, flight);
         }
+    }
+
+    fn tell_each_loss(&mut self, now: Time, flight: &mut Flight) {
         for lost in flight.scoreboard.take_losses() {
             let path = self.path(flight);
             flight.controller.on_lost(now, &lost, &path);
