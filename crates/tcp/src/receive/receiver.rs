@@ -79,7 +79,8 @@ impl Receiver {
         self.sack = sack;
     }
 
-    /// The octets of a full segment are settled, timestamps left out. `answers`: a SYN ACK will offer a window of whole ones.
+    /// The octets of a full segment are settled, timestamps left out. `answers`: a SYN ACK will offer a window of whole
+    /// ones.
     pub fn agree(&mut self, mss: u32, answers: bool) {
         if let BufferRule::Auto { .. } = self.buffer.rule {
             self.buffer.space = u64::from(10 * mss).min(self.buffer.capacity / 2);

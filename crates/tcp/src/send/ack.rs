@@ -82,7 +82,8 @@ impl Sender {
         changed
     }
 
-    /// `prior_fack` is the highest offset that was SACKed before this acknowledgement: only against that is a segment out of order.
+    /// `prior_fack` is the highest offset that was SACKed before this acknowledgement: only against that is a segment
+    /// out of order.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -145,8 +146,8 @@ impl Sender {
         while let Some(sent) = flight.scoreboard.pop_acked(ack) {
             if !sent.is_sacked() {
                 outcome.delivered += sent.len();
-                // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was delivered (Linux's
-                // tcp_skb_spurious_retrans).
+                // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was
+                // delivered (Linux's tcp_skb_spurious_retrans).
                 let sent_stamp = || flight.clock.value(sent.sent_at);
                 let spurious = sent.was_ever_retransmitted()
                     && info.echo.is_some_and(|echo| (echo.wrapping_sub(sent_stamp()) as i32) < 0);

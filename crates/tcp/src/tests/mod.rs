@@ -7,3 +7,4 @@ mod pair;
 mod profiles;
 mod scripts;
 mod settings;
+mod story;

@@ -1,0 +1,66 @@
+//! What a connection tells of itself: the story of a loss, and nothing without a listener.
+
+use super::pair::connection_config;
+use crate::{Connection, Profile, Segment};
+use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
+use lopsided_core::{Duration, Ecn, Payload, Time};
+
+/// The client's events of these kinds while it sends on a path of 20 ms, of which the twelfth data segment is lost.
+fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
+    let mut client = Connection::connect(connection_config(Profile::linux_6_1(), true));
+    let mut server = Connection::listen(connection_config(Profile::linux_6_1(), false));
+    client.listen_to(mask);
+    let mut now = Time::ZERO;
+    let mut data = 0;
+    let mut told = Vec::new();
+    for _ in 0..10 {
+        client.write(&Payload::virtual_len(30_000));
+        let sent: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(now)).collect();
+        now += Duration::from_millis(10);
+        for segment in sent {
+            data += u32::from(!segment.payload.is_empty());
+            if segment.payload.is_empty() || data != 12 {
+                server.handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
+            }
+        }
+        server.read(now, u64::MAX);
+        let answers: Vec<Segment> = std::iter::from_fn(|| server.poll_segment(now)).collect();
+        now += Duration::from_millis(10);
+        for segment in answers {
+            client.handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
+        }
+        client.handle_timeout(now);
+        server.handle_timeout(now);
+        told.extend(std::iter::from_fn(|| client.poll_trace()).map(|timed| timed.event));
+    }
+    told
+}
+
+#[test]
+fn a_loss_is_told_from_its_discovery_to_its_repair() {
+    let told = events(TcpEventMask::ALL);
+    let at = |wanted: &dyn Fn(&TcpEvent) -> bool| told.iter().position(wanted).expect("it happened");
+    let lost = at(&|event| matches!(event, TcpEvent::Lost { segments: 1, rule: LossRule::Rack, .. }));
+    let reduced =
+        at(&|event| matches!(event, TcpEvent::CwndReduced { signal: Reduction::Loss, from, to } if to < from));
+    let entered =
+        at(&|event| matches!(event, TcpEvent::CaState { to: CaState::Recovery, why: CaReason::LossDetected, .. }));
+    let again = at(&|event| matches!(event, TcpEvent::Retransmitted { probe: false, .. }));
+    let over = at(&|event| {
+        matches!(event, TcpEvent::CaState { from: CaState::Recovery, to: CaState::Open, why: CaReason::Completed })
+    });
+    assert!(lost < reduced && reduced < entered && entered < again && again < over, "{told:#?}");
+}
+
+#[test]
+fn a_listener_hears_what_it_asked_for_and_nobody_hears_nothing() {
+    assert_eq!(events(TcpEventMask::NONE), []);
+    let some = events(TcpEventMask::LOSS.with(TcpEventMask::RETRANSMIT));
+    let all = events(TcpEventMask::ALL);
+    let kept: Vec<TcpEvent> = all
+        .into_iter()
+        .filter(|event| matches!(event, TcpEvent::Lost { .. } | TcpEvent::Retransmitted { .. }))
+        .collect();
+    assert_eq!(some, kept);
+    assert!(!some.is_empty());
+}
