@@ -2,7 +2,7 @@
 //!
 //! Leaves out: matches on addresses and on TCP flags one by one.
 
-use lopsided_core::{Ecn, FlowId, Packet, Transport, packet::Flags};
+use lopsided_core::{Ecn, Packet, Transport, packet::Flags};
 use lopsided_spec::{Choice, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
 /// Rules in order; the first that matches names the class.
@@ -20,7 +20,8 @@ pub struct Rule {
     /// The differentiated services codepoint (RFC 2474), from 0 to 63.
     pub dscp: Option<u32>,
     pub ecn: Option<Ecn>,
-    pub flow: Option<FlowId>,
+    /// The flow's place in the scenario, from 0 ([`lopsided_core::FlowId`]).
+    pub flow: Option<u32>,
     pub protocol: Option<Protocol>,
     pub src_port: Option<u32>,
     pub dst_port: Option<u32>,
@@ -34,6 +35,11 @@ impl Part for Rule {
         key("class", |rule| &mut rule.class, "The class of packets that match, counted from 0."),
         key("dscp", |rule| &mut rule.dscp, "The differentiated services codepoint (RFC 2474)."),
         key("ecn", |rule| &mut rule.ecn, "The ECN field of the IP header (RFC 3168)."),
+        key(
+            "flow",
+            |rule| &mut rule.flow,
+            "The flow's place in the scenario, counted from 0; each copy of a `count` is one.",
+        ),
         key("protocol", |rule| &mut rule.protocol, "The transport."),
         key("src_port", |rule| &mut rule.src_port, "The port that it comes from."),
         key("dst_port", |rule| &mut rule.dst_port, "The port that it goes to."),
@@ -120,7 +126,7 @@ impl Rule {
         };
         agrees(self.dscp, u32::from(packet.dscp()))
             && agrees(self.ecn, packet.ecn())
-            && agrees(self.flow, packet.flow())
+            && agrees(self.flow, packet.flow().0)
             && (self.protocol.is_none() || self.protocol == protocol)
             && (self.src_port.is_none() || self.src_port == ports.map(|(src, _)| u32::from(src)))
             && (self.dst_port.is_none() || self.dst_port == ports.map(|(_, dst)| u32::from(dst)))
