@@ -11,6 +11,8 @@ from termios import TIOCSWINSZ
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 80
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
 COMMANDS = {
