@@ -12,7 +12,7 @@ fn text(interface: &str) -> String {
         [link]
         delay = "1 ms"
         rate = "24 Mbit/s"
-        down.queue = "1000 packets"
+        down.queue = "4000 packets"
         {interface}
         [[flow]]
         name = "download"
