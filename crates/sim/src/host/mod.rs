@@ -225,7 +225,7 @@ impl Host {
         }
     }
 
-    /// As [`crate::flow_row`] has it: the sum of the windows, and the state and the threshold of the oldest connection.
+    /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest connection.
     fn window(&self, app: usize) -> Option<Window> {
         let infos: Vec<TcpInfo> = self.connections(app).map(Connection::info).collect();
         let oldest = infos.first()?;
