@@ -6,7 +6,7 @@
 //! order than first in, first out.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
-use lopsided_link::Framing;
+use lopsided_link::{Framing, Serializer};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -61,17 +61,16 @@ impl Interface {
 #[derive(Debug)]
 pub(crate) struct Ring {
     places: usize,
-    rate: BitRate,
     framing: Framing,
+    /// Foretells the link's own.
+    line: Serializer,
     /// When each of the latest packets will have been sent, at most one for each place.
     sent: VecDeque<Time>,
-    /// By how much later than the last of these the line is free, in units of 1 / rate nanoseconds.
-    carry: u64,
 }
 
 impl Ring {
     pub fn new(places: u32, rate: BitRate, framing: Framing) -> Ring {
-        Ring { places: places as usize, rate, framing, sent: VecDeque::new(), carry: 0 }
+        Ring { places: places as usize, framing, line: Serializer::new(rate), sent: VecDeque::new() }
     }
 
     fn room_at(&self) -> Time {
@@ -79,15 +78,10 @@ impl Ring {
     }
 
     fn enter(&mut self, now: Time, packet: &Packet) {
-        let free = self.sent.back().copied().unwrap_or(Time::ZERO);
-        if free < now {
-            self.carry = 0;
-        }
-        let (span, carry) = self.rate.time_to_send(self.framing.wire_size(packet.size()), self.carry);
-        self.carry = carry;
         if self.sent.len() == self.places {
             self.sent.pop_front();
         }
-        self.sent.push_back(free.max(now) + span);
+        let start = self.line.free_at().max(now);
+        self.sent.push_back(self.line.transmit(start, self.framing.wire_size(packet.size())));
     }
 }
