@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lopsided.controllers import ControllerFactory, Controllers
+    from lopsided.data.scenario_types import Resolved
     from lopsided.run import Run
 
 _LARGEST_FILE = 4 * 1024 * 1024
@@ -107,7 +108,7 @@ class Scenario:
         return self.native.seed
 
     @cached_property
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> Resolved:
         """The whole scenario as plain values: numbers with their unit in the key (`rate_bps`, `delay_s`)."""
         return json.loads(self.native.to_json())
 
@@ -133,7 +134,7 @@ class Scenario:
 
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
         """The rate of the slowest link in a direction, in bit/s; None where none has a rate."""
-        if direction not in ("down", "up"):
+        if direction != "down" and direction != "up":
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
         return min((rate for rate in rates if rate), default=None)
@@ -143,10 +144,13 @@ class Scenario:
         """For each flow the links that its data crosses, each with the direction of the crossing."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
-    def queue_limit_packets(self, link: str, direction: str) -> int | None:
+    def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
         """The limit of a link direction's queue where it is one of packets, else None."""
         found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
-        return found[direction]["queue"]["limit"].get("packets") if found else None
+        if found is None or (direction != "down" and direction != "up"):
+            return None
+        queue = found[direction]["queue"]
+        return queue["limit"].get("packets") if "limit" in queue else None
 
     def to_toml(self) -> str:
         """The scenario as TOML with every default written out; reading it back gives the same scenario."""

@@ -41,8 +41,8 @@ class Asked:
 
 def asked_of(scenario: Scenario, **changes: Any) -> Asked:
     """What the scenario asks for, or the defaults, with what is not None changed."""
-    said: dict[str, Any] = scenario.resolved["fairness"] or {}
-    asked = Asked(**said)
+    said = scenario.resolved["fairness"]
+    asked = Asked(**said) if said else Asked()
     return replace(asked, **{name: value for name, value in changes.items() if value is not None})
 
 

@@ -10,12 +10,13 @@ Left out: settings that Linux has no counterpart of (`translate` refuses them by
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lopsided.data.captures import Listed, write_index
 from lopsided.run_options import RunOptions
@@ -25,6 +26,7 @@ from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded
 from .guest.job import Job
 
 if TYPE_CHECKING:
+    from lopsided.data.scenario_types import Resolved
     from lopsided.run import Run
     from lopsided.run_options import PcapPoint
     from lopsided.scenario import Scenario
@@ -59,12 +61,11 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the kernel that the options name or the best at hand."""
     _require_known(scenario)
     chosen = backend.choose(options.kernel or "auto")
-    for slip_ns in chosen.slips_ns:
-        try:
+    *earlier, last = chosen.slips_ns
+    for slip_ns in earlier:
+        with contextlib.suppress(SelfCheckFailed):
             return _run(scenario, seed, options, chosen, slip_ns)
-        except SelfCheckFailed as error:
-            failed = error
-    raise failed
+    return _run(scenario, seed, options, chosen, last)
 
 
 def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Machine, slip_ns: int) -> Run:
@@ -128,7 +129,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
 
 
 def _recording(
-    resolved: dict[str, Any], seed: int, chosen: backend.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]
+    resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, pcap_at: frozenset[PcapPoint]
 ) -> plan.Recording:
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
     return plan.Recording(
@@ -172,7 +173,7 @@ def _require_sound(folder: Path) -> None:
         )
 
 
-def _keep_captures(folder: Path, job: Job, resolved: dict[str, Any], options: RunOptions) -> None:
+def _keep_captures(folder: Path, job: Job, resolved: Resolved, options: RunOptions) -> None:
     assert options.pcap is not None
     options.pcap.mkdir(parents=True, exist_ok=True)
     origin = results.load(folder)["origin_realtime_ns"]

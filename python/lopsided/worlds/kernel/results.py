@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,6 +19,9 @@ from lopsided.data.catalogue import run_tables
 from . import captures
 from .guest import tcp_info
 from .guest.job import Flow, Job, Watched
+
+if TYPE_CHECKING:
+    from lopsided.data import scenario_types as said
 
 UNDO_COUNTERS = ("TCPFullUndo", "TCPPartialUndo", "TCPLossUndo", "TCPDSACKUndo")
 RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
@@ -33,7 +36,7 @@ class Measured:
     facts: dict[str, Any]
 
 
-def read(folder: Path, job: Job, scenario: dict[str, Any]) -> Measured:
+def read(folder: Path, job: Job, scenario: said.Resolved) -> Measured:
     """Makes the tables from a finished job's folder."""
     return _Reader(folder, job, scenario).measured()
 
@@ -45,7 +48,7 @@ def load(folder: Path) -> dict[str, Any]:
 
 
 class _Reader:
-    def __init__(self, folder: Path, job: Job, scenario: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, job: Job, scenario: said.Resolved) -> None:
         self.folder, self.job, self.scenario = folder, job, scenario
         self.result = load(folder)
         interval = scenario["record"]["interval_s"]
@@ -160,7 +163,7 @@ class _Reader:
         begun = seen["begun_ns"]
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
-    def _local_congestion(self, flow: dict[str, Any]) -> int | None:
+    def _local_congestion(self, flow: said.Flow) -> int | None:
         """Linux counts them nowhere; there are none where the host has no interface that could refuse a packet."""
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
@@ -280,8 +283,9 @@ class _Reader:
         rows = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
             place = {"node": watched.link, "direction": watched.direction}
-            spec = next(link for link in self.scenario["links"] if link["name"] == watched.link)[watched.direction]
-            no_room = "head_drop" if spec["queue"].get("drop") == "front" else "queue_full"
+            queue = self._queue_of(watched)
+            front = queue["kind"] == "fifo" and queue["drop"] == "front"
+            no_room = "head_drop" if front else "queue_full"
             rows.append({**place, "reason": no_room, "packets": final["dropped"] - final["dropped_early"]})
             rows.append({**place, "reason": "early", "packets": final["dropped_early"]})
         for count, loss in zip(self.result["losses"], self.job.losses, strict=True):
@@ -294,15 +298,19 @@ class _Reader:
     def _marks(self) -> pl.DataFrame:
         rows = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
-            spec = next(link for link in self.scenario["links"] if link["name"] == watched.link)[watched.direction]
-            reason = "early" if spec["queue"]["kind"] == "red" else "threshold"
+            reason = "early" if self._queue_of(watched)["kind"] == "red" else "threshold"
             place = {"node": watched.link, "direction": watched.direction}
             rows.append({**place, "reason": reason, "packets": final["marked"]})
         return run_tables()["marks"].frame(self._fates(rows))
 
-    def _link(self, link: dict[str, Any], direction: str) -> dict[str, Any]:
+    def _queue_of(self, watched: Watched) -> said.Queue:
+        link = next(link for link in self.scenario["links"] if link["name"] == watched.link)
+        return link["down" if watched.direction == "down" else "up"]["queue"]
+
+    def _link(self, link: said.Link, direction: said.Way) -> dict[str, Any]:
         spec = link[direction]
-        row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": spec["rate_bps"]}
+        rate_bps = spec["rate_bps"]
+        row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": rate_bps}
         place = (link["name"], direction)
         losses = [
             *zip(self.result["losses"], self.job.losses, strict=True),
@@ -312,7 +320,7 @@ class _Reader:
         number = next(
             (n for n, watched in enumerate(self.job.watched) if (watched.link, watched.direction) == place), None
         )
-        if number is None:
+        if number is None or rate_bps is None:
             return {**row, "lost_packets": lost}
         final = self.result["queues"][number]
         series = self.queue_fine.filter(pl.col("queue") == number)
@@ -320,7 +328,7 @@ class _Reader:
         waits = self.waits[number]["ms"]
         return {
             **row,
-            "utilisation": _on_the_wire(self.waits[number]["octets"], spec["framing"]) * 8 / spec["rate_bps"] / seconds,
+            "utilisation": _on_the_wire(self.waits[number]["octets"], spec["framing"]) * 8 / rate_bps / seconds,
             "mean_backlog_packets": series["backlog_packets"].mean(),
             "max_backlog_packets": series["backlog_packets"].max(),
             "mean_backlog_bytes": series["backlog_bytes"].mean(),
@@ -359,7 +367,7 @@ def _delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:
     return frame.select(pl.lit(flow, dtype=pl.Int64).alias("flow"), "at_ns", (pl.col("ns") / 1e6).alias("ms"))
 
 
-def _on_the_wire(packets: pl.Series, framing: dict[str, Any]) -> int:
+def _on_the_wire(packets: pl.Series, framing: said.Framing) -> int:
     """The octets that IP packets of these sizes take on a line."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":

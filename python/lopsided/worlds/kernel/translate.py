@@ -7,12 +7,19 @@ noted in the run's facts.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import keyed, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
 from .plan import LARGEST_PACKET, Direction, HostInterface, Layout, Line
+
+if TYPE_CHECKING:
+    from lopsided.data import scenario_types as said
+
+End: TypeAlias = Literal["from", "to"]
+Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "rack", "tlp", "frto"]
+Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
@@ -25,7 +32,7 @@ DEFAULT_SYSCTLS = {
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
 }
 
-SWITCHES = {
+SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "sack": ("net.ipv4.tcp_sack", "0", "1"),
     "dsack": ("net.ipv4.tcp_dsack", "0", "1"),
     "timestamps": ("net.ipv4.tcp_timestamps", "0", "1"),
@@ -39,7 +46,7 @@ SWITCHES = {
 ECN = {"off": "0", "on": "1", "accept": "2"}
 """net.ipv4.tcp_ecn; accurate ECN came with Linux 6.18."""
 
-NO_SWITCH = {
+NO_SWITCH: dict[Fixed, bool] = {
     "prr": True,
     "rate_halving": False,
     "fack": False,
@@ -48,7 +55,7 @@ NO_SWITCH = {
 """What Linux 6.1 always or never does: the other value is refused."""
 
 
-def layout(scenario: dict[str, Any]) -> Layout:
+def layout(scenario: said.Resolved) -> Layout:
     """The network, with each end's stack."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
@@ -71,21 +78,25 @@ def layout(scenario: dict[str, Any]) -> Layout:
     )
 
 
-def flows(scenario: dict[str, Any], seed: int) -> list[Flow]:
+def flows(scenario: said.Resolved, seed: int) -> list[Flow]:
     """The flows, starting when the simulator would start them with this seed."""
     until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario)
     return [
         _flow(
-            {**flow, **{end: nodes.get((number, end), flow[end]) for end in _STACKS}}, FIRST_PORT + number, until, seed
+            flow,
+            (nodes.get((number, "from"), flow["from"]), nodes.get((number, "to"), flow["to"])),
+            FIRST_PORT + number,
+            until,
+            seed,
         )
         for number, flow in enumerate(scenario["flows"])
     ]
 
 
-_STACKS = {"from": "sender_stack", "to": "receiver_stack"}
+_STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender_stack", "to": "receiver_stack"}
 
 
-def _nodes(scenario: dict[str, Any]) -> dict[tuple[int, str], str]:
+def _nodes(scenario: said.Resolved) -> dict[tuple[int, End], str]:
     """Where each end ("from", "to") of each TCP flow lives: on its host, or in a namespace of its own behind it.
 
     Linux keeps settings and counters per namespace. So flows that send from one host live apart, for what each did to
@@ -93,12 +104,12 @@ def _nodes(scenario: dict[str, Any]) -> dict[tuple[int, str], str]:
     next to it.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
-    at: dict[str, list[tuple[int, str]]] = {}
+    at: dict[str, list[tuple[int, End]]] = {}
     for number, flow in enumerate(scenario["flows"]):
         if flow["app"]["kind"] != "udp":
             for end in _STACKS:
                 at.setdefault(flow[end], []).append((number, end))
-    nodes = {}
+    nodes: dict[tuple[int, End], str] = {}
     for host, ends in at.items():
         agree = _agree(scenario, ends)
         if host in with_interface and not agree:
@@ -109,14 +120,14 @@ def _nodes(scenario: dict[str, Any]) -> dict[tuple[int, str], str]:
     return nodes
 
 
-def _agree(scenario: dict[str, Any], ends: list[tuple[int, str]]) -> bool:
+def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
     """Whether one stack can serve all these ends."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
 
 
-def modules(scenario: dict[str, Any]) -> list[str]:
+def modules(scenario: said.Resolved) -> list[str]:
     """Kernel modules that the scenario needs where they are not built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
@@ -124,7 +135,7 @@ def modules(scenario: dict[str, Any]) -> list[str]:
     return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
-def notes(scenario: dict[str, Any]) -> list[str]:
+def notes(scenario: said.Resolved) -> list[str]:
     """How this world differs from what the scenario says, by its nature."""
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
@@ -135,7 +146,7 @@ def notes(scenario: dict[str, Any]) -> list[str]:
     return found
 
 
-def _interface(interface: dict[str, Any]) -> HostInterface:
+def _interface(interface: said.Interface) -> HostInterface:
     if interface["ring_packets"] is not None:
         raise Unsupported(f"host {interface['host']}: a virtual interface has no ring")
     limit = interface["limit_packets"]
@@ -146,7 +157,7 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
+def _sysctls(stack: said.Stack) -> dict[str, str]:
     for name, always in NO_SWITCH.items():
         if stack[name] not in (None, always):
             raise Unsupported(f"Linux cannot turn {name} {'off' if always else 'on'}")
@@ -170,8 +181,8 @@ def _sysctls(stack: dict[str, Any]) -> dict[str, str]:
     return sysctls
 
 
-def _route_metrics(stack: dict[str, Any]) -> dict[str, int]:
-    metrics = {}
+def _route_metrics(stack: said.Stack) -> dict[str, int]:
+    metrics: dict[str, int] = {}
     if (window := stack["initial_window"]) is not None:
         metrics["initcwnd"] = window["segments"] if "segments" in window else max(1, window["bytes"] // 1448)
     if stack["min_rto_s"] is not None:
@@ -188,12 +199,12 @@ def _route_metrics(stack: dict[str, Any]) -> dict[str, int]:
     return metrics
 
 
-def _line(link: dict[str, Any]) -> Line:
+def _line(link: said.Link) -> Line:
     down, up = (_direction(link[name], f"{link['name']}.{name}") for name in ("down", "up"))
     return Line(link["name"], (link["from"], link["to"]), down, up)
 
 
-def _direction(direction: dict[str, Any], where: str) -> Direction:
+def _direction(direction: said.Direction, where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
     if direction["stages"]:
         raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
@@ -212,7 +223,9 @@ def _direction(direction: dict[str, Any], where: str) -> Direction:
         loss=loss["random"],
         lost_packets=tuple(loss["packets"]),
         outages_ns=tuple((nanoseconds(since), nanoseconds(until)) for since, until in loss["outages_s"]),
-        gilbert=gilbert and (gilbert["to_bad"], gilbert["to_good"], 1 - gilbert["loss_bad"], gilbert["loss_good"]),
+        gilbert=None
+        if gilbert is None
+        else (gilbert["to_bad"], gilbert["to_good"], 1 - gilbert["loss_bad"], gilbert["loss_good"]),
     )
     if made.rate_bps and made.burst and made.burst < made.octets(LARGEST_PACKET):
         raise Unsupported(f"{where}: Linux' tbf cannot have a burst below one packet ({made.octets(LARGEST_PACKET)} B)")
@@ -226,16 +239,15 @@ def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
-def _burst(shaper: dict[str, Any] | None, where: str) -> int:
+def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
     if shaper["refill_interval_s"] is not None or shaper["line_rate_bps"] is not None:
         raise Unsupported(f"{where}: Linux' tbf refills continuously and lets a burst pass at once")
-    burst: int = shaper["burst_bytes"]
-    return burst
+    return shaper["burst_bytes"]
 
 
-def _queue(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     """Kind, options, and how many full packets it holds."""
     if queue["kind"] == "red":
         return _red(queue, where)
@@ -251,7 +263,7 @@ def _queue(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
 
-def _red(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+def _red(queue: said.RedQueue, where: str) -> tuple[str, str, int]:
     limit, low, high = (queue[name].get("bytes") for name in ("limit", "min", "max"))
     if limit is None or low is None or high is None:
         raise Unsupported(f"{where}: Linux' red counts octets: give limit, min and max in bytes or as times")
@@ -265,7 +277,7 @@ def _red(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
     return "red", qdisc.red(limit, low, high, int(shift), queue["probability"], idle_ns, flags), 0
 
 
-def _step(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
+def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
     """Linux' disciplines with a step: red without an average, in octets; codel without its own law, in time."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
@@ -282,13 +294,13 @@ def _step(queue: dict[str, Any], where: str) -> tuple[str, str, int]:
     )
 
 
-def _flow(flow: dict[str, Any], port: int, end: int, seed: int) -> Flow:
+def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
     jitter = keyed.below(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
-        "sender": flow["from"],
-        "receiver": flow["to"],
+        "sender": ends[0],
+        "receiver": ends[1],
         "port": port,
         "start_ns": nanoseconds(flow["start_s"]) + jitter,
         "stop_ns": min(nanoseconds(flow["stop_s"]), end),

@@ -1,0 +1,146 @@
+"""The types of the resolved scenario are those of its JSON: no key missing, none extra, each value of its type."""
+
+import json
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import pytest
+
+import lopsided as lop
+from lopsided.data import scenario_types
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(
+    path for folder in ("scenarios", "python", "reference") for path in (ROOT / folder).rglob("scenarios/**/*.toml")
+) + sorted((ROOT / "scenarios").glob("*.toml"))
+
+LINE = """
+[scenario]
+duration = "9 s"
+
+[link]
+rtt = "20 ms"
+down = {{ rate = "8 Mbit/s"{down} }}
+up = {{ rate = "1 Mbit/s" }}
+
+[[flow]]
+direction = "down"
+{flow}
+"""
+DIRECTIONS = [
+    "queue = '10 packets'",
+    "queue = '9 kB'",
+    "queue = { limit = { bins = 9, size = '2 kB' } }",
+    *(f"queue = {{ kind = '{kind}' }}" for kind in ("red", "codel", "fq_codel", "pie")),
+    "queue = { kind = 'codel', ce_threshold = '1 ms' }",
+    "queue = { kind = 'fq_codel', ce_threshold = '1 ms' }",
+    "queue = { kind = 'red', bandwidth = '1 Mbit/s' }",
+    "queue = { kind = 'policer', rate = '1 Mbit/s' }",
+    *(f"queue = {{ kind = 'step', mark_threshold = '{depth}' }}" for depth in ("5 packets", "9 kB", "1 ms")),
+    "queue = { kind = 'prio', classify = [{ class = 0, dscp = 1, ecn = 'ect1', protocol = 'tcp', src_port = 1 }] }",
+    "queue = { kind = 'prio', default_class = 0 }",
+    "loss = { random = 0.5, packets = [3], outages = [['1 s', '2 s']] }",
+    "loss = { gilbert = { to_bad = 0.1, to_good = 0.2 } }",
+    "shaper = { burst = '20 kB', refill_interval = '10 ms', line_rate = '10 Mbit/s' }",
+    "stages = [{ kind = 'ack_thinning' }]",
+]
+FLOWS = [
+    "app = { kind = 'transfer', size = '9 kB', repeat = 'forever' }",
+    "app = { kind = 'transfer', size = '9 kB', repeat = 2, pause = '1.5 s' }",
+    "app = { kind = 'on_off', on = '1 s', off = '2 s' }",
+    "app = { kind = 'http' }",
+    "app = { kind = 'udp', rate = '64 kbit/s' }",
+    "app = { kind = 'custom', name = 'mine' }",
+    "stack = { sack = true, ecn = 'on', abc = 2, delayed_ack = 'off', initial_window = '4 segments', dscp = 3 }",
+    "stack = { mss = '536 B', dup_threshold = 3, acks_per_rtt = 4, ack_policy = 'linux', min_rto = '1 s' }",
+    "stack = { max_window = '64 KiB', remembered_threshold = '9 kB', send_buffer = 'auto', receive_buffer = '1 MB' }",
+    "[fairness]",
+    "[fairness]\nwarmup = '1 s'",
+]
+TEXTS = [LINE.format(down=f", {down}", flow="") for down in DIRECTIONS] + [
+    LINE.format(down="", flow=flow) for flow in FLOWS
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_scenario_is_as_typed(path):
+    assert not list(faults(lop.Scenario.load(path).resolved, scenario_types.Resolved, ""))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_part_is_as_typed(text):
+    assert not list(faults(lop.Scenario.from_text(text, "x.toml").resolved, scenario_types.Resolved, ""))
+
+
+def test_no_type_is_for_nothing():
+    """All of them occur in what is looked at above, so that each is held to the JSON."""
+    seen: set[type] = set()
+    for scenario in [*map(lop.Scenario.load, FILES), *map(lop.Scenario.from_text, TEXTS)]:
+        list(faults(scenario.resolved, scenario_types.Resolved, "", seen))
+    public = {kind for name, kind in vars(scenario_types).items() if is_typeddict(kind) and name[0] != "_"}
+    assert {kind.__name__ for kind in public - seen} == set()
+
+
+@pytest.mark.parametrize("family", ["Queue", "App", "Stage", "Medium"])
+def test_the_kinds_are_those_of_the_schema(family):
+    union = getattr(scenario_types, family)
+    kinds = {get_args(get_type_hints(kind)["kind"])[0] for kind in get_args(union) or [union]}
+    # By an interpreter of its own: in this one, other tests may have made disciplines known.
+    command = [sys.executable, "-c", "from lopsided import _native; print(_native.schema())"]
+    schema = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert sorted(kinds) in list(enumerations(schema))
+
+
+def test_what_is_wrong_is_found(adsl):
+    wrong = json.loads(json.dumps(adsl.resolved))
+    del wrong["links"][0]["up"]["delay_s"]
+    wrong["flows"][0]["app"]["more"] = 1
+    wrong["record"]["events"] = 1
+    assert len(list(faults(wrong, scenario_types.Resolved, ""))) == 3
+
+
+def enumerations(schema: Any) -> Iterator[list[str]]:
+    """The kinds that each table of the schema may be of."""
+    if isinstance(schema, dict):
+        if "enum" in schema:
+            yield sorted(map(str, schema["enum"]))
+        for inner in schema.values():
+            yield from enumerations(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from enumerations(inner)
+
+
+def faults(value: Any, kind: Any, place: str, seen: set[type] | None = None) -> Iterator[str]:
+    """Where a value is not of a type; `seen` gains the types of tables that it is of."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_typeddict(kind):
+        hints = get_type_hints(kind)
+        if not isinstance(value, dict) or value.keys() != hints.keys():
+            yield f"{place}: {value} is no {kind.__name__}"
+            return
+        if seen is not None:
+            seen.add(kind)
+        for key, hint in hints.items():
+            yield from faults(value[key], hint, f"{place}.{key}", seen)
+    elif origin in (Union, types.UnionType):
+        fitting = next((each for each in inner if not list(faults(value, each, place))), None)
+        if fitting is None:
+            yield f"{place}: {value} is none of {kind}"
+        else:
+            yield from faults(value, fitting, place, seen)
+    elif origin is Literal:
+        if value not in inner:
+            yield f"{place}: {value!r} is none of {inner}"
+    elif origin in (list, tuple):
+        if not isinstance(value, list) or (origin is tuple and len(value) != len(inner)):
+            yield f"{place}: {value!r} is no {kind}"
+            return
+        for number, each in enumerate(value):
+            yield from faults(each, inner[number if origin is tuple else 0], f"{place}[{number}]", seen)
+    elif type(value) is not kind and not (kind is float and type(value) is int):
+        yield f"{place}: {value!r} is no {kind}"
