@@ -15,8 +15,11 @@ from lopsided.data import scenario_types
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
-    path for folder in ("scenarios", "python", "reference") for path in (ROOT / folder).rglob("scenarios/**/*.toml")
-) + sorted((ROOT / "scenarios").glob("*.toml"))
+    path
+    for folder in ("scenarios", "python", "reference")
+    for path in (ROOT / folder).rglob("*.toml")
+    if "\n[[flow]]" in path.read_text()
+)
 
 LINE = """
 [scenario]
