@@ -38,7 +38,7 @@ class TcpFlow:
         self.begun_ns: int | None = None
         """Start of the transfer that is not completed."""
         self.sender: socket.socket | None = None
-        self._past = dict.fromkeys(COUNTERS, 0)
+        self._past: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._received_packets = 0
         self._last: dict[str, int] = {}
         self._network, self._addresses, self._loop, self._origin = network, addresses, loop, origin_ns
