@@ -1,10 +1,12 @@
 """The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -39,6 +41,17 @@ def test_run_prints_a_table_and_writes_a_folder(adsl_file, tmp_path, capsys, ads
         "flows.parquet",
         "report.html",
     }
+
+
+def test_completion_times_are_printed_where_something_completes(capsys):
+    web = str(Path(__file__).parents[2] / "scenarios" / "web.toml")
+    assert (
+        cli.invoke(["run", web, "--no-report", "--set", "scenario.duration=10 s", "--set", "flow.backup.start=5 s"])
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "completion mean" in said
+    assert re.search(r"multiplexed .* \d+ +\d+ ms", said), said
 
 
 def test_two_runs_get_two_folders(adsl_file, tmp_path):

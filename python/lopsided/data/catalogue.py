@@ -88,7 +88,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
     "share": units.percent,
     "ratio": lambda value: f"{value:.2f}",
     "index": lambda value: f"{value:.3f}",
-    "s": lambda value: f"{value:.6g} s",
+    "s": lambda value: units.millis(value * 1e3) if abs(value) < 10 else f"{value:.6g} s",
     "tenths": lambda value: f"{value:.1f} s",
     "ms": units.millis,
     "ms2": _number,

@@ -33,10 +33,12 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def flows(run: Run) -> View:
-    """One row per flow, its goodput over the run as a sparkline."""
-    columns = [run.flows.column(name) for name in FLOWS]
-    curve = Heading(f"goodput over {run.scenario.duration_s:g} s", numeric=False, spare=True)
+    """One row per flow, its goodput over the run as a sparkline; transfers and lost datagrams where there are any."""
     rows = list(run.flows.rows())
+    transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
+    lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
+    columns = [run.flows.column(name) for name in (*FLOWS, *transfers, *lost)]
+    curve = Heading(f"goodput over {run.scenario.duration_s:g} s", numeric=False, spare=True)
     return View(
         [heading(run.flows.column("name")), _ARROW, *map(heading, columns), curve],
         [
