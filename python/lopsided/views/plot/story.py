@@ -64,19 +64,19 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
         panel.step(*style.thin_out(acked_at, acked), where="post", color=style.MUTED, linewidth=0.9)
     again = [event for event in story.events if event["event"] == "retransmitted"]
     at = [event["time_s"] for event in again]
-    below = [event["offset_bytes"] / 1e3 for event in again]
-    above = [(event["offset_bytes"] + event["length_bytes"]) / 1e3 for event in again]
+    below = [event["offset_bytes"] / 1e6 for event in again]
+    above = [(event["offset_bytes"] + event["length_bytes"]) / 1e6 for event in again]
     panel.vlines(at, below, above, color=style.RED, linewidth=1.8)
     dropped_at, dropped, _ = packets["dropped"]
     panel.plot(dropped_at, dropped, linestyle="none", marker="x", markersize=4, color=style.RED, markeredgewidth=0.9)
-    panel.set_ylabel("octets of the stream (kB)")
+    panel.set_ylabel("stream (MB)")
     labels = [(float(end[-1]), "sent", ink)] if len(end) else []
     labels += [(float(acked[-1]), "acknowledged", style.MUTED)] if len(acked) else []
     style.end_labels(panel, labels)
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """What the sending host sent and got, and what was dropped on the way: times, and where in the stream, in kB."""
+    """What the sending host sent and got, and what was dropped on the way: times, and where in the stream, in MB."""
     import polars as pl
 
     run = story.run
@@ -106,7 +106,7 @@ def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
     start = np.cumsum(steps).astype(np.float64)
     size = rows["payload_bytes"].to_numpy() if column == "seq" else 0
-    return rows["time_s"].to_numpy(), start / 1e3, (start + size) / 1e3
+    return rows["time_s"].to_numpy(), start / 1e6, (start + size) / 1e6
 
 
 def _between(found: tuple[Floats, Floats, Floats], begin: float, end: float) -> tuple[Floats, Floats, Floats]:
