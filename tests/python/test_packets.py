@@ -11,6 +11,7 @@ import own_controllers
 from lopsided import cli
 from lopsided.errors import FolderError, UsageError
 from lopsided.run import Run
+from lopsided.scenario import Scenario
 from lopsided.studies import compare, packets
 from lopsided.studies.compare import Arm
 from lopsided.views import packets as views
@@ -116,3 +117,21 @@ def test_a_control_is_held_against_what_the_flows_that_name_it_would_have(adsl):
     assert controls[0][0] == controls[1][0] != "Own"
     with pytest.raises(UsageError, match="--against"):
         compare.arms_against(named, "Own")
+
+
+def test_datagrams_have_no_control_to_hold_against():
+    text = """
+        [scenario]
+        duration = "5 s"
+        [link]
+        rtt = "20 ms"
+        down.rate = "8 Mbit/s"
+        up.rate = "1 Mbit/s"
+        [[flow]]
+        name = "call"
+        direction = "up"
+        app = { kind = "udp", rate = "80 kbit/s", size = "200 B" }
+    """
+    call = Scenario.from_text(text, "call").with_controllers({"Own": own_controllers.Reno})
+    with pytest.raises(UsageError, match="no flow over TCP"):
+        compare.arms_against(call, "Own", "reno")

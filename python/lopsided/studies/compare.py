@@ -201,7 +201,9 @@ def arms_against(
     """
     # Written out, so that each flow can be told by its name.
     plain = scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)
-    flows = {flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if "sender_stack" in flow}
+    flows = {
+        flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
+    }
     named = [name for name, cc in flows.items() if cc == controller]
     taken = named or list(flows)
     if against is None and named:
