@@ -119,6 +119,9 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"stack.prr": "false"}, "prr"),
         ({"stack.ecn": "accurate"}, "no accurate ECN"),
         ({"stack.abe": "true"}, "alternative back-off"),
+        ({"link.down.queue": '{ kind = "codel", limit = "90 kB" }'}, "in packets"),
+        ({"link.down.queue": '{ kind = "fq_codel", header = "14 B" }'}, "header is 0 B"),
+        ({"link.down.queue": '{ kind = "pie", derandomise = true }'}, "no derandomise"),
         ({"link.down.queue": '{ kind = "red", max = "20 packets" }'}, "counts octets"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", gentle = true }'}, "no gentle slope"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", weight = 0.002 }'}, "powers of two"),
@@ -217,6 +220,25 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     (limit, low, high, shift, *_), _, _, flags = red_options(step.options)
     assert (limit, low, high, shift) == (90_000, 9_001, 9_001, 0)
     assert flags == qdisc.RED_ECN | qdisc.RED_NODROP
+
+
+def words(options: str) -> dict[int, int]:
+    """Attributes of one word each."""
+    raw = bytes.fromhex(options)
+    return dict(struct.unpack("=2xHI", raw[at : at + 8]) for at in range(0, len(raw), 8))
+
+
+def test_managed_queues_have_their_settings_in_the_kernels_units():
+    keys = 'target = "6 ms", interval = "80 ms", ecn = true, ce_threshold = "2 ms"'
+    made = job(scenario(**{"link.down.queue": f'{{ kind = "codel", limit = "300 packets", {keys} }}'}))
+    (codel,) = [one for one in made.qdiscs if one.kind == "codel"]
+    assert words(codel.options) == {1: 6000, 2: 300, 3: 80_000, 4: 1, 5: 2000}
+    made = job(scenario(**{"link.down.queue": f'{{ kind = "fq_codel", limit = "300 packets", flows = 64, {keys} }}'}))
+    (fair,) = [one for one in made.qdiscs if one.kind == "fq_codel"]
+    assert words(fair.options) == {1: 6000, 2: 300, 3: 80_000, 4: 1, 5: 64, 6: 1514, 7: 2000, 8: 64}
+    made = job(scenario(**{"link.down.queue": '{ kind = "pie", target = "20 ms", bytemode = true }'}))
+    (pie,) = [one for one in made.qdiscs if one.kind == "pie"]
+    assert words(pie.options) == {1: 20_000, 2: 1000, 3: 15_000, 4: 2, 5: 20, 6: 0, 7: 1, 8: 0}
 
 
 SERVER, CLIENT = bytes([10, 77, 0, 1]), bytes([10, 77, 0, 2])

@@ -116,6 +116,18 @@ def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: s
     assert linux.links["sojourn_mean_ms"][0] == pytest.approx(simulated.links["sojourn_mean_ms"][0], abs=wait_ms)
 
 
+@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+def test_a_managed_queue_waits_and_marks_as_the_simulators(kind: str):
+    require("timetravel")
+    text = MARKING.replace("QUEUE", f'{{ kind = "{kind}", ecn = true }}').replace("CC", "cubic")
+    scenario = lop.Scenario.from_text(text, "managed.toml")
+    linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
+    for run in (linux, simulated):
+        assert run.links["marked_packets"][0] > 0
+    assert linux.flows["goodput_bps"][0] == pytest.approx(simulated.flows["goodput_bps"][0], rel=0.05)
+    assert linux.links["sojourn_mean_ms"][0] == pytest.approx(simulated.links["sojourn_mean_ms"][0], abs=2)
+
+
 CHAOS = """\
 [scenario]
 duration = "5 s"

@@ -19,7 +19,9 @@ NETEM_LOSS_GILBERT_ELLIOTT = 2
 STAB_BASE = 1
 RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
 RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
-CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_CE_THRESHOLD = 1, 2, 3, 5
+CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_ECN, CODEL_CE_THRESHOLD = 1, 2, 3, 4, 5
+FQ_CODEL_FLOWS, FQ_CODEL_QUANTUM, FQ_CODEL_CE_THRESHOLD, FQ_CODEL_DROP_BATCH = 5, 6, 7, 8
+PIE_TARGET, PIE_LIMIT, PIE_TUPDATE, PIE_ALPHA, PIE_BETA, PIE_ECN, PIE_BYTEMODE, PIE_DQ_RATE_ESTIMATOR = range(1, 9)
 
 SCHEDULER_TICK_NS = 64
 """The unit of times in options of tbf and htb: PSCHED_SHIFT in linux/pkt_sched.h."""
@@ -98,6 +100,70 @@ def codel_step(limit: int, threshold_ns: int) -> str:
         CODEL_INTERVAL: never_us,
         CODEL_CE_THRESHOLD: round(threshold_ns / 1000),
     }
+    return _words(values)
+
+
+def codel(limit: int, target_s: float, interval_s: float, ecn: bool, ce_threshold_s: float | None) -> str:
+    """codel: the limit in packets, times to the microsecond."""
+    return _words(_codel_law(limit, target_s, interval_s, ecn) | _threshold(CODEL_CE_THRESHOLD, ce_threshold_s))
+
+
+def fq_codel(
+    limit: int,
+    target_s: float,
+    interval_s: float,
+    ecn: bool,
+    ce_threshold_s: float | None,
+    flows: int,
+    quantum: int,
+    drop_batch: int,
+) -> str:
+    """fq_codel: the limit in packets of all flows, the quantum in octets."""
+    own = {FQ_CODEL_FLOWS: flows, FQ_CODEL_QUANTUM: quantum, FQ_CODEL_DROP_BATCH: drop_batch}
+    threshold = _threshold(FQ_CODEL_CE_THRESHOLD, ce_threshold_s)
+    return _words(_codel_law(limit, target_s, interval_s, ecn) | own | threshold)
+
+
+def pie(
+    limit: int,
+    target_s: float,
+    tupdate_s: float,
+    alpha: float,
+    beta: float,
+    ecn: bool,
+    bytemode: bool,
+    dq_rate_estimator: bool,
+) -> str:
+    """pie: alpha and beta in 1/s, which the kernel takes in sixteenths."""
+    return _words(
+        {
+            PIE_TARGET: round(target_s * 1e6),
+            PIE_LIMIT: limit,
+            PIE_TUPDATE: round(tupdate_s * 1e6),
+            PIE_ALPHA: round(alpha * 16),
+            PIE_BETA: round(beta * 16),
+            PIE_ECN: int(ecn),
+            PIE_BYTEMODE: int(bytemode),
+            PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
+        }
+    )
+
+
+def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:
+    """What codel and fq_codel have in common, under the same numbers."""
+    return {
+        CODEL_TARGET: round(target_s * 1e6),
+        CODEL_LIMIT: limit,
+        CODEL_INTERVAL: round(interval_s * 1e6),
+        CODEL_ECN: int(ecn),
+    }
+
+
+def _threshold(kind: int, threshold_s: float | None) -> dict[int, int]:
+    return {} if threshold_s is None else {kind: round(threshold_s * 1e6)}
+
+
+def _words(values: dict[int, int]) -> str:
     return b"".join(_attribute(kind, struct.pack("=I", value)) for kind, value in values.items()).hex()
 
 

@@ -21,6 +21,9 @@ End: TypeAlias = Literal["from", "to"]
 Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "rack", "tlp", "frto"]
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
+ETHERNET_FRAME = 1514
+"""What Linux takes for the MTU of a queue: with the header of the link."""
+
 FIRST_PORT = 5001
 FOREVER = 1 << 30
 
@@ -131,7 +134,7 @@ def modules(scenario: said.Resolved) -> list[str]:
     """Kernel modules that the scenario needs where they are not built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
-    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel"})
+    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel", "fq_codel", "pie"})
     return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
@@ -248,11 +251,15 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Kind, options, and how many full packets it holds."""
+    """Kind, options, and how many full packets it holds; zero where it drops before it is full."""
     if queue["kind"] == "red":
         return _red(queue, where)
     if queue["kind"] == "step":
         return _step(queue, where)
+    if queue["kind"] == "codel" or queue["kind"] == "fq_codel":
+        return _codel(queue, where)
+    if queue["kind"] == "pie":
+        return _pie(queue, where)
     if queue["kind"] != "fifo":
         raise Unsupported(f"{where}: {queue['kind']} has no counterpart in the kernel world")
     limit, front = queue["limit"], queue["drop"] == "front"
@@ -275,6 +282,32 @@ def _red(queue: said.RedQueue, where: str) -> tuple[str, str, int]:
     flags = qdisc.RED_ECN * queue["ecn"] | qdisc.RED_HARDDROP * queue["harddrop"]
     idle_ns = queue["avpkt_bytes"] * 8e9 / queue["bandwidth_bps"] if queue["bandwidth_bps"] else 0.0
     return "red", qdisc.red(limit, low, high, int(shift), queue["probability"], idle_ns, flags), 0
+
+
+def _codel(queue: said.CodelQueue | said.FqCodelQueue, where: str) -> tuple[str, str, int]:
+    if queue["mtu_bytes"] != ETHERNET_FRAME or queue["header_bytes"]:
+        raise Unsupported(f"{where}: here codel's mtu is {ETHERNET_FRAME} B and its header is 0 B")
+    law = (queue["target_s"], queue["interval_s"], queue["ecn"], queue["ce_threshold_s"])
+    if queue["kind"] == "fq_codel":
+        limit = queue["limit_packets"]
+        options = qdisc.fq_codel(limit, *law, queue["flows"], queue["quantum_bytes"], queue["drop_batch"])
+        return "fq_codel", options, 0
+    limit = _packets(queue["limit"], "codel", where)
+    return "codel", qdisc.codel(limit, *law), 0
+
+
+def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
+    if queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["mark_threshold"] != 0.1:
+        raise Unsupported(f"{where}: Linux' pie has no derandomise, no max_burst and no mark_threshold")
+    limit = _packets(queue["limit"], "pie", where)
+    law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
+    return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
+
+
+def _packets(limit: said.Limit, kind: str, where: str) -> int:
+    if "packets" not in limit:
+        raise Unsupported(f"{where}: Linux' {kind} counts its limit in packets")
+    return limit["packets"]
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:

@@ -226,8 +226,16 @@ class Network:
         early = marked = 0
         if kind == "red":  # tc_red_xstats: early, pdrop, other, marked
             early, marked = struct.unpack_from("=I8xI", own)
-        elif kind == "codel":  # tc_codel_xstats: the ninth word counts the marks of ce_threshold
-            (marked,) = struct.unpack_from("=I", own, 32)
+        elif kind == "codel":  # tc_codel_xstats: drop_overlimit, ecn_mark, dropping, ce_mark from the sixth word on
+            overlimit, by_law, by_threshold = struct.unpack_from("=II4xI", own, 20)
+            early, marked = dropped - overlimit, by_law + by_threshold
+        elif (
+            kind == "fq_codel"
+        ):  # tc_fq_codel_xstats: behind its type maxpacket, drop_overlimit, ecn_mark; ce_mark as the eighth word
+            overlimit, by_law, by_threshold = struct.unpack_from("=II12xI", own, 8)
+            early, marked = dropped - overlimit, by_law + by_threshold
+        elif kind == "pie":  # tc_pie_xstats: behind prob and five words dropped, overlimit, maxq, ecn_mark
+            early, marked = struct.unpack_from("=I8xI", own, 24)
         return QueueCount(sent_bytes, sent_packets, dropped, early, marked, backlog_bytes, backlog_packets)
 
 
