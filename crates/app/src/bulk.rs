@@ -97,6 +97,9 @@ impl Sender {
                 break;
             }
             let written = io.write(socket, &Payload::virtual_len(len as u32));
+            if written == 0 {
+                break;
+            }
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
         // A FIN needs a connection to end.
