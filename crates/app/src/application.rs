@@ -4,7 +4,8 @@ use lopsided_core::{Bytes, Payload, Rng, Time};
 use lopsided_tcp::{State, TcpInfo};
 use std::fmt::Debug;
 
-/// A connection of one application, numbered by its host. The number is free for another connection once [`SocketEvent::Closed`] was told.
+/// A connection of one application, numbered by its host. The number is free for another connection once
+/// [`SocketEvent::Closed`] was told, or the application aborted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -77,7 +78,8 @@ pub trait Sockets {
     /// Opens a connection to the other end of the flow. `None`: the host has no free port now.
     fn connect(&mut self) -> Option<SocketId>;
 
-    /// Appends the payload, as far as the send buffer has room; gives how many octets it took. Zero for a socket that is closed or unknown.
+    /// Appends the payload, as far as the send buffer has room; gives how many octets it took. Zero for a socket that
+    /// is closed or unknown.
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64;
 
     /// Octets that `write` would take now.
@@ -89,7 +91,7 @@ pub trait Sockets {
     /// Sends a FIN behind what was written.
     fn close(&mut self, socket: SocketId);
 
-    /// Ends the connection with a reset.
+    /// Ends the connection with a reset. Nothing more is told of it, not even [`SocketEvent::Closed`].
     fn abort(&mut self, socket: SocketId);
 
     /// `None`: there is no such socket.

@@ -1,5 +1,5 @@
-//! One-way transfers over one connection at a time: a sender that always has more, sends a fixed size again and again, or sends in bursts;
-//! and a receiver that reads everything at once.
+//! One-way transfers over one connection at a time: a sender that always has more, sends a fixed size again and again,
+//! or sends in bursts; and a receiver that reads everything at once.
 //!
 //! Leaves out: a reader that is slow, and data with a meaning beyond its length.
 

@@ -1,8 +1,8 @@
 //! Applications: what a flow's two ends do with their sockets.
 //!
-//! An [`Application`] is a state machine without a clock or I/O. The host that runs it calls it when a socket changed or its time has come,
-//! and hands it [`Sockets`] to act through: the simulator's host implements them with its own TCP. A flow is a pair of applications
-//! ([`AppPair`]): one at the sender of data, one at the receiver.
+//! An [`Application`] is a state machine without a clock or I/O. The host that runs it calls it when a socket changed
+//! or its time has come, and hands it [`Sockets`] to act through: the simulator's host implements them with its own
+//! TCP. A flow is a pair of applications ([`AppPair`]): one at the sender of data, one at the receiver.
 //!
 //! Leaves out: processing time, files, TLS.
 

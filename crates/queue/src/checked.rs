@@ -1,8 +1,10 @@
-//! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded once with
-//! a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the accounting.
+//! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded
+//! once with a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the
+//! accounting.
 //!
-//! The discipline is given accounting of its own to discard into, so that what it says it lost can be held against what it holds;
-//! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
+//! The discipline is given accounting of its own to discard into, so that what it says it lost can be held against what
+//! it holds; the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and
+//! debug runs.
 
 use crate::{Backlog, ClassStats, Qdisc, QueuedPacket};
 use lopsided_core::{
@@ -215,8 +217,8 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real accounting in the place of one that
-/// was lost to the private ones.
+/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real accounting in the place of
+/// one that was lost to the private ones.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

@@ -5,8 +5,8 @@ use lopsided_core::{Bytes, Cx, Packet, Time};
 
 /// A discipline, and a place for the one packet that was taken from it to learn its size (Linux's `gso_skb`).
 ///
-/// A discipline that answers [`Qdisc::peek`] keeps its packet until `dequeue`. The packet of any other is taken and held here; it
-/// waits on, and counts in the backlog, but the discipline can no longer drop or overtake it.
+/// A discipline that answers [`Qdisc::peek`] keeps its packet until `dequeue`. The packet of any other is taken and
+/// held here; it waits on, and counts in the backlog, but the discipline can no longer drop or overtake it.
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,

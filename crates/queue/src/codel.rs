@@ -1,14 +1,17 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
-//! A packet's sojourn time is looked at as it leaves. Once it has been at least `target` for an `interval`, packets are dropped or
-//! marked as they leave, the next one after `interval / sqrt(count)` (the control law), until a packet leaves below `target`.
+//! A packet's sojourn time is looked at as it leaves. Once it has been at least `target` for an `interval`, packets are
+//! dropped or marked as they leave, the next one after `interval / sqrt(count)` (the control law), until a packet
+//! leaves below `target`.
 //!
-//! [`Codel`] is the algorithm for one queue, which fq_codel and CAKE use for each flow; [`CodelQueue`] is a FIFO under it.
+//! [`Codel`] is the algorithm for one queue, which fq_codel and CAKE use for each flow; [`CodelQueue`] is a FIFO under
+//! it.
 //!
 //! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals give the same drops:
 //! - Times are counted in units of 1024 ns, and compared with "after", not "at or after".
 //! - `1 / sqrt(count)` is kept to 16 bits and refined by one step of Newton's method each time that `count` changes.
-//! - A queue is left alone while no more than `mtu` octets wait behind the departing packet; RFC 8289 takes the largest packet seen.
+//! - A queue is left alone while no more than `mtu` octets wait behind the departing packet; RFC 8289 takes the largest
+//!   packet seen.
 //!
 //! Left out: the classifier that restricts `ce_threshold` to some packets.
 

@@ -3,14 +3,16 @@
 use lopsided_core::{Packet, Rng, Transport};
 use std::net::IpAddr;
 
-/// Spreads flows over a number of queues, by their addresses, protocol and ports, with a perturbation of the queue's own.
+/// Spreads flows over a number of queues, by their addresses, protocol and ports, with a perturbation of the queue's
+/// own.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowHash {
     perturbation: u64,
 }
 
 impl FlowHash {
-    /// A hash that differs from that of every other queue and seed, so that nobody outside can choose flows that collide.
+    /// A hash that differs from that of every other queue and seed, so that nobody outside can choose flows that
+    /// collide.
     pub fn new(rng: &mut Rng) -> FlowHash {
         FlowHash { perturbation: rng.next_u64() }
     }

@@ -1,11 +1,12 @@
 //! FQ-CoDel: a queue for each flow, served in turn by deficit, each under CoDel (RFC 8290; tc-fq_codel(8)).
 //!
-//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new: new queues are served before old ones, each until it
-//! has sent `quantum` octets, then it becomes old. A queue that runs empty leaves the lists, by way of the old one if it was new, so that
-//! a flow with one packet at a time cannot stay new for ever. When there is no room, packets go from the head of the fattest queue: half
-//! of it, at most `drop_batch` packets.
+//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new: new queues are served before
+//! old ones, each until it has sent `quantum` octets, then it becomes old. A queue that runs empty leaves the lists, by
+//! way of the old one if it was new, so that a flow with one packet at a time cannot stay new for ever. When there is
+//! no room, packets go from the head of the fattest queue: half of it, at most `drop_batch` packets.
 //!
-//! CoDel leaves a flow alone while no more than `mtu` octets wait in **all** queues, as in Linux; RFC 8290 section 5 is silent.
+//! CoDel leaves a flow alone while no more than `mtu` octets wait in **all** queues, as in Linux; RFC 8290 section 5 is
+//! silent.
 //!
 //! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
 

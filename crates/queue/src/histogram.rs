@@ -2,8 +2,8 @@
 
 use lopsided_core::Duration;
 
-/// Bits of a value that its bucket keeps below the leading one: 64 buckets an octave, so a bucket is at most 1/64 of its value
-/// wide and its middle at most 0.8 % off.
+/// Bits of a value that its bucket keeps below the leading one: 64 buckets an octave, so a bucket is at most 1/64 of
+/// its value wide and its middle at most 0.8 % off.
 const MANTISSA_BITS: u32 = 6;
 
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
@@ -34,7 +34,8 @@ impl Histogram {
         self.counts.iter().copied().map(u64::from).sum()
     }
 
-    /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty histogram.
+    /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty
+    /// histogram.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));

@@ -7,7 +7,8 @@ use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 /// The size of a buffer, in the unit in which its memory is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Slots that hold one packet of any size: an ACK takes as much room as a full segment. Most routers, and Linux's pfifo.
+    /// Slots that hold one packet of any size: an ACK takes as much room as a full segment. Most routers, and Linux's
+    /// pfifo.
     Packets(u32),
     /// Octets without waste, as in Linux's bfifo.
     Bytes(Bytes),
@@ -112,8 +113,8 @@ enum Unit {
 }
 
 impl BufferLimit {
-    /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo on an
-    /// Ethernet device counts 14 octets, for example. It matters to octets and bins.
+    /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo
+    /// on an Ethernet device counts 14 octets, for example. It matters to octets and bins.
     pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, Fault> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),

@@ -1,18 +1,20 @@
 //! PIE: Proportional Integral controller Enhanced (RFC 8033).
 //!
-//! A drop probability is updated every `tupdate` from the queueing delay, how far it is from `target` and how it changed since the last
-//! update. An arriving packet is dropped, or marked while the probability is small, with that probability.
+//! A drop probability is updated every `tupdate` from the queueing delay, how far it is from `target` and how it
+//! changed since the last update. An arriving packet is dropped, or marked while the probability is small, with that
+//! probability.
 //!
 //! [`Pie`] is the controller for one queue, which fq_pie uses for each flow; [`PieQueue`] is a FIFO under it.
 //!
-//! Two ways to know the delay: the sojourn time of the last packet that left (RFC 8033 section 5.3, `dq_rate_estimator` off, Linux's
-//! default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
+//! Two ways to know the delay: the sojourn time of the last packet that left (RFC 8033 section 5.3, `dq_rate_estimator`
+//! off, Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
 //!
-//! There is no timer: an update depends on nothing that changes between two operations, so the updates that were missed are made up for at
-//! the next call, each with the state of its own time.
+//! There is no timer: an update depends on nothing that changes between two operations, so the updates that were missed
+//! are made up for at the next call, each with the state of its own time.
 //!
 //! **Deviations.** With timestamps Linux takes the sojourn time as 0 when the queue is empty, as here. Linux marks while the probability is
-//! at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says. Section 5.5's de-randomisation is `derandomise`, which Linux lacks.
+//! at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says. Section 5.5's de-randomisation is `derandomise`,
+//! which Linux lacks.
 
 use crate::ring::PacketRing;
 use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
@@ -132,7 +134,8 @@ impl Pie {
         self.probability
     }
 
-    /// Whether an arriving packet of this size is picked (RFC 8033 sections 4.1 and 5.4). `backlog` is what waits before it.
+    /// Whether an arriving packet of this size is picked (RFC 8033 sections 4.1 and 5.4). `backlog` is what waits
+    /// before it.
     pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -170,7 +173,8 @@ impl Pie {
         }
     }
 
-    /// Makes the updates that are due up to `now`. Nothing has come or gone since the last call: `backlog` held all the time.
+    /// Makes the updates that are due up to `now`. Nothing has come or gone since the last call: `backlog` held all the
+    /// time.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updated + config.tupdate <= now {
             self.updated += config.tupdate;

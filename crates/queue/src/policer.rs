@@ -1,8 +1,8 @@
 //! A rate limiter: what comes faster than its rate is dropped on arrival, nothing is made to wait for it.
 //!
-//! A bucket of tokens fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are not so
-//! many (RFC 2697's committed bucket with what exceeds dropped; `police` in Linux and IOS, "rate limiter" beside "shaper" in
-//! merritt2010 section 2.6). What passes goes into a FIFO, which is short where the link behind is faster.
+//! A bucket of tokens fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are not
+//! so many (RFC 2697's committed bucket with what exceeds dropped; `police` in Linux and IOS, "rate limiter" beside
+//! "shaper" in merritt2010 section 2.6). What passes goes into a FIFO, which is short where the link behind is faster.
 //!
 //! Counts octets of IP. Left out: a second bucket, re-marking in place of dropping, layer-2 overhead.
 

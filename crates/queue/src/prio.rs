@@ -1,7 +1,8 @@
-//! Strict priorities: a classifier, and a band with a discipline of its own for each class (Linux's `sch_prio`, tc-prio(8)).
+//! Strict priorities: a classifier, and a band with a discipline of its own for each class (Linux's `sch_prio`,
+//! tc-prio(8)).
 //!
-//! The first band that has a packet ready is served; a lower band only sends while all above it are empty or hold back. Linux's
-//! default map from the TOS octet is not built in: the rules of the classifier say what goes where.
+//! The first band that has a packet ready is served; a lower band only sends while all above it are empty or hold back.
+//! Linux's default map from the TOS octet is not built in: the rules of the classifier say what goes where.
 
 use crate::{
     Backlog, Class, ClassStats, Classifier, Discipline, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,

@@ -9,19 +9,20 @@ use std::fmt::Debug;
 /// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.drop` with its reason; never both.
 ///   [`crate::CheckedQdisc`] holds a discipline to this.
 /// - ECN marks are set through `cx.mark`; sizes never change.
-/// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but several
-///   calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any later `enqueue`.
-/// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing that it
-///   could see has changed in between.
-/// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a packet,
-///   or drops one, or `ready_at` names a later time.
+/// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but
+///   several calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any
+///   later `enqueue`.
+/// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing
+///   that it could see has changed in between.
+/// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a
+///   packet, or drops one, or `ready_at` names a later time.
 ///
 /// # Composition
-/// A discipline that has classes gives each a [`crate::Child`], or a [`crate::Class`] that also counts. Any discipline can be
-/// the child of another. The one that holds the packet reports it with [`Backlog::add`], those around it do not.
+/// A discipline that has classes gives each a [`crate::Child`], or a [`crate::Class`] that also counts. Any discipline
+/// can be the child of another. The one that holds the packet reports it with [`Backlog::add`], those around it do not.
 pub trait Qdisc: Debug + Send {
-    /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes it in
-    /// says so with [`Backlog::add`].
+    /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes
+    /// it in says so with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
     /// Gives the packet to send now. May drop or mark on the way, and give nothing if that emptied the queue.
@@ -37,9 +38,10 @@ pub trait Qdisc: Debug + Send {
 
     /// The size of the IP packet that `dequeue` would give now, if that is known without taking it.
     ///
-    /// A shaper and a deficit round robin must know a size before they let the packet go. Where the answer is `None` they take
-    /// the packet and hold it, as Linux's `qdisc_peek_dequeued` does. A discipline in which a later arrival may still overtake
-    /// or push out the head (FIFO, priorities) answers, as Linux's `qdisc_peek_head`. Asked only when a packet is ready.
+    /// A shaper and a deficit round robin must know a size before they let the packet go. Where the answer is `None`
+    /// they take the packet and hold it, as Linux's `qdisc_peek_dequeued` does. A discipline in which a later arrival
+    /// may still overtake or push out the head (FIFO, priorities) answers, as Linux's `qdisc_peek_head`. Asked only
+    /// when a packet is ready.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
@@ -47,7 +49,8 @@ pub trait Qdisc: Debug + Send {
     /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
     fn classes(&self, _out: &mut dyn FnMut(&str, ClassStats)) {}
 
-    /// Calls `out` with the name and value of each internal quantity that is worth a curve: a drop probability, an average.
+    /// Calls `out` with the name and value of each internal quantity that is worth a curve: a drop probability, an
+    /// average.
     fn gauges(&self, _out: &mut dyn FnMut(&str, f64)) {}
 }
 
@@ -121,7 +124,8 @@ impl From<Backlog> for Count {
 }
 
 impl Backlog {
-    /// Counts a packet that the queue takes in now, and tells the watchers. `size` is the packet's, which the caller knows.
+    /// Counts a packet that the queue takes in now, and tells the watchers. `size` is the packet's, which the caller
+    /// knows.
     #[inline]
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;

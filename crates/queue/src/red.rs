@@ -1,11 +1,13 @@
-//! RED: drop or mark early, at random, by the average queue (Floyd and Jacobson, Random Early Detection Gateways for Congestion Avoidance,
-//! 1993), with ECN (RFC 3168 section 7) and the gentle slope (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
+//! RED: drop or mark early, at random, by the average queue (Floyd and Jacobson, Random Early Detection Gateways for
+//! Congestion Avoidance, 1993), with ECN (RFC 3168 section 7) and the gentle slope (Floyd, Recommendation on using the
+//! "gentle_" variant of RED, 2000).
 //!
 //! **The average** is an exponentially weighted one over arrivals: each arriving packet, taken in or not, moves it towards the backlog that
-//! it finds by `weight`. An empty queue has no arrivals, so for an idle time the average falls as if packets of the mean size had come and
-//! found nothing: by `(1 - weight)^m`, where m is how many of them the line would have sent meanwhile (section 4). Idle begins when the
-//! queue becomes empty. Thresholds in packets average packets, thresholds in octets average octets; the probability does not grow with a
-//! packet's size (the paper's byte mode leaves that open).
+//! it finds by `weight`. An empty queue has no arrivals, so for an idle time the average falls as if packets of the
+//! mean size had come and found nothing: by `(1 - weight)^m`, where m is how many of them the line would have sent
+//! meanwhile (section 4). Idle begins when the queue becomes empty. Thresholds in packets average packets, thresholds
+//! in octets average octets; the probability does not grow with a packet's size (the paper's byte mode leaves that
+//! open).
 //!
 //! **The choice** is the paper's section 8: a number drawn at random sets how many packets go by until the next mark, which spreads marks
 //! evenly: uniform over 1 to 1/p rather than geometric.
@@ -17,12 +19,13 @@
 //! | up to 2 `max` | every packet | p rises from `probability` to 1 |
 //! | above | every packet | every packet |
 //!
-//! With `ecn` a packet that says it is capable, ECT(0) or ECT(1) alike (RFC 3168 section 5), is marked in place of dropped. Above the upper
-//! threshold RFC 3168 section 7 asks for drops; `harddrop` does that, without it capable packets are marked there too.
+//! With `ecn` a packet that says it is capable, ECT(0) or ECT(1) alike (RFC 3168 section 5), is marked in place of
+//! dropped. Above the upper threshold RFC 3168 section 7 asks for drops; `harddrop` does that, without it capable
+//! packets are marked there too.
 //!
 //! **Linux's `sch_red`** (tc-red(8)) is the plain variant in octets, its weight a power of two, without `harddrop` unless asked for: settings
-//! here under the same names give the same. It counts in fixed point, and below a shaper it never notices that it is idle, as `tbf` looks
-//! before it takes.
+//! here under the same names give the same. It counts in fixed point, and below a shaper it never notices that it is
+//! idle, as `tbf` looks before it takes.
 //!
 //! Left out: adaptive RED (the `adaptive` of tc), the choice of a victim other than the arriving packet.
 

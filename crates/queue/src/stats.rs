@@ -1,13 +1,14 @@
-//! What is measured at a queue, whatever its discipline: counts, backlog over time, time spent waiting. Constant memory.
+//! What is measured at a queue, whatever its discipline: counts, backlog over time, time spent waiting. Constant
+//! memory.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Duration, Time};
 
 /// The statistics of one queue since its beginning.
 ///
-/// The area under the backlog's curve needs no running integral: a packet that came at `a` and went at `b` adds `b - a`, so
-/// the area is the sum of leaving times less that of coming times, plus the present backlog times now. The sums wrap, which is
-/// harmless: the area itself fits.
+/// The area under the backlog's curve needs no running integral: a packet that came at `a` and went at `b` adds `b -
+/// a`, so the area is the sum of leaving times less that of coming times, plus the present backlog times now. The sums
+/// wrap, which is harmless: the area itself fits.
 #[derive(Clone, Debug, Default)]
 pub struct QueueStats {
     backlog: Backlog,

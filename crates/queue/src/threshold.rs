@@ -1,11 +1,14 @@
-//! A FIFO that marks every packet above a threshold and none below it: what DCTCP expects of a switch (RFC 8257 section 3.1).
+//! A FIFO that marks every packet above a threshold and none below it: what DCTCP expects of a switch (RFC 8257 section
+//! 3.1).
 //!
-//! The threshold is a depth, held against what an arriving packet finds, or a time, held against how long a departing packet waited: the
-//! native step of a DualPI2's low-latency queue (RFC 9332 appendix A.1), and what the `ce_threshold` of Linux's codel and fq_codel does.
+//! The threshold is a depth, held against what an arriving packet finds, or a time, held against how long a departing
+//! packet waited: the native step of a DualPI2's low-latency queue (RFC 9332 appendix A.1), and what the `ce_threshold`
+//! of Linux's codel and fq_codel does.
 //!
-//! Which packets it may mark is a choice: all that are capable (RFC 3168 section 5 makes ECT(0) and ECT(1) equal; data centres), or only those
-//! that ask for L4S with ECT(1) (RFC 9331 section 5: a sender of ECT(0) takes each mark for a loss, and a step would starve it). Packets that
-//! it may not mark pass, and are dropped only for want of room; `red` with equal thresholds and a weight of 1 drops them at the step.
+//! Which packets it may mark is a choice: all that are capable (RFC 3168 section 5 makes ECT(0) and ECT(1) equal; data
+//! centres), or only those that ask for L4S with ECT(1) (RFC 9331 section 5: a sender of ECT(0) takes each mark for a
+//! loss, and a step would starve it). Packets that it may not mark pass, and are dropped only for want of room; `red`
+//! with equal thresholds and a weight of 1 drops them at the step.
 //!
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 

@@ -36,7 +36,8 @@ impl Frame {
         [a, b, c, kind, flags, s0, s1, s2, s3]
     }
 
-    /// Reads a frame's header from the front of `input`. `Ok(None)`: it is not whole yet; `Err`: a frame of another kind.
+    /// Reads a frame's header from the front of `input`. `Ok(None)`: it is not whole yet; `Err`: a frame of another
+    /// kind.
     pub fn decode(input: &[u8]) -> Result<Option<Frame>, u8> {
         let Some(&[a, b, c, kind, flags, s0, s1, s2, s3]) = input.first_chunk::<HEADER>() else { return Ok(None) };
         let kind = match kind {

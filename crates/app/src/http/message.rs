@@ -74,7 +74,8 @@ pub(super) fn response_text(request: &Request) -> Vec<u8> {
 /// The answer to what is no request.
 pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// Reads the head of a response from the front of `input`; gives the length of its body and its own. `Ok(None)`: it is not whole yet.
+/// Reads the head of a response from the front of `input`; gives the length of its body and its own. `Ok(None)`: it is
+/// not whole yet.
 pub(super) fn parse_response(input: &[u8]) -> Result<Option<(u64, usize)>, BadMessage> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut parsed = httparse::Response::new(&mut fields);

@@ -1,8 +1,10 @@
-//! Web pages: a client that asks for the objects of a page over parallel or multiplexed connections, and a server that answers.
+//! Web pages: a client that asks for the objects of a page over parallel or multiplexed connections, and a server that
+//! answers.
 //!
-//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110 section 14), so that a capture of a run shows them.
-//! Multiplexing uses the frame layout of HTTP/2 (RFC 9113 section 4.1) with plain text in place of compressed header fields, one round-robin
-//! over the open streams and no flow control of its own: what matters to TCP is that all objects share one connection.
+//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110 section 14), so that a capture
+//! of a run shows them. Multiplexing uses the frame layout of HTTP/2 (RFC 9113 section 4.1) with plain text in place of
+//! compressed header fields, one round-robin over the open streams and no flow control of its own: what matters to TCP
+//! is that all objects share one connection.
 //!
 //! Leaves out: TLS, header compression, priorities, redirects, caches.
 
@@ -113,7 +115,8 @@ impl HttpConfig {
 /// The longest header section that either end reads.
 const MAX_HEADER: usize = 16 << 10;
 
-/// The octets `[from, from + len)` of an object: a pattern in which every octet depends on its place, so that a receiver can check them.
+/// The octets `[from, from + len)` of an object: a pattern in which every octet depends on its place, so that a
+/// receiver can check them.
 fn content(from: u64, len: u64) -> Vec<u8> {
     (from..from + len).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }

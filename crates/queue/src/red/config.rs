@@ -15,8 +15,8 @@ pub struct RedConfig {
     pub max: Threshold,
     /// The probability at `max`.
     pub probability: f64,
-    /// The size of a usual packet, and the rate at which packets leave (`None`: unlimited): they set the pace at which the average
-    /// falls while the queue is idle.
+    /// The size of a usual packet, and the rate at which packets leave (`None`: unlimited): they set the pace at which
+    /// the average falls while the queue is idle.
     pub avpkt: Bytes,
     pub bandwidth: Option<BitRate>,
     /// Where it is given, [`Part::complete`] makes the weight of it.
@@ -167,8 +167,8 @@ impl RedConfig {
     }
 }
 
-/// The largest weight 2^-n with which a burst into an empty queue leaves the average below `min` (Floyd and Jacobson 1993, equation 2);
-/// `None` if the burst is shorter than that.
+/// The largest weight 2^-n with which a burst into an empty queue leaves the average below `min` (Floyd and Jacobson
+/// 1993, equation 2); `None` if the burst is shorter than that.
 fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     const SMALLEST: u32 = 31;
     let excess = burst + 1.0 - min;

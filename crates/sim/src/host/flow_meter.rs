@@ -42,8 +42,8 @@ impl FlowMeter {
         self.set_cwnd(now, connection, counted);
     }
 
-    /// Notes the window, and the round trips that the last segment ended. Those of segments acknowledged together go into the
-    /// histogram as their mean: the moments are exact, the quantiles nearly.
+    /// Notes the window, and the round trips that the last segment ended. Those of segments acknowledged together go
+    /// into the histogram as their mean: the moments are exact, the quantiles nearly.
     #[inline]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);

@@ -1,9 +1,9 @@
-//! A host's own interface: what netem and the network card behind it do. Each packet waits for the same time, then for a place in the card's
-//! ring; there is room for so many that wait.
+//! A host's own interface: what netem and the network card behind it do. Each packet waits for the same time, then for
+//! a place in the card's ring; there is room for so many that wait.
 //!
-//! A packet leaves the interface for the ring, where a capture sees it. The ring itself is the queue of the link behind; the interface only
-//! keeps count of what the link has not sent yet, which it can foretell: no one else sends on this link. Leaves out: any other
-//! order than first in, first out.
+//! A packet leaves the interface for the ring, where a capture sees it. The ring itself is the queue of the link
+//! behind; the interface only keeps count of what the link has not sent yet, which it can foretell: no one else sends
+//! on this link. Leaves out: any other order than first in, first out.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
 use lopsided_link::{Framing, Serializer};

@@ -1,7 +1,7 @@
 //! A host: TCP connections and datagrams behind one address, and the applications that use them.
 //!
-//! Leaves out: forwarding, RST for segments that belong to no connection (they are lost with the reason `no_socket`), and the
-//! time that a real host takes to run.
+//! Leaves out: forwarding, RST for segments that belong to no connection (they are lost with the reason `no_socket`),
+//! and the time that a real host takes to run.
 
 mod counters;
 mod dialer;
@@ -190,7 +190,8 @@ impl Host {
         if !live {
             return;
         }
-        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to return.
+        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to
+        // return.
         let open = conn.connection.state() != State::SynSent;
         if told.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
@@ -225,7 +226,8 @@ impl Host {
         }
     }
 
-    /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest connection.
+    /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest
+    /// connection.
     fn window(&self, app: usize) -> Option<Window> {
         let infos: Vec<TcpInfo> = self.connections(app).map(Connection::info).collect();
         let oldest = infos.first()?;

@@ -1,7 +1,7 @@
 //! Which local port belongs to whom: services on ports of their own, connections that go out on ephemeral ones.
 //!
-//! Every application that receives has a port to itself and every connection that goes out has one to itself, so the port
-//! alone finds the candidate and one comparison of the far end confirms it.
+//! Every application that receives has a port to itself and every connection that goes out has one to itself, so the
+//! port alone finds the candidate and one comparison of the far end confirms it.
 
 /// The first port that services get, one after the other.
 pub(crate) const FIRST_SERVICE: u16 = 5001;
@@ -61,8 +61,8 @@ impl Ports {
         Some(Owner::Service(app))
     }
 
-    /// A free ephemeral port for the connection: always the next one, so that a port rests as long as possible. `None` if
-    /// all are taken.
+    /// A free ephemeral port for the connection: always the next one, so that a port rests as long as possible. `None`
+    /// if all are taken.
     pub fn go_out(&mut self, connection: u32) -> Option<u16> {
         let all = usize::from(LAST_EPHEMERAL - FIRST_EPHEMERAL) + 1;
         let free =

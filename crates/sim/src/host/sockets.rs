@@ -67,8 +67,9 @@ pub(crate) struct HostSockets {
     pub conns: Vec<Option<Box<Conn>>>,
     pub free: Vec<u32>,
     pub ports: Ports,
-    /// One time for each application, then one for each connection. A time may be earlier than the true one, never later:
-    /// a timer that moved away is looked at when the old time comes, which costs less than moving it with every segment.
+    /// One time for each application, then one for each connection. A time may be earlier than the true one, never
+    /// later: a timer that moved away is looked at when the old time comes, which costs less than moving it with every
+    /// segment.
     pub timers: EventQueue,
     /// Applications and connections, numbered as in `timers`, that may have something to send.
     pub ready: Vec<u32>,
