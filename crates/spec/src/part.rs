@@ -114,6 +114,8 @@ pub struct KeyInfo {
     pub none_word: Option<&'static str>,
     /// Whether the key is read only: what is written back says the same by other keys.
     pub input_only: bool,
+    /// Whether [`Value::None`] is one of its values.
+    pub optional: bool,
 }
 
 impl KeyInfo {
@@ -128,6 +130,7 @@ impl KeyInfo {
             example: None,
             none_word: None,
             input_only: false,
+            optional: true,
         }
     }
 
@@ -193,6 +196,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             example: key.example,
             none_word: key.none_word,
             input_only: key.input_only,
+            optional: field.is_optional(),
         }
     };
     let preset = P::PRESETS.map(|presets| KeyInfo {

@@ -121,6 +121,8 @@ impl Value {
 /// `from_value` gets a value of `TYPE`. An error is a message for whoever wrote the file.
 pub trait Scalar: Sized {
     const TYPE: ValueType;
+    /// Whether [`Value::None`] is one of its values.
+    const OPTIONAL: bool = false;
     fn to_value(&self) -> Value;
     fn from_value(value: Value) -> Result<Self, String>;
 }
@@ -128,6 +130,7 @@ pub trait Scalar: Sized {
 /// A field that a key reads and writes, whatever its type.
 pub trait Setting {
     fn value_type(&self) -> ValueType;
+    fn is_optional(&self) -> bool;
     fn get(&self) -> Value;
     fn set(&mut self, value: Value) -> Result<(), String>;
 }
@@ -135,6 +138,10 @@ pub trait Setting {
 impl<T: Scalar> Setting for T {
     fn value_type(&self) -> ValueType {
         T::TYPE
+    }
+
+    fn is_optional(&self) -> bool {
+        T::OPTIONAL
     }
 
     fn get(&self) -> Value {
@@ -246,6 +253,7 @@ impl Scalar for (Time, Time) {
 /// A key that need not be given.
 impl<T: Scalar> Scalar for Option<T> {
     const TYPE: ValueType = T::TYPE;
+    const OPTIONAL: bool = true;
 
     fn to_value(&self) -> Value {
         self.as_ref().map_or(Value::None, T::to_value)

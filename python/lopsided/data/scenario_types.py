@@ -1,5 +1,6 @@
 """The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
 
+Made from the declarations in the code by `tools/keys`; a test holds it to them.
 The types cost nothing at run time: they describe what the JSON of a scenario becomes. A number's unit is in its key
 (`rate_bps`, `delay_s`, `size_bytes`); `docs/scenario.md` says what each key means. Left out: parts of kinds that are
 declared outside this repository, such as a discipline in a Rust crate of one's own.
@@ -8,9 +9,6 @@ declared outside this repository, such as a discipline in a Rust crate of one's 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias, TypedDict, final
-
-Way: TypeAlias = Literal["down", "up"]
-"""The direction of a link or of a flow."""
 
 
 @final
@@ -55,12 +53,16 @@ Window: TypeAlias = Segments | Bytes
 
 
 class FifoQueue(TypedDict):
+    """First in, first out."""
+
     kind: Literal["fifo"]
     limit: Limit
     drop: Literal["tail", "front"]
 
 
 class RedQueue(TypedDict):
+    """Random early detection, as tc-red."""
+
     kind: Literal["red"]
     limit: Limit
     min: Depth
@@ -75,6 +77,8 @@ class RedQueue(TypedDict):
 
 
 class StepQueue(TypedDict):
+    """Marks all packets above a threshold, as DCTCP wants."""
+
     kind: Literal["step"]
     limit: Limit
     mark_threshold: Depth | Span
@@ -82,6 +86,8 @@ class StepQueue(TypedDict):
 
 
 class CodelQueue(TypedDict):
+    """CoDel (RFC 8289): drops or marks at departure once packets have waited above a target for an interval."""
+
     kind: Literal["codel"]
     limit: Limit
     target_s: float
@@ -93,6 +99,8 @@ class CodelQueue(TypedDict):
 
 
 class FqCodelQueue(TypedDict):
+    """FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel."""
+
     kind: Literal["fq_codel"]
     limit_packets: int
     flows: int
@@ -107,6 +115,8 @@ class FqCodelQueue(TypedDict):
 
 
 class PieQueue(TypedDict):
+    """PIE (RFC 8033): drops or marks arriving packets with a probability that follows the queueing delay."""
+
     kind: Literal["pie"]
     limit: Limit
     target_s: float
@@ -121,18 +131,11 @@ class PieQueue(TypedDict):
     derandomise: bool
 
 
-class PolicerQueue(TypedDict):
-    kind: Literal["policer"]
-    rate_bps: int
-    burst_bytes: int
-    limit: Limit
-
-
 _Rule = TypedDict("_Rule", {"class": int})
 
 
 class Rule(_Rule):
-    """Packets that match all that is not None are of the class."""
+    """A condition on the headers of a packet, and the class of those that meet it."""
 
     dscp: int | None
     ecn: Literal["not_ect", "ect0", "ect1", "ce"] | None
@@ -144,75 +147,37 @@ class Rule(_Rule):
 
 
 class PrioQueue(TypedDict):
+    """Strict priorities: the first band that has a packet is served."""
+
     kind: Literal["prio"]
     bands: list[Queue]
     classify: list[Rule]
     default_class: int | None
 
 
-Queue: TypeAlias = FifoQueue | RedQueue | StepQueue | CodelQueue | FqCodelQueue | PieQueue | PolicerQueue | PrioQueue
+class PolicerQueue(TypedDict):
+    """Drops what comes faster than a rate, and lets nothing wait for it."""
+
+    kind: Literal["policer"]
+    rate_bps: int
+    burst_bytes: int
+    limit: Limit
+
+
+Queue: TypeAlias = FifoQueue | RedQueue | StepQueue | CodelQueue | FqCodelQueue | PieQueue | PrioQueue | PolicerQueue
 
 
 class Framing(TypedDict):
+    """How many octets a packet takes on the wire."""
+
     overhead_bytes: int
     minimum_bytes: int
     cell_format: Literal["none", "atm", "ptm"]
 
 
-class Shaper(TypedDict):
-    burst_bytes: int
-    refill_interval_s: float | None
-    line_rate_bps: int | None
-
-
-class Gilbert(TypedDict):
-    to_bad: float
-    to_good: float
-    loss_bad: float
-    loss_good: float
-
-
-class Loss(TypedDict):
-    random: float
-    gilbert: Gilbert | None
-    packets: list[int]
-    outages_s: list[tuple[float, float]]
-
-
-class AckThinning(TypedDict):
-    kind: Literal["ack_thinning"]
-    side: Literal["entry", "exit"]
-    keep: int
-    max_delay_s: float
-
-
-Stage: TypeAlias = AckThinning
-
-
-class Direction(TypedDict):
-    """One direction of a link."""
-
-    rate_bps: int | None
-    delay_s: float
-    framing: Framing
-    queue: Queue
-    shaper: Shaper | None
-    loss: Loss
-    stages: list[Stage]
-
-
-_Ends = TypedDict("_Ends", {"from": str, "to": str})
-
-
-class Link(_Ends):
-    """A link between two nodes: `down` leads from `from` to `to`."""
-
-    name: str
-    down: Direction
-    up: Direction
-
-
 class PolledMedium(TypedDict):
+    """Half duplex, stations polled in turn, stop-and-wait ARQ."""
+
     kind: Literal["polled"]
     name: str
     queue: Queue
@@ -228,6 +193,68 @@ class PolledMedium(TypedDict):
 Medium: TypeAlias = PolledMedium
 
 
+class Shaper(TypedDict):
+    """A token bucket that fills at the direction's rate."""
+
+    burst_bytes: int
+    refill_interval_s: float | None
+    line_rate_bps: int | None
+
+
+class Gilbert(TypedDict):
+    """The Gilbert-Elliott model: a good and a bad state."""
+
+    to_bad: float
+    to_good: float
+    loss_bad: float
+    loss_good: float
+
+
+class Loss(TypedDict):
+    """How packets are lost on the line; all that is given applies."""
+
+    random: float
+    gilbert: Gilbert | None
+    packets: list[int]
+    outages_s: list[tuple[float, float]]
+
+
+class AckThinningStage(TypedDict):
+    """Lets every n-th pure cumulative ACK of a connection pass, and all others that say more."""
+
+    kind: Literal["ack_thinning"]
+    side: Literal["entry", "exit"]
+    keep: int
+    max_delay_s: float
+
+
+Stage: TypeAlias = AckThinningStage
+
+
+class Direction(TypedDict):
+    """One direction of a link."""
+
+    rate_bps: int | None
+    delay_s: float
+    framing: Framing
+    queue: Queue
+    shaper: Shaper | None
+    loss: Loss
+    stages: list[Stage]
+
+
+_Link = TypedDict("_Link", {"from": str})
+
+
+class Link(_Link):
+    """A link between two nodes: `down` leads from `from` to `to`."""
+
+    name: str
+    to: str
+    down: Direction
+    up: Direction
+
+
 class Interface(TypedDict):
     """A host's own interface, in front of its links."""
 
@@ -238,10 +265,14 @@ class Interface(TypedDict):
 
 
 class BulkApp(TypedDict):
+    """Always more to send, until the flow stops."""
+
     kind: Literal["bulk"]
 
 
 class TransferApp(TypedDict):
+    """A size, once or again and again, each time on a new connection."""
+
     kind: Literal["transfer"]
     size_bytes: int
     repeat: int | None
@@ -249,12 +280,24 @@ class TransferApp(TypedDict):
 
 
 class OnOffApp(TypedDict):
+    """Always more to send for a while, then silence, and again, on one connection."""
+
     kind: Literal["on_off"]
     on_s: float
     off_s: float
 
 
+class UdpApp(TypedDict):
+    """Datagrams at a constant rate, in place of TCP."""
+
+    kind: Literal["udp"]
+    rate_bps: int
+    size_bytes: int
+
+
 class HttpApp(TypedDict):
+    """Web pages: the receiver of data asks for the objects of a page, one page after the other."""
+
     kind: Literal["http"]
     objects: int
     object_size_bytes: int
@@ -266,21 +309,19 @@ class HttpApp(TypedDict):
     pause_s: float
 
 
-class UdpApp(TypedDict):
-    kind: Literal["udp"]
-    rate_bps: int
-    size_bytes: int
-
-
 class CustomApp(TypedDict):
+    """An application that is given to the run."""
+
     kind: Literal["custom"]
     name: str
 
 
-App: TypeAlias = BulkApp | TransferApp | OnOffApp | HttpApp | UdpApp | CustomApp
+App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | CustomApp
 
 
 class DelayedAck(TypedDict):
+    """When a receiver holds its ACK back (RFC 5681 section 4.2)."""
+
     mode: Literal["on", "off"]
     segments: int | None
     timeout_s: float | None
@@ -307,7 +348,7 @@ class Stack(TypedDict):
     dup_threshold: int | None
     limited_transmit: bool | None
     abc: int | None
-    ack_policy: str | None
+    ack_policy: Literal["delayed", "immediate", "linux", "tack"] | None
     acks_per_rtt: int | None
     delayed_ack: DelayedAck | None
     initial_window: Window | None
@@ -319,10 +360,16 @@ class Stack(TypedDict):
     dscp: int | None
 
 
-class Flow(_Ends):
+_Flow = TypedDict("_Flow", {"from": str})
+
+
+class Flow(_Flow):
+    """What one host sends to another."""
+
     name: str
     group: str
-    direction: Way | None
+    to: str
+    direction: Literal["down", "up"] | None
     start_s: float
     start_jitter_s: float
     stop_s: float
@@ -332,6 +379,8 @@ class Flow(_Ends):
 
 
 class Record(TypedDict):
+    """What is written down during the run. Summaries are always kept."""
+
     interval_s: float | None
     on_change: bool
     events: bool
@@ -340,6 +389,8 @@ class Record(TypedDict):
 
 
 class Fairness(TypedDict):
+    """Who takes what from whom: Jain's index, shares, convergence time and harm. Needs samples ([record] interval)."""
+
     warmup_s: float | None
     within: float
     hold_s: float

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 const HEAD: &str = "# Keys of a scenario file
 
-Made from the declarations in the code by `cargo run -p lopsided-scenario --example reference`; a test holds it to them.
+Made from the declarations in the code by `tools/keys`; a test holds it to them.
 
 A scenario is TOML. Quantities are texts with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`); prefixes are decimal, `Ki`, `Mi` and `Gi`
 are binary. Where a table has a *short form*, a single value in place of the table means the key that is named there. Every key can be

@@ -3,7 +3,6 @@
 use super::json::{self, Json};
 use super::toml::{self, Inline, quoted};
 use crate::units::{format_rate, format_size, format_span};
-use lopsided_core::{Duration, Time};
 use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 
 /// A part as a table, every key with its value.
@@ -86,18 +85,18 @@ pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
 }
 
 /// A part as a JSON object: numbers with their units in the keys.
-pub(crate) fn part_to_json(part: &dyn AnyPart) -> Json {
+pub(super) fn part_to_json(part: &dyn AnyPart) -> Json {
     Json::Object(fields_of(part))
 }
 
 /// A family's part: its kind, and then its keys.
-pub(crate) fn kind_to_json(part: &dyn AnyPart) -> Json {
+pub(super) fn kind_to_json(part: &dyn AnyPart) -> Json {
     let mut fields = vec![("kind".to_owned(), Json::text(part.info().name))];
     fields.extend(fields_of(part));
     Json::Object(fields)
 }
 
-pub(crate) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
+pub(super) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     let info = part.info();
     let field = |key: &KeyInfo| {
         (format!("{}{}", key.name, suffix(key.value_type)), to_json(&part.get(key.name), key.value_type))
@@ -106,7 +105,7 @@ pub(crate) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
 }
 
 /// A key of a stack; what is not given is null, the word for none is written.
-pub(crate) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
+pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
     let written = match (value, key.none_word) {
         (None, _) => Json::Null,
         (Some(Value::None), Some(word)) => Json::text(word),
@@ -116,7 +115,7 @@ pub(crate) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, 
 }
 
 /// The unit that a plain number has.
-fn suffix(value_type: ValueType) -> &'static str {
+pub(super) fn suffix(value_type: ValueType) -> &'static str {
     match value_type {
         ValueType::Rate => "_bps",
         ValueType::Time | ValueType::Period => "_s",
@@ -128,14 +127,13 @@ fn suffix(value_type: ValueType) -> &'static str {
 }
 
 fn to_json(value: &Value, value_type: ValueType) -> Json {
-    let time = |time: Duration| json::time(Time::ZERO + time);
     match value {
         Value::None => Json::Null,
         Value::Flag(flag) => Json::Bool(*flag),
         Value::Integer(number) => json::number(*number),
         Value::Number(number) => json::float(*number),
         Value::Rate(rate) => json::number(rate.as_bps()),
-        Value::Time(span) => time(*span),
+        Value::Time(span) => json::span(*span),
         Value::Size(size) => json::number(size.get()),
         Value::Amount(Amount::Packets(count)) if matches!(value_type, ValueType::Packets) => {
             json::number(u64::from(*count))
@@ -146,10 +144,10 @@ fn to_json(value: &Value, value_type: ValueType) -> Json {
         Value::Amount(Amount::Bins { count, size }) => {
             Json::object([("bins", json::number(u64::from(*count))), ("bin_bytes", json::number(size.get()))])
         }
-        Value::Amount(Amount::Time(span)) => Json::object([("time_s", time(*span))]),
+        Value::Amount(Amount::Time(span)) => Json::object([("time_s", json::span(*span))]),
         Value::Word(word) => Json::text(word),
         Value::Text(text) => Json::text(text),
-        Value::Period(from, to) => Json::List(vec![time(*from), time(*to)]),
+        Value::Period(from, to) => Json::List(vec![json::span(*from), json::span(*to)]),
         Value::Part(part) => match value_type {
             ValueType::Family(_) => kind_to_json(&**part),
             _ => part_to_json(&**part),

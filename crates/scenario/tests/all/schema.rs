@@ -38,11 +38,14 @@ fn typing_errors_do_not_fit() {
 }
 
 #[test]
-fn the_reference_page_is_of_these_keys() {
-    let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md")).expect("the page");
-    let said = "write it anew: cargo run -p lopsided-scenario --example reference > docs/scenario.md";
-    assert!(page == lopsided_scenario::reference_page(), "{said}");
+fn what_is_made_of_the_keys_is_of_these_keys() {
+    for (file, made) in [
+        ("docs/scenario.md", lopsided_scenario::reference_page()),
+        ("python/lopsided/data/scenario_types.py", lopsided_scenario::python_types()),
+    ] {
+        let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+        assert!(std::fs::read_to_string(path).expect(file) == made, "{file} is out of date: run tools/keys");
+    }
 }
 
 #[test]

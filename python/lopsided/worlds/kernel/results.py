@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -307,7 +307,7 @@ class _Reader:
         link = next(link for link in self.scenario["links"] if link["name"] == watched.link)
         return link["down" if watched.direction == "down" else "up"]["queue"]
 
-    def _link(self, link: said.Link, direction: said.Way) -> dict[str, Any]:
+    def _link(self, link: said.Link, direction: Literal["down", "up"]) -> dict[str, Any]:
         spec = link[direction]
         rate_bps = spec["rate_bps"]
         row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": rate_bps}

@@ -1,0 +1,5 @@
+//! Prints python/lopsided/data/scenario_types.py.
+
+fn main() {
+    print!("{}", lopsided_scenario::python_types());
+}

@@ -1,0 +1,211 @@
+//! The types of the resolved scenario's JSON as a module of Python, from the declarations that the JSON is written by.
+
+use super::resolved::{Shape, TableShape, part_shape, scenario_shape};
+use lopsided_spec::{Family, PartInfo, ValueType};
+
+const HEAD: &str = r#""""The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
+
+Made from the declarations in the code by `tools/keys`; a test holds it to them.
+The types cost nothing at run time: they describe what the JSON of a scenario becomes. A number's unit is in its key
+(`rate_bps`, `delay_s`, `size_bytes`); `docs/scenario.md` says what each key means. Left out: parts of kinds that are
+declared outside this repository, such as a discipline in a Rust crate of one's own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, TypedDict, final
+
+
+@final
+class Packets(TypedDict):
+    """An amount counted in packets."""
+
+    packets: int
+
+
+@final
+class Bytes(TypedDict):
+    """An amount counted in octets of IP."""
+
+    bytes: int
+
+
+@final
+class Bins(TypedDict):
+    """So many pieces of memory, each of this size."""
+
+    bins: int
+    bin_bytes: int
+
+
+@final
+class Segments(TypedDict):
+    """An amount counted in full segments."""
+
+    segments: int
+
+
+@final
+class Span(TypedDict):
+    """A depth of a queue that is measured as the time that a packet waits."""
+
+    time_s: float
+
+
+Limit: TypeAlias = Packets | Bytes | Bins
+Depth: TypeAlias = Packets | Bytes
+Window: TypeAlias = Segments | Bytes
+"#;
+
+/// The longest line of the module.
+const WIDTH: usize = 120;
+
+/// Words that no attribute of a class can be called.
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
+pub(crate) fn python_types() -> String {
+    let mut module = Module { text: HEAD.to_owned(), done: Vec::new() };
+    module.table(scenario_shape(), "", None);
+    module.text
+}
+
+struct Module {
+    text: String,
+    /// Names of the types that are written, or are being written.
+    done: Vec<String>,
+}
+
+impl Module {
+    /// A class for the table, behind those that it needs; gives its name. A family's part has its family's name too.
+    fn table(&mut self, table: TableShape, family: &str, kind: Option<&str>) -> String {
+        let name = camel(table.name) + &camel(family);
+        if self.begins(&name) {
+            let kind = kind.map(|kind| ("kind".to_owned(), format!("Literal[\"{kind}\"]")));
+            let types = table.entries.into_iter().map(|(key, shape)| (key, self.shape(shape)));
+            let types: Vec<(String, String)> = kind.into_iter().chain(types).collect();
+            self.class(&name, table.text, types);
+        }
+        name
+    }
+
+    fn class(&mut self, name: &str, text: &str, entries: Vec<(String, String)>) {
+        let (reserved, usual): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| KEYWORDS.contains(&key.as_str()));
+        let mut base = "TypedDict".to_owned();
+        if !reserved.is_empty() {
+            base = format!("_{name}");
+            let entries: Vec<String> = reserved.iter().map(|(key, of)| format!("\"{key}\": {of}")).collect();
+            self.text += &format!("\n\n{base} = TypedDict(\"{base}\", {{{}}})\n", entries.join(", "));
+        }
+        self.text += &format!("\n\nclass {name}({base}):\n");
+        self.text += &docstring(text);
+        for (key, of) in usual {
+            self.text += &match of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']')) {
+                Some(words) if 4 + key.len() + 2 + of.len() > WIDTH => {
+                    format!("    {key}: Literal[\n        {}\n    ]\n", words)
+                }
+                _ => format!("    {key}: {of}\n"),
+            };
+        }
+    }
+
+    /// One of the family's parts.
+    fn family(&mut self, family: &'static Family) -> String {
+        let name = camel(family.name);
+        if self.begins(&name) {
+            let members = (family.members)();
+            let members: Vec<String> = members
+                .iter()
+                .map(|member| self.table(part_shape(&member.info), family.name, Some(member.info.name)))
+                .collect();
+            let union = format!("{name}: TypeAlias = {}\n", members.join(" | "));
+            let broken = || format!("{name}: TypeAlias = (\n    {}\n)\n", members.join("\n    | "));
+            self.text += "\n\n";
+            self.text += &if union.len() > WIDTH { broken() } else { union };
+        }
+        name
+    }
+
+    /// Whether a type of this name is still to be written.
+    fn begins(&mut self, name: &str) -> bool {
+        let new = !self.done.iter().any(|done| done == name);
+        if new {
+            self.done.push(name.to_owned());
+        }
+        new
+    }
+
+    fn shape(&mut self, shape: Shape) -> String {
+        match shape {
+            Shape::Value(value_type) => self.value(value_type),
+            Shape::Optional(value_type) => format!("{} | None", self.value(value_type)),
+            Shape::OrWord(value_type, word) => format!("{} | Literal[\"{word}\"] | None", self.value(value_type)),
+            Shape::Table(table) => self.table(table(), "", None),
+            Shape::Tables(table) => format!("list[{}]", self.table(table(), "", None)),
+        }
+    }
+
+    fn value(&mut self, value_type: ValueType) -> String {
+        match value_type {
+            ValueType::Flag => "bool".to_owned(),
+            ValueType::Integer | ValueType::Rate | ValueType::Size | ValueType::Packets => "int".to_owned(),
+            ValueType::Number | ValueType::Probability | ValueType::Time => "float".to_owned(),
+            ValueType::Limit => "Limit".to_owned(),
+            ValueType::Depth => "Depth".to_owned(),
+            ValueType::DepthOrTime => "Depth | Span".to_owned(),
+            ValueType::Window => "Window".to_owned(),
+            ValueType::Word(words) => literal(&words()),
+            ValueType::Kind(family) => literal(&family.kinds()),
+            ValueType::Text | ValueType::Name => "str".to_owned(),
+            ValueType::Names => "tuple[str, str]".to_owned(),
+            ValueType::Period => "tuple[float, float]".to_owned(),
+            ValueType::Part(table) => self.part(&table()),
+            ValueType::Family(family) => self.family(family),
+            ValueType::Map(table) => format!("dict[str, {}]", self.part(&table())),
+            ValueType::List(item) => format!("list[{}]", self.value(*item)),
+            ValueType::OneOrMore(item) => {
+                let item = self.value(*item);
+                format!("{item} | list[{item}]")
+            }
+            ValueType::Free => "dict[str, object]".to_owned(),
+        }
+    }
+
+    fn part(&mut self, info: &PartInfo) -> String {
+        self.table(part_shape(info), "", None)
+    }
+}
+
+fn literal(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    format!("Literal[{}]", quoted.join(", "))
+}
+
+/// A class's text, broken into lines.
+fn docstring(text: &str) -> String {
+    let mut lines = vec!["    \"\"\"".to_owned()];
+    for (index, word) in text.split(' ').enumerate() {
+        let line = lines.last_mut().expect("there is one");
+        if line.len() + 1 + word.len() + 3 > WIDTH {
+            lines.push(format!("    {word}"));
+        } else {
+            *line += if index == 0 { "" } else { " " };
+            *line += word;
+        }
+    }
+    let end = if lines.len() == 1 { "\"\"\"" } else { "\n    \"\"\"" };
+    format!("{}{end}\n\n", lines.join("\n"))
+}
+
+/// `ack_thinning` as `AckThinning`.
+fn camel(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+    };
+    name.split([' ', '_', '-']).map(|part| word(&part.to_lowercase())).collect()
+}
