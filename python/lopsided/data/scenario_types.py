@@ -346,6 +346,7 @@ class Stack(TypedDict):
     rate_halving: bool | None
     frto: bool | None
     dup_threshold: int | None
+    fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
     ack_policy: Literal["delayed", "immediate", "linux", "tack"] | None

@@ -145,6 +145,8 @@ fn every_switch_reaches_the_wire() {
         ("freebsd-7", "delayed_ack = { segments = 4 }", "delayed_ack = { segments = 2, timeout = \"100 ms\" }"),
         ("freebsd-7", "initial_window = \"1 segments\"", "initial_window = \"4380 B\""),
         ("freebsd-7", "fack = true", "prr = false"),
+        ("bsdi-3", "fast_recovery = \"newreno\"", "fast_recovery = \"reno\""),
+        ("ns2-reno", "fast_recovery = \"reno\"", "fast_recovery = \"careful-reno\""),
     ] {
         let digest = |more: &str| with_losses(&format!("profile = \"{profile}\", {more}")).digest;
         let plain = with_losses(&format!("profile = \"{profile}\"")).digest;

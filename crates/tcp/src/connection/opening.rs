@@ -91,7 +91,7 @@ impl Connection {
         match sample {
             Some(rtt) => {
                 self.send.flight.rtt.update_min(now, rtt);
-                self.send.flight.rtt.sample(rtt, 0, 0);
+                self.send.flight.rtt.sample(now, rtt, 0, 0);
                 if !self.options.timestamps {
                     // No other will come that times what this end receives.
                     self.recv.sample_rtt(rtt);

@@ -1,12 +1,15 @@
 //! BSD/OS.
 
-use super::{AckSettings, BufferRule, LossDetection, Profile, RtoRule, TimerGrain, Undo};
+use super::{AckSettings, BufferRule, FastRecovery, LossDetection, Profile, RtoRule, TickSamples, TimerGrain, Undo};
 use lopsided_core::{Bytes, Duration};
 
+/// Of `tcp_slowtimo`, which counts round trips and retransmission timers.
+const SLOW_TICK: Duration = Duration::from_millis(500);
+
 impl Profile {
-    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, ACK of
-    /// every second segment or after 200 ms, retransmission timers in ticks of 500 ms and of at least 1 s. Deviations:
-    /// its recovery is Reno's, here NewReno's (RFC 6582); its RTT samples are in ticks too.
+    /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, Reno's
+    /// recovery, ACK of every second segment or after 200 ms, round trips and retransmission timers in ticks of 500 ms,
+    /// an RTO of at least 1 s. Deviation: duplicates of what a timeout sends again begin no fast retransmit.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",
@@ -14,14 +17,16 @@ impl Profile {
             initial_window_cap: None,
             sack: false,
             ack: AckSettings::delayed(Duration::from_millis(200)),
-            rto: RtoRule::Rfc6298 {
+            rto: RtoRule::Ticks {
+                tick: SLOW_TICK,
+                samples: TickSamples::Counted,
                 min: Duration::from_secs(1),
                 max: Duration::from_secs(64),
                 initial: Duration::from_secs(6),
-                slop: Duration::ZERO,
             },
-            grain: TimerGrain::Tick(Duration::from_millis(500)),
+            grain: TimerGrain::Tick(SLOW_TICK),
             loss_detection: LossDetection::Rfc6675,
+            fast_recovery: FastRecovery::Reno,
             limited_transmit: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),

@@ -1,8 +1,8 @@
 //! FreeBSD.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile,
-    PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, IdleRestart, LossDetection, Nagle,
+    Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -34,6 +34,7 @@ impl Profile {
             grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::FreeBsdSack,
             dup_threshold: 3,
+            fast_recovery: FastRecovery::NewReno,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Immediate,
             tlp: false,

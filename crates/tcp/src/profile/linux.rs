@@ -1,8 +1,8 @@
 //! Linux.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, IdleRestart, LossDetection, Nagle, Profile,
-    PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, IdleRestart, LossDetection, Nagle,
+    Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -38,6 +38,7 @@ impl Profile {
             grain: TimerGrain::Wheel(Duration::from_millis(4)),
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
+            fast_recovery: FastRecovery::NewReno,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Prr,
             tlp: true,

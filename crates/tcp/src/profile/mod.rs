@@ -44,6 +44,7 @@ pub struct Profile {
     pub loss_detection: LossDetection,
     /// Duplicate ACKs, or SACKed segments, that mean a loss.
     pub dup_threshold: u32,
+    pub fast_recovery: FastRecovery,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     pub cwnd_reduction: CwndReduction,
@@ -156,6 +157,9 @@ impl AckSettings {
 pub enum RtoRule {
     /// RFC 6298, plus a constant `slop` (4.4BSD's descendants add one for their coarse clocks).
     Rfc6298 { min: Duration, max: Duration, initial: Duration, slop: Duration },
+    /// Jacobson's integers (Congestion Avoidance and Control, SIGCOMM 1988, appendix A): samples are whole ticks of a
+    /// coarse clock, SRTT is kept in eighths and the deviation in quarters of one.
+    Ticks { tick: Duration, samples: TickSamples, min: Duration, max: Duration, initial: Duration },
     /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly
     /// when the RTT falls (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux { min: Duration, max: Duration, initial: Duration },
@@ -164,19 +168,21 @@ pub enum RtoRule {
 impl RtoRule {
     pub fn initial(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { initial, .. } | RtoRule::Linux { initial, .. } => initial,
+            RtoRule::Rfc6298 { initial, .. } | RtoRule::Ticks { initial, .. } | RtoRule::Linux { initial, .. } => {
+                initial
+            }
         }
     }
 
     pub fn min(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { min, .. } | RtoRule::Linux { min, .. } => min,
+            RtoRule::Rfc6298 { min, .. } | RtoRule::Ticks { min, .. } | RtoRule::Linux { min, .. } => min,
         }
     }
 
     pub fn max(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { max, .. } | RtoRule::Linux { max, .. } => max,
+            RtoRule::Rfc6298 { max, .. } | RtoRule::Ticks { max, .. } | RtoRule::Linux { max, .. } => max,
         }
     }
 
@@ -184,9 +190,19 @@ impl RtoRule {
     pub fn with_min(self, min: Duration) -> RtoRule {
         match self {
             RtoRule::Rfc6298 { max, initial, slop, .. } => RtoRule::Rfc6298 { min, max, initial, slop },
+            RtoRule::Ticks { tick, samples, max, initial, .. } => RtoRule::Ticks { tick, samples, min, max, initial },
             RtoRule::Linux { max, initial, .. } => RtoRule::Linux { min, max, initial },
         }
     }
+}
+
+/// How many ticks a round trip took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TickSamples {
+    /// Those between sending and the ACK on a clock that runs for itself, and one (4.4BSD).
+    Counted,
+    /// The nearest number, at least one (ns-2).
+    Nearest,
 }
 
 /// When a timer really fires.
@@ -214,6 +230,18 @@ pub enum LossDetection {
     Fack,
     /// By count: a hole is lost when `dup_threshold` segments above it were SACKed (RFC 6675).
     Rfc6675,
+}
+
+/// What a sender without SACK makes of the first ACK that advances after a fast retransmit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastRecovery {
+    /// One that leaves data open which was out at the loss repairs that too, and recovery goes on (RFC 6582).
+    NewReno,
+    /// Recovery is over (RFC 5681 section 3.2 step 6). Further duplicates begin another, and halve the window again.
+    Reno,
+    /// Recovery is over, and further duplicates begin none before all is acknowledged that was out when the last one, or
+    /// a timeout, began: of several losses in a window all but the first wait for a timeout (ns-2's `bugFix_`).
+    CarefulReno,
 }
 
 /// How the window comes down to the new threshold while a loss is repaired.

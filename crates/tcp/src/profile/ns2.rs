@@ -1,25 +1,27 @@
 //! ns-2.
 
-use super::{AckSettings, BufferRule, IdleRestart, Profile, RtoRule, TimerGrain};
+use super::{AckSettings, BufferRule, FastRecovery, IdleRestart, Profile, RtoRule, TickSamples, TimerGrain};
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
     /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an
-    /// initial window of one, no options, RTO of at least 200 ms. Its window is the receive buffer here, with
-    /// balakrishnan1999's 100 kB. Deviations: recovery is NewReno's, sequence numbers count octets, connections have
-    /// handshakes, RTT samples are not in ticks of 100 ms.
+    /// initial window of one, no options, Reno's recovery once for each window of losses, round trips in ticks of
+    /// 100 ms, RTO of at least 200 ms. Its window is the receive buffer here, with balakrishnan1999's 100 kB.
+    /// Deviations: sequence numbers count octets, connections have handshakes.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",
             timestamps: false,
             ack: AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::from_millis(200)) },
-            rto: RtoRule::Rfc6298 {
+            rto: RtoRule::Ticks {
+                tick: Duration::from_millis(100),
+                samples: TickSamples::Nearest,
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(100_000),
                 initial: Duration::from_secs(3),
-                slop: Duration::ZERO,
             },
             grain: TimerGrain::Exact,
+            fast_recovery: FastRecovery::CarefulReno,
             idle_restart: IdleRestart::Never,
             send_buffer: BufferRule::Fixed(Bytes::new(1 << 20)),
             receive_buffer: BufferRule::Fixed(Bytes::new(100_000)),

@@ -1,6 +1,6 @@
 //! What a scenario may change in a profile: one line for each key.
 
-use super::{BufferRule, ByteCounting, CwndReduction, EcnRule, LossDetection, Profile};
+use super::{BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, LossDetection, Profile};
 use crate::AckSettings;
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window, Word};
@@ -58,6 +58,12 @@ const SETTINGS: &[StackKey] = &[
         "dup_threshold",
         |p| &mut p.dup_threshold,
         "Duplicate ACKs, or segments that SACK reports above a hole, that mean a loss (RFC 5681 section 3.2).",
+    ),
+    field(
+        "fast_recovery",
+        |p| &mut p.fast_recovery,
+        "Without SACK, what the first ACK that advances after a fast retransmit means: newreno repairs what else was lost (RFC 6582); \
+         with reno recovery is over (RFC 5681 section 3.2); so with careful-reno, and duplicates for what was out begin no other.",
     ),
     field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
     change(
@@ -245,6 +251,14 @@ impl StackKey {
 impl Choice for EcnRule {
     const WORDS: &'static [(&'static str, EcnRule)] =
         &[("off", EcnRule::Off), ("accept", EcnRule::Accept), ("on", EcnRule::On), ("accurate", EcnRule::Accurate)];
+}
+
+impl Choice for FastRecovery {
+    const WORDS: &'static [(&'static str, FastRecovery)] = &[
+        ("newreno", FastRecovery::NewReno),
+        ("reno", FastRecovery::Reno),
+        ("careful-reno", FastRecovery::CarefulReno),
+    ];
 }
 
 /// When a receiver holds its ACK back (RFC 5681 section 4.2). What is not given is as the profile says.

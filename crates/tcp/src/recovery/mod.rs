@@ -28,6 +28,8 @@ use undo_state::UndoState;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     ca_state: CaState,
+    /// What had been sent when the last fast retransmit or timeout came (RFC 6582's recover).
+    repaired_to: Option<u64>,
     /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
     point: u64,
     reduction: Option<Reduction>,
@@ -50,6 +52,7 @@ impl Recovery {
     pub fn new() -> Recovery {
         Recovery {
             ca_state: CaState::Open,
+            repaired_to: None,
             point: 0,
             reduction: None,
             undo: UndoState::default(),
@@ -97,7 +100,10 @@ impl Recovery {
         } else {
             // Each duplicate ACK says that one segment has left the network.
             let left = u64::from(self.dupacks) * flight.mss();
-            let counted = if flight.profile.limited_transmit || self.ca_state > CaState::Disorder { left } else { 0 };
+            let counts = flight.profile.limited_transmit
+                || self.ca_state > CaState::Disorder
+                || self.dupacks >= flight.profile.dup_threshold;
+            let counted = if counts { left } else { 0 };
             (out + board.retrans_bytes()).saturating_sub(counted + board.lost_bytes())
         }
     }

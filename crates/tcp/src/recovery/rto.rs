@@ -52,6 +52,7 @@ impl Recovery {
         self.dupacks = 0;
         self.defer_retransmits = false;
         self.point = flight.nxt();
+        self.repaired_to = Some(self.point);
         let (from, to) = (Bytes::new(before), Bytes::new(self.cwnd(flight)));
         let event = || TcpEvent::CwndReduced { signal: Reason::Timeout, from, to };
         flight.trace.emit(TcpEventMask::WINDOW, event);

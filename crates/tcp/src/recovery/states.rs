@@ -5,6 +5,7 @@ use super::Recovery;
 use super::loss_detection::mark_lost;
 use super::undo_state::echo_is_older;
 use crate::cc::Signal;
+use crate::profile::FastRecovery;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
@@ -44,7 +45,8 @@ impl Recovery {
                 let why = self.finish_repair(now, flight, outcome);
                 // Without SACK, duplicates for the recovery point itself may still come: wait for more (RFC 6582
                 // section 3.2).
-                if !flight.sack() && flight.una() == self.point && flight.outstanding() > 0 {
+                let waits = !flight.sack() && flight.profile.fast_recovery == FastRecovery::NewReno;
+                if waits && flight.una() == self.point && flight.outstanding() > 0 {
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }
@@ -80,6 +82,10 @@ impl Recovery {
                 }
                 self.undo_reduction(now, flight, UndoRule::Eifel);
                 self.try_keep_open(flight);
+            } else if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno {
+                let why = self.finish_repair(now, flight, outcome);
+                self.dupacks = 0;
+                self.set_ca_state(flight, CaState::Open, why);
             } else if !flight.sack() {
                 // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
                 mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
@@ -150,6 +156,7 @@ impl Recovery {
             self.begin_reduction(now, flight, Signal::Loss, CaReason::LossDetected);
         }
         self.point = flight.nxt();
+        self.repaired_to = Some(self.point);
         self.set_ca_state(flight, CaState::Recovery, CaReason::LossDetected);
     }
 

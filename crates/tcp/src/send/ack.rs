@@ -229,10 +229,10 @@ impl Sender {
         let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
-            RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
+            RtoRule::Rfc6298 { .. } | RtoRule::Ticks { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {
-            flight.rtt.sample(rtt, flight.una(), flight.nxt());
+            flight.rtt.sample(now, rtt, flight.una(), flight.nxt());
         }
     }
 

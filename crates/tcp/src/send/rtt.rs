@@ -1,6 +1,6 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298; Linux's variant).
 
-use crate::profile::RtoRule;
+use crate::profile::{RtoRule, TickSamples};
 use lopsided_core::{Duration, Time};
 
 /// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).
@@ -11,6 +11,8 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     grain: Duration,
     srtt: Option<Duration>,
+    /// SRTT in eighths and the deviation in quarters of a tick, where the RTO is made of ticks.
+    in_ticks: Option<(u64, u64)>,
     /// RFC 6298's RTTVAR; for Linux the smoothed deviation of the moment.
     deviation: Duration,
     /// Linux: four times the deviation, the largest of this round trip and the one that the RTO uses.
@@ -29,6 +31,7 @@ impl RttEstimator {
             rule,
             grain,
             srtt: None,
+            in_ticks: None,
             deviation: Duration::ZERO,
             round_max: Duration::ZERO,
             held: Duration::ZERO,
@@ -72,10 +75,14 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample. `una` and `nxt` are the stream offsets acknowledged and sent so far.
-    pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
+    /// Takes a sample at `now`. `una` and `nxt` are the stream offsets acknowledged and sent so far.
+    pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
+            RtoRule::Ticks { tick, samples, .. } => {
+                self.sample_rfc6298(rtt);
+                self.sample_in_ticks(ticks_of(now, rtt, tick, samples));
+            }
             RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
         }
         self.backoff = 0;
@@ -111,6 +118,18 @@ impl RttEstimator {
         let error = srtt.max(rtt).saturating_sub(srtt.min(rtt));
         self.deviation = (self.deviation * 3 + error) / 4;
         self.srtt = Some((srtt * 7 + rtt) / 8);
+    }
+
+    fn sample_in_ticks(&mut self, ticks: u64) {
+        let (srtt, deviation) = match self.in_ticks {
+            None => (ticks * 8, ticks * 2),
+            Some((srtt, deviation)) => {
+                let error = ticks.abs_diff(srtt / 8);
+                let srtt = (srtt + ticks - srtt / 8).max(1);
+                (srtt, (deviation + error - deviation / 4).max(1))
+            }
+        };
+        self.in_ticks = Some((srtt, deviation));
     }
 
     fn sample_linux(&mut self, rtt: Duration, min: Duration, una: u64, nxt: u64) {
@@ -151,10 +170,26 @@ impl RttEstimator {
         let Some(srtt) = self.srtt else { return };
         let rto = match self.rule {
             RtoRule::Rfc6298 { min, slop, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min) + slop,
+            RtoRule::Ticks { tick, min, .. } => {
+                let (srtt, deviation) = self.in_ticks.expect("sampled with the SRTT");
+                (tick * (srtt / 8 + deviation)).max(min)
+            }
             // Kept in ticks.
             RtoRule::Linux { .. } => (srtt + self.held).ceil_to(self.grain),
         };
         self.rto = rto.min(self.rule.max());
+    }
+}
+
+/// The ticks of a round trip that ends now.
+fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
+    let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
+    match samples {
+        TickSamples::Nearest => ticks(rtt + tick / 2).max(1),
+        TickSamples::Counted => {
+            let clock = now - Time::ZERO;
+            ticks(clock) - ticks(clock.saturating_sub(rtt)) + 1
+        }
     }
 }
 
@@ -164,14 +199,18 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    fn at_ms(ms: u64) -> Time {
+        Time::ZERO + MS(ms)
+    }
+
     #[test]
     fn first_samples_follow_rfc6298() {
         let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000), slop: MS(0) };
         let mut rtt = RttEstimator::new(rule, MS(1));
         assert_eq!(rtt.rto(), MS(1000));
-        rtt.sample(MS(100), 1, 10);
+        rtt.sample(Time::ZERO, MS(100), 1, 10);
         assert_eq!(rtt.rto(), MS(300), "SRTT 100 + 4 * 50");
-        rtt.sample(MS(100), 2, 10);
+        rtt.sample(Time::ZERO, MS(100), 2, 10);
         assert_eq!(rtt.rto(), Duration::from_micros(250_000), "RTTVAR 37.5");
     }
 
@@ -180,7 +219,7 @@ mod tests {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
         let mut rtt = RttEstimator::new(rule, MS(4));
         for n in 0..1000 {
-            rtt.sample(MS(1500), n * 10, n * 10 + 5);
+            rtt.sample(Time::ZERO, MS(1500), n * 10, n * 10 + 5);
         }
         let rto = rtt.rto().as_millis_f64();
         assert!((1700.0..=1704.0).contains(&rto), "{rto} ms");
@@ -191,11 +230,35 @@ mod tests {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
         let mut rtt = RttEstimator::new(rule, MS(4));
         for n in 0..100 {
-            rtt.sample(MS(1000), n * 10, n * 10 + 5);
+            rtt.sample(Time::ZERO, MS(1000), n * 10, n * 10 + 5);
         }
         let before = rtt.rto();
-        rtt.sample(MS(100), 1001, 1005);
+        rtt.sample(Time::ZERO, MS(100), 1001, 1005);
         assert!(rtt.rto() < before);
+    }
+
+    #[test]
+    fn a_coarse_clock_leaves_whole_ticks() {
+        let rule =
+            |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
+        // One tick: 8 eighths and 2 quarters, which no sample of one tick changes: 1 + 2 ticks.
+        let mut rtt = RttEstimator::new(rule(TickSamples::Nearest), MS(0));
+        for at in 1..20 {
+            rtt.sample(at_ms(at * 80), MS(64), 0, 0);
+        }
+        assert_eq!(rtt.rto(), MS(300));
+        // 149 ms are one tick, 150 are two: the deviation becomes 2 + 1 - 0, SRTT 9 eighths.
+        rtt.sample(at_ms(2000), MS(149), 0, 0);
+        assert_eq!(rtt.rto(), MS(300));
+        rtt.sample(at_ms(2200), MS(150), 0, 0);
+        assert_eq!(rtt.rto(), MS(400));
+        // 64 ms within a tick, and over its edge.
+        let counted = |at| {
+            let mut rtt = RttEstimator::new(rule(TickSamples::Counted), MS(0));
+            rtt.sample(at_ms(at), MS(64), 0, 0);
+            rtt.rto()
+        };
+        assert_eq!((counted(170), counted(210)), (MS(300), MS(600)));
     }
 
     #[test]
@@ -206,7 +269,7 @@ mod tests {
         assert_eq!(rtt.rto(), MS(600));
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(1000));
-        rtt.sample(MS(50), 1, 2);
+        rtt.sample(Time::ZERO, MS(50), 1, 2);
         assert_eq!(rtt.rto(), MS(252), "50 + 200, in whole ticks");
     }
 }

@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckSettings, BufferRule, ConnEvent, CwndReduction, LossDetection, Profile};
+use crate::{AckSettings, BufferRule, ConnEvent, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -21,8 +21,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
     ];
     let descent =
         prop_oneof![Just(CwndReduction::Immediate), Just(CwndReduction::RateHalving), Just(CwndReduction::Prr)];
+    let recovery = prop_oneof![Just(FastRecovery::NewReno), Just(FastRecovery::Reno), Just(FastRecovery::CarefulReno)];
     let on = any::<[bool; 5]>();
-    (base, on, detection, descent, 2_000u64..200_000).prop_map(|(mut profile, on, detection, descent, buffer)| {
+    let rules = (detection, descent, recovery);
+    (base, on, rules, 2_000u64..200_000).prop_map(|(mut profile, on, (detection, descent, recovery), buffer)| {
+        profile.fast_recovery = recovery;
         profile.sack = on[0];
         profile.timestamps = on[1];
         profile.window_scaling = on[2];

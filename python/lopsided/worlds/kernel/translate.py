@@ -166,6 +166,8 @@ def _sysctls(stack: said.Stack) -> dict[str, str]:
             raise Unsupported(f"Linux cannot turn {name} {'off' if always else 'on'}")
     if stack["abe"]:
         raise Unsupported("Linux has no alternative back-off with ECN (abe)")
+    if stack["fast_recovery"] not in (None, "newreno"):
+        raise Unsupported(f"without SACK Linux recovers as NewReno does, not as {stack['fast_recovery']}")
     if stack["ack_policy"] not in (None, "linux"):
         raise Unsupported(f"Linux has no ACK policy {stack['ack_policy']}")
     if stack["dscp"]:

@@ -3,7 +3,7 @@
 use super::progress::Reduction;
 use super::{immediate, prr, rate_halving};
 use crate::cc::Signal;
-use crate::profile::CwndReduction;
+use crate::profile::{CwndReduction, FastRecovery};
 use crate::recovery::Recovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaReason, CaState, Reduction as Reason, TcpEvent, TcpEventMask};
@@ -72,6 +72,8 @@ impl Recovery {
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
         let at_most = match flight.profile.cwnd_reduction {
+            // RFC 5681 section 3.2 step 6 knows of no such bound.
+            CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,
             CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::RateHalving => Some(rate_halving::window_after(&reduction, flight.mss())),
             CwndReduction::Prr => None,

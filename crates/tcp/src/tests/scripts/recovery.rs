@@ -2,7 +2,7 @@
 //! (RFC 6937).
 
 use super::script::{NO_SACK, PEER, Script, linux};
-use crate::{CaState, CwndReduction, LossDetection, Profile};
+use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 
 /// Ten segments out since 100 ms, many more to send.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
@@ -318,4 +318,59 @@ fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
         t.drain();
     }
     assert!(t.info().counters.retransmits >= 10);
+}
+
+fn reno(fast_recovery: FastRecovery) -> Profile {
+    Profile { cwnd_reduction: CwndReduction::Immediate, fast_recovery, limited_transmit: false, ..linux() }
+}
+
+/// Segments 1 and 5 of ten are lost: the third duplicate repairs the first, the others inflate the window, and the
+/// first ACK that advances ends it all. At 302 ms, with nine segments out from the next hole on.
+fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
+    let mut t = ten_out(reno(fast_recovery), true);
+    for at in [200, 201] {
+        t.inject(at, "ack 1");
+    }
+    t.inject(202, "ack 1");
+    t.expect(202, "1:1001 .");
+    t.expect_ssthresh(5);
+    for at in [203, 204] {
+        t.inject(at, "ack 1");
+    }
+    for (at, new) in [(205, 10_001), (206, 11_001), (207, 12_001)] {
+        t.inject(at, "ack 1");
+        t.expect(at, &format!("{new}:{} .", new + 1000));
+    }
+    t.inject(302, "ack 4001");
+    t.expect_ca_state(CaState::Open);
+    t.expect_cwnd(5);
+    t
+}
+
+#[test]
+fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole() {
+    // RFC 5681 section 3.2 steps 2 to 6.
+    let mut t = after_renos_first_repair(FastRecovery::Reno);
+    t.inject(303, "ack 4001");
+    t.inject(304, "ack 4001");
+    t.inject(305, "ack 4001");
+    t.expect(305, "4001:5001 .");
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_ssthresh(2);
+}
+
+#[test]
+fn careful_reno_leaves_the_next_hole_to_the_timeout() {
+    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicates for what was out when the repair
+    // began only inflate the window.
+    let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
+    for at in [303, 304, 305, 306] {
+        t.inject(at, "ack 4001");
+    }
+    t.inject(307, "ack 4001");
+    t.expect(307, "13001:14001 .");
+    t.expect_ssthresh(5);
+    let rto = t.info().rto.as_millis_f64();
+    t.expect(302.0 + rto, "4001:5001 .");
+    t.expect_ca_state(CaState::Loss);
 }
