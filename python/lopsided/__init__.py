@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lopsided.queues import queue_discipline
     from lopsided.run import Run
     from lopsided.scenario import Scenario
+    from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
     from lopsided.studies.sizing import size
     from lopsided.studies.sweep import sweep
@@ -52,6 +53,7 @@ __all__ = [
     "UsageError",
     "WindowAlgorithm",
     "__version__",
+    "aqm",
     "fairness_matrix",
     "queue_discipline",
     "size",
@@ -74,6 +76,7 @@ _HOMES = {
     "Run": "lopsided.run",
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
+    "aqm": "lopsided.studies.aqm",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
     "queue_discipline": "lopsided.queues",
     "size": "lopsided.studies.sizing",
@@ -93,6 +96,9 @@ fill_in(
         "Comparison.figure": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
+        "Aqm.plot": "lopsided.views.plot.disciplines:draw",
+        "Aqm.report": "lopsided.views.html.aqm:render",
+        "Aqm.save": "lopsided.views.html.aqm:save",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
         "Matrix.report": "lopsided.views.html.fairness:render",
         "Matrix.save": "lopsided.views.html.fairness:save",

@@ -11,6 +11,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("run", "lopsided.cli.run:run"),
     ("sweep", "lopsided.cli.sweep:sweep"),
     ("fairness", "lopsided.cli.fairness:fairness"),
+    ("aqm", "lopsided.cli.aqm:aqm"),
     ("size", "lopsided.cli.size:size"),
     ("reproduce", "lopsided.cli.reproduce:reproduce"),
     ("compare", "lopsided.cli.compare:compare"),

@@ -6,7 +6,9 @@
     report.html         for people; self-contained
     fairness.parquet    where the scenario asks for it
 
-A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html.
+A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html; a
+comparison of queue disciplines, of `kind` aqm, its tables as CSV and the same; a suite of them a folder for each of
+its sections.
 
 A folder is known by its manifest. A folder that holds anything else is never written into.
 """
@@ -28,6 +30,8 @@ FORMAT = 2
 
 STUDY_TABLES = ("cells", "runs", "alone")
 """The tables of a study of fairness."""
+AQM_TABLES = ("cells", "users", "runs", "user_runs", "delays")
+"""The tables of a comparison of queue disciplines, as CSV."""
 MANIFEST = "manifest.json"
 
 
@@ -60,12 +64,16 @@ def abandon(folder: Path) -> None:
 
 
 def _remove_run(folder: Path) -> None:
-    ours = ["scenario.toml", MANIFEST, "report.html", "cells.csv"]
+    ours = ["scenario.toml", MANIFEST, "report.html", *(f"{table}.csv" for table in AQM_TABLES)]
     ours += [f"{table}.parquet" for table in (*run_tables(), *STUDY_TABLES, "repeats", "fairness")]
     for name in ours:
         (folder / name).unlink(missing_ok=True)
     for name in ("pcap", "figures"):
         shutil.rmtree(folder / name, ignore_errors=True)
+    for section in folder.iterdir() if folder.is_dir() else ():
+        if (section / MANIFEST).is_file():
+            _remove_run(section)
+            section.rmdir()
 
 
 def free_name(parent: Path, name: str) -> Path:

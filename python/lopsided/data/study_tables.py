@@ -92,3 +92,65 @@ SWEEP = TableSpec(
         ),
     ),
 )
+
+_AQM_KEYS = (
+    _text("world", "world", "Where it ran."),
+    _text("queue", "queue", "The queue discipline."),
+)
+_WAY = _text("direction", "direction", "`down`: towards the client; `up`: away from it.")
+_OF_A_RUN = (
+    Column("repetition", "label", "repetition", "Which of the runs of one discipline, from 0.", "integer"),
+    Column("seed", "label", "seed", "Of the run.", "integer"),
+    _text("digest", "digest", "Of the run."),
+)
+_AQM_MEASURES = (
+    _of("goodput_bps", "bps", "goodput", "Of all flows of the direction, from the first start to the last stop."),
+    _share("utilisation", "used", "Share of the rate that was used."),
+    _of("jain", "index", "Jain", "Jain's index of the bulk flows."),
+    _of("rtt_p50_ms", "ms", "RTT p50", "Median round trip of packets, each counted at the mean of its interval."),
+    _of("rtt_p95_ms", "ms", "RTT p95", "95th percentile of the same."),
+    _of("sojourn_mean_ms", "ms", "wait mean", "Mean time in the queue."),
+    _of("sojourn_p50_ms", "ms", "wait p50", "Its median."),
+    _of("sojourn_p95_ms", "ms", "wait p95", "Its 95th percentile."),
+    _of("sojourn_max_ms", "ms", "wait max", "The longest time in the queue."),
+    _of("dropped_packets", "count", "drops", "Packets that the queue dropped."),
+    _of("marked_packets", "count", "marks", "Packets that the queue marked (ECN)."),
+    _share("drop_ratio", "dropped", "Packets dropped over packets that came."),
+    _of("datagram_p95_ms", "ms", "datagrams p95", "95th percentile of the one-way time of UDP flows, of the worst."),
+    _share("datagram_loss", "datagrams lost", "Datagrams that did not arrive."),
+)
+_AQM_USERS = (
+    _of("pages", "count", "pages", "Web pages that were completed."),
+    _of("page_p50_s", "s", "page p50", "Median time from the start of a page to its last octet."),
+    _of("page_p95_s", "s", "page p95", "95th percentile of the same."),
+    _of("short_transfers", "count", "transfers", "Transfers of a given size that were completed."),
+    _of("transfer_p50_s", "s", "transfer p50", "Median time of a transfer."),
+    _of("transfer_p95_s", "s", "transfer p95", "95th percentile of the same."),
+    _of("probe_ms", "ms", "probe", "Round trip of probes on connections of their own, mean without the slowest 5 %."),
+    _of("load_ms", "ms", "loaded RTT", "Round trip of the bulk flows' packets, mean without the slowest 5 %."),
+    _of("rpm", "count", "RPM", "Round trips per minute under load (draft-ietf-ippm-responsiveness)."),
+)
+
+AQM_CELLS = TableSpec(
+    "cells",
+    "One row for each queue discipline and direction: medians over the seeds.",
+    (*_AQM_KEYS, _WAY, *_AQM_MEASURES),
+)
+AQM_USERS = TableSpec(
+    "users",
+    "What users feel under each queue discipline: medians over the seeds.",
+    (*_AQM_KEYS, *_AQM_USERS),
+)
+AQM_RUNS = TableSpec("runs", "One row for each run and direction.", (*_AQM_KEYS, _WAY, *_OF_A_RUN, *_AQM_MEASURES))
+AQM_USER_RUNS = TableSpec("user_runs", "What users feel in each run.", (*_AQM_KEYS, *_OF_A_RUN, *_AQM_USERS))
+AQM_DELAYS = TableSpec(
+    "delays",
+    "Distributions of delays over all seeds: the delay that a share of packets does not exceed.",
+    (
+        *_AQM_KEYS,
+        _WAY,
+        _text("quantity", "quantity", "`rtt`: round trips; `sojourn`: time in the queue, each interval at its mean."),
+        _share("share", "share", "Of the packets."),
+        _of("value_ms", "ms", "delay", "The most that this share of packets took."),
+    ),
+)

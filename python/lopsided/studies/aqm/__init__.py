@@ -1,0 +1,10 @@
+"""One scenario under many queue disciplines: what each does to goodput and delay, and what users feel."""
+
+from __future__ import annotations
+
+from lopsided.studies.aqm.disciplines import Discipline, known
+from lopsided.studies.aqm.study import Aqm, aqm
+from lopsided.studies.aqm.suite import SUITES, Suite, run_suite
+from lopsided.studies.aqm.workloads import WORKLOADS
+
+__all__ = ["SUITES", "WORKLOADS", "Aqm", "Discipline", "Suite", "aqm", "known", "run_suite"]

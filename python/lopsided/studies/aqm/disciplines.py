@@ -1,0 +1,113 @@
+"""The queue disciplines of a comparison: how people name them, and how one is put in front of a line."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from lopsided import _native
+from lopsided.errors import UsageError
+from lopsided.scenario import setting_text
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+Direction = Literal["down", "up"]
+
+DEFAULT = ("fifo", "codel", "fq_codel", "pie")
+_DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
+"""A FIFO where the file has none: as deep as Linux' own."""
+
+_OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A discipline to be compared: what to call it, and its queue as TOML; empty leaves the scenario's own."""
+
+    label: str
+    queue: str
+
+    def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
+        """The scenario with this discipline before each link and direction.
+
+        `fifo` keeps the limit of a FIFO that is there. With `ecn` it marks wherever it can.
+        """
+        queues = {place: self._queue_at(scenario, *place) for place in places}
+        placed = scenario.with_(**{_key(*place): queue for place, queue in queues.items() if queue})
+        marking = [place for place in places if ecn and queue_of(placed, *place).get("ecn") is False]
+        return placed.with_(**{f"{_key(*place)}.ecn": "true" for place in marking})
+
+    def _queue_at(self, scenario: Scenario, link: str, direction: Direction) -> str:
+        if self.queue != "fifo":
+            return self.queue
+        return "" if queue_of(scenario, link, direction)["kind"] == "fifo" else _DEEP_FIFO
+
+
+def _key(link: str, direction: Direction) -> str:
+    return f"topology.link.{link}.{direction}.queue"
+
+
+def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str, Any]:
+    """The resolved queue of a link's direction."""
+    found = next(each for each in scenario.resolved["links"] if each["name"] == link)
+    return cast("Mapping[str, Any]", found[direction]["queue"])
+
+
+def known() -> tuple[str, ...]:
+    """The names of all disciplines, those of one's own too."""
+    schema: dict[str, Any] = json.loads(_native.schema())
+    return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
+
+
+def disciplines(queues: str | Sequence[str | Mapping[str, Any]]) -> tuple[Discipline, ...]:
+    """Disciplines as people write them: `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of such.
+
+    `file` is the scenario's own queue. A table may have a `label`.
+    """
+    parts = _split(queues) if isinstance(queues, str) else list(queues)
+    found = tuple(_discipline(part) for part in parts)
+    if not found:
+        raise UsageError("name at least one queue discipline")
+    labels = [each.label for each in found]
+    if double := next((label for label in labels if labels.count(label) > 1), None):
+        raise UsageError(f"{double!r} is named twice: give the tables a label")
+    return found
+
+
+def _discipline(part: str | Mapping[str, Any]) -> Discipline:
+    if isinstance(part, str) and not part.lstrip().startswith("{"):
+        name = part.strip()
+        name = _OTHER_NAMES.get(name, name)
+        if name == "file":
+            return Discipline("file", "")
+        if name not in known():
+            raise UsageError(f"no queue discipline is called {name!r}: there are {', '.join(known())}, and `file`")
+        return Discipline(name, name)
+    table = dict(_table(part) if isinstance(part, str) else part)
+    label = table.pop("label", None)
+    kind = str(table.get("kind", "fifo"))
+    settings = " ".join(f"{key}={value}" for key, value in table.items() if key != "kind")
+    return Discipline(str(label or f"{kind} {settings}".strip()), setting_text(table))
+
+
+def _table(text: str) -> Mapping[str, Any]:
+    try:
+        return cast("Mapping[str, Any]", tomllib.loads(f"queue = {text.strip()}")["queue"])
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{text.strip()} is no table of TOML: {error}") from None
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no table or list."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "{[") - (character in "}]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]

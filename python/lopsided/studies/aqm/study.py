@@ -1,0 +1,235 @@
+"""One scenario under many queue disciplines, side by side.
+
+Every discipline meets the same scenario with the same seeds, in the directions asked for. A number is a run's, over the
+whole run; a cell is its median over the seeds. Left out: confidence intervals, for which `runs` has every seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from lopsided import _native
+from lopsided.accessors import filled_in
+from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.studies.aqm.disciplines import DEFAULT, Direction, Discipline, disciplines
+from lopsided.studies.aqm.measure import Delays, Measured, measure
+from lopsided.studies.aqm.workloads import Ends, with_workload
+from lopsided.studies.jobs import Progress, part_of, run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
+SHARES = tuple(step / 100 for step in range(1, 101))
+"""The percentiles of a distribution that are kept."""
+
+_LARGEST_INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Aqm:
+    """The answer.
+
+    `cells` has a row for each discipline and direction and `users` one for each discipline, medians over the seeds;
+    `runs` and `user_runs` have every seed; `delays` the distributions of round trips and times in the queue.
+    """
+
+    scenario: Scenario
+    """With its workload and probe, and the queues of its file."""
+    disciplines: tuple[Discipline, ...]
+    links: Mapping[Direction, str]
+    workload: str | None
+    ecn: bool
+    worlds: tuple[str, ...]
+    repeat: int
+    seed: int
+    cells: Table
+    users: Table
+    runs: Table
+    user_runs: Table
+    delays: Table
+    digest: str
+
+    def plot(self, kind: str = "delays") -> Figure:
+        """`delays` (their distributions) or `ellipse` (delay against throughput over the seeds)."""
+        return filled_in("Aqm.plot")(self, kind)
+
+    def report(self) -> str:
+        """The report as one self-contained HTML page."""
+        return filled_in("Aqm.report")(self)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        """Writes the tables, the figures and the report into a folder and returns its path."""
+        return filled_in("Aqm.save")(self, folder, overwrite=overwrite, report=report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the single runs as plain values."""
+        return {**self.manifest(), "cells": list(self.cells.rows()), "users": list(self.users.rows())}
+
+    def manifest(self) -> dict[str, Any]:
+        """What identifies this comparison."""
+        return {
+            "lopsided": _native.__version__,
+            "kind": "aqm",
+            "name": self.scenario.name,
+            "worlds": list(self.worlds),
+            "queues": {each.label: each.queue for each in self.disciplines},
+            "links": dict(self.links),
+            "workload": self.workload,
+            "ecn": self.ecn,
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "digest": self.digest,
+        }
+
+    def _repr_html_(self) -> str:
+        return self.cells.to_html() + self.users.to_html()
+
+
+def aqm(
+    scenario: Scenario,
+    queues: str | Sequence[str | Mapping[str, Any]] = DEFAULT,
+    *,
+    direction: Literal["both", "down", "up"] = "both",
+    link: str | None = None,
+    beside: Sequence[str] = (),
+    workload: str | None = None,
+    probe: bool = True,
+    ecn: bool = False,
+    repeat: int = 3,
+    seed: int | None = None,
+    world: str | Sequence[str] = "sim",
+    kernel: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Aqm:
+    """Runs the scenario under each queue discipline: `aqm(scenario, "fifo,fq_codel,pie")`.
+
+    `queues` are names, or tables with settings (`{"kind": "codel", "target": "10 ms"}`); `file` is the scenario's own
+    queue. They stand before the slowest link of each direction, or before `link`, where they are measured; and before
+    the links `beside`. `workload` puts a usual load in place of the scenario's flows (see `WORKLOADS`); `probe` adds
+    the requests that tell the responsiveness. With `ecn` both ends and all queues use it. `repeat` is the number of
+    seeds; `world` may name several.
+    """
+    found = disciplines(queues)
+    if repeat < 1:
+        raise UsageError(f"cannot repeat a comparison {repeat} times")
+    worlds = (world,) if isinstance(world, str) else tuple(world)
+    if ecn:
+        scenario = scenario.with_(**{"stack.ecn": "true"})
+    if not scenario.interval_s or scenario.interval_s > _LARGEST_INTERVAL_S:
+        scenario = scenario.with_(**{"record.interval": f"{_LARGEST_INTERVAL_S} s"})
+    ways = WAYS[direction]
+    links: dict[Direction, str] = {way: link or bottleneck(scenario, way) for way in ways}
+    _check_links(scenario, (*links.values(), *beside))
+    # Linux has no browser to ask for pages.
+    with_probe = probe and "kernel" not in worlds
+    full = with_workload(scenario, workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
+    places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
+    arms = [each.placed(full, places, ecn=ecn) for each in found]
+    first = scenario.seed if seed is None else seed
+    jobs = [Job(arm, first + number) for arm in arms for number in range(repeat)]
+
+    measured: list[tuple[dict[str, Any], Measured]] = []
+    for number, name in enumerate(worlds):
+
+        def reduce(job: int, run: Run, name: str = name) -> tuple[dict[str, Any], Measured]:
+            which, repetition = divmod(job, repeat)
+            keys = {"world": name, "queue": found[which].label, "repetition": repetition, "seed": run.seed}
+            return {**keys, "digest": run.digest}, measure(run, links)
+
+        part = part_of(progress, number / len(worlds), 1 / len(worlds))
+        measured += run_jobs(jobs, reduce, world=name, kernel=kernel, workers=workers, progress=part)
+    tables = _tables(measured)
+    digests = "".join(keys["digest"] for keys, _ in measured)
+    digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
+    return Aqm(full, found, links, workload, ecn, worlds, repeat, first, *tables, digest)
+
+
+def bottleneck(scenario: Scenario, way: Direction) -> str:
+    """The slowest link with a rate in that direction."""
+    rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
+    known = {name: rate for name, rate in rates.items() if rate}
+    if not known:
+        raise UsageError(f"no link of {scenario.name} has a rate {way}: there is no queue to compare disciplines at")
+    return min(known, key=lambda name: known[name])
+
+
+def _check_links(scenario: Scenario, links: Iterable[str]) -> None:
+    names = [link["name"] for link in scenario.resolved["links"]]
+    if unknown := [name for name in links if name not in names]:
+        raise UsageError(f"no link is called {unknown[0]!r}: there are {', '.join(names)}")
+
+
+def _ends(scenario: Scenario, link: str) -> Ends:
+    """The hosts that the first flow over the link runs between."""
+    for flow in scenario.resolved["flows"]:
+        way = next((way for name, way in scenario.paths[flow["name"]] if name == link), None)
+        if way is not None:
+            down = (flow["from"], flow["to"])
+            return Ends(*(down if way == "down" else reversed(down)))
+    raise UsageError(f"no flow crosses {link}: there are no ends to put a load between")
+
+
+def _tables(measured: Sequence[tuple[dict[str, Any], Measured]]) -> tuple[Table, Table, Table, Table, Table]:
+    runs = [{**keys, "direction": way, **numbers} for keys, found in measured for way, numbers in found.cells.items()]
+    user_runs = [{**keys, **found.users} for keys, found in measured]
+    return (
+        Table(AQM_CELLS.frame(_medians(runs, ("world", "queue", "direction"))), AQM_CELLS),
+        Table(AQM_USERS.frame(_medians(user_runs, ("world", "queue"))), AQM_USERS),
+        Table(AQM_RUNS.frame(runs), AQM_RUNS),
+        Table(AQM_USER_RUNS.frame(user_runs), AQM_USER_RUNS),
+        Table(AQM_DELAYS.frame(_delays(measured)), AQM_DELAYS),
+    )
+
+
+_OF_A_RUN = ("repetition", "seed", "digest")
+
+
+def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[dict[str, Any]]:
+    """One row for each combination of keys: medians of what the seeds say, where at least one says something."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    for key, group in groups.items():
+        values = {
+            name: [row[name] for row in group if row[name] is not None]
+            for name in group[0]
+            if name not in (*keys, *_OF_A_RUN)
+        }
+        yield {
+            **dict(zip(keys, key, strict=True)),
+            **{name: float(median(known)) if known else None for name, known in values.items()},
+        }
+
+
+def _delays(measured: Sequence[tuple[dict[str, Any], Measured]]) -> Iterable[dict[str, Any]]:
+    pooled: dict[tuple[str, str, str, str], list[Delays]] = {}
+    for keys, found in measured:
+        for quantity, by_way in (("rtt", found.rtts), ("sojourn", found.sojourns)):
+            for way, delays in by_way.items():
+                pooled.setdefault((keys["world"], keys["queue"], way, quantity), []).append(delays)
+    for (world, queue, way, quantity), parts in pooled.items():
+        values = Delays.joined(parts).quantiles(SHARES)
+        for share, value in zip(SHARES, values, strict=True):
+            if value is not None:
+                yield {
+                    "world": world,
+                    "queue": queue,
+                    "direction": cast("Direction", way),
+                    "quantity": quantity,
+                    "share": share,
+                    "value_ms": value,
+                }

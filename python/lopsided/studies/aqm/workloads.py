@@ -1,0 +1,112 @@
+"""What crosses the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
+
+Every load is TOML in place of the scenario's flows. Beside it goes a probe, a request for a hundred octets on a new
+connection every half second, whose times tell the responsiveness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
+
+if TYPE_CHECKING:
+    from lopsided.studies.aqm.disciplines import Direction
+
+PROBE = "responsiveness-probe"
+"""The name of the flow that probes."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The hosts at the two ends: `down` runs from the server to the client."""
+
+    server: str
+    client: str
+
+    def flow(self, name: str, direction: Direction, app: str = '"bulk"', dscp: int = 0, count: int = 1) -> str:
+        """A flow as TOML; those of a load begin within a second, so that seeds differ."""
+        here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
+        return (
+            f'\n[[flow]]\nname = "{name}"\nfrom = "{here}"\nto = "{there}"\nstart_jitter = "1 s"\napp = {app}\n'
+            f'count = {count}\nstack = {{ cc = "cubic", dscp = {dscp} }}\n'
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A load: what it is, and its flows."""
+
+    text: str
+    flows: Callable[[Ends], str]
+
+
+_PING = '{ kind = "udp", rate = "8 kbit/s", size = "100 B" }'
+_PAGES = '{ kind = "http", objects = 20, object_size = "20 kB", pages = "forever", pause = "2 s" }'
+_SHORT = '{ size = "100 kB", repeat = "forever", pause = "1 s" }'
+_CALL = '{ kind = "udp", rate = "80 kbit/s", size = "200 B" }'
+
+# Flent's RRUL puts one flow of each direction into each of the classes best effort, background, video and voice.
+_CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
+
+
+def _rrul(ends: Ends, classes: Mapping[str, int]) -> str:
+    ways: tuple[Direction, ...] = ("down", "up")
+    bulk = [ends.flow(f"tcp-{way}-{name}", way, dscp=dscp) for way in ways for name, dscp in classes.items()]
+    pings = [ends.flow(f"ping-{way}", way, _PING) for way in ways]
+    return "".join(bulk + pings)
+
+
+def _home(ends: Ends) -> str:
+    return (
+        ends.flow("download", "down")
+        + ends.flow("upload", "up")
+        + ends.flow("pages", "down", _PAGES)
+        + ends.flow("short", "down", _SHORT)
+        + ends.flow("call-down", "down", _CALL)
+        + ends.flow("call-up", "up", _CALL)
+    )
+
+
+WORKLOADS: Mapping[str, Workload] = {
+    "rrul": Workload(
+        "Flent's realtime response under load: four downloads and four uploads, one of each in the classes BE, BK, "
+        "CS5 and EF, and datagrams both ways",
+        lambda ends: _rrul(ends, _CLASSES),
+    ),
+    "rrul_be": Workload(
+        "as rrul, all of it best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
+    ),
+    "home": Workload("a download, an upload, web pages, transfers of 100 kB, and a call", _home),
+}
+
+
+def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
+    """The scenario, resolved, with the load in place of its flows (None keeps them) and with a probe beside it."""
+    if workload is not None and workload not in WORKLOADS:
+        raise UsageError(f"no workload is called {workload!r}: there are {', '.join(WORKLOADS)}")
+    text = (
+        scenario.to_toml() if workload is None else _without_flows(scenario.to_toml()) + WORKLOADS[workload].flows(ends)
+    )
+    if probe:
+        text += (
+            f'\n[[flow]]\nname = "{PROBE}"\nfrom = "{ends.server}"\nto = "{ends.client}"\nstart_jitter = "500 ms"\n'
+            'app = { kind = "http", objects = 0, index_size = "100 B", request_size = "100 B", '
+            'pages = "forever", pause = "500 ms" }\n'
+        )
+    controllers = {name: make for name, make in scenario.controllers.items() if make}
+    return Scenario.from_text(text, scenario.name, controllers=controllers or None)
+
+
+def _without_flows(text: str) -> str:
+    kept: list[str] = []
+    in_flow = False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("["):
+            in_flow = line.strip() == "[[flow]]"
+        if not in_flow:
+            kept.append(line)
+    return "".join(kept)

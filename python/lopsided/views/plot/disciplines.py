@@ -1,0 +1,132 @@
+"""Queue disciplines beside each other: distributions of delay, and delay against throughput."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from lopsided.data import units
+from lopsided.errors import UsageError
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lopsided.data.table import Table
+    from lopsided.studies.aqm import Aqm
+
+KINDS = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
+_INKS = (*style.OTHER, *style.DOWN[:1], *style.UP[:1], style.INK, style.RED, *style.DOWN[1:], *style.UP[1:])
+_LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
+_QUANTITIES = {"rtt": "share of packets by round trip", "sojourn": "share of packets by time in the queue"}
+_LEAST_MS = 0.1
+
+
+def draw(found: Aqm, kind: str = "delays") -> Figure:
+    """The figure of `kind`."""
+    if kind not in KINDS:
+        raise UsageError(f"no figure of disciplines is called {kind!r}: there are {', '.join(KINDS)}")
+    return _delays(found) if kind == "delays" else _ellipses(found)
+
+
+def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
+    """World, queue, ink, line style and label of each curve."""
+    several = len(found.worlds) > 1
+    return [
+        (world, each.label, _INKS[place % len(_INKS)], line, f"{each.label} ({world})" if several else each.label)
+        for world, line in zip(found.worlds, _LINES, strict=False)
+        for place, each in enumerate(found.disciplines)
+    ]
+
+
+def _delays(found: Aqm) -> Figure:
+    panels = [(quantity, way) for quantity in _QUANTITIES for way in found.links]
+    names = [f"{way}: {_QUANTITIES[quantity]}" for quantity, way in panels]
+    figure, axes = style.small_panels(KINDS["delays"], _subtitle(found), names, len(found.links), 2.1)
+    rows = found.delays.to_polars().partition_by(["world", "queue", "direction", "quantity"], as_dict=True)
+    for (quantity, way), panel in zip(panels, axes, strict=True):
+        for world, queue, ink, line, label in _arms(found):
+            curve = rows.get((world, queue, way, quantity))
+            if curve is not None:
+                values = np.maximum(curve["value_ms"].to_numpy(), _LEAST_MS)
+                panel.plot(values, curve["share"].to_numpy(), color=ink, linestyle=line, linewidth=1.3, label=label)
+        _delay_axis(panel)
+        panel.set_ylim(0, 1)
+    _legend(axes[0])
+    style.small_print(figure, f"{_seeds(found)}; packets counted at the mean of their sampling interval")
+    return figure
+
+
+def _ellipses(found: Aqm) -> Figure:
+    scales = {way: style.rate_unit(_top(found.runs, way)) for way in found.links}
+    names = [f"{way}: goodput ({unit}) by mean time in the queue" for way, (_, unit) in scales.items()]
+    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5)
+    for way, panel in zip(found.links, axes, strict=True):
+        scale, _ = scales[way]
+        for world, queue, ink, _, label in _arms(found):
+            points = [
+                (max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS), (row["goodput_bps"] or 0.0) / scale)
+                for row in found.runs.rows()
+                if (row["world"], row["queue"], row["direction"]) == (world, queue, way)
+            ]
+            if points:
+                _ellipse(panel, np.asarray(points), ink, label, hollow=world != found.worlds[0])
+        _delay_axis(panel, better_right=True)
+        panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
+    style.small_print(figure, f"{_seeds(found)}: each a point, the ellipse one standard deviation; better is up right")
+    return figure
+
+
+def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool) -> None:
+    """Points, and the ellipse of one standard deviation around their mean (of delays in logarithms)."""
+    places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
+    middle = places.mean(axis=0)
+    panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
+    panel.annotate(
+        label,
+        (10 ** middle[0], middle[1]),
+        xytext=(0, 7),
+        textcoords="offset points",
+        color=ink,
+        fontsize=8.5,
+        ha="center",
+    )
+    if len(points) < 2:
+        return
+    values, vectors = np.linalg.eigh(np.cov(places.T))
+    turn = np.linspace(0, 2 * np.pi, 73)
+    circle = np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(np.maximum(values, 0.0))
+    outline = middle + circle @ vectors.T
+    panel.fill(10 ** outline[:, 0], outline[:, 1], facecolor=ink, alpha=0.18, edgecolor=ink, linewidth=1)
+
+
+def _top(runs: Table, way: str) -> float:
+    return max((row["goodput_bps"] or 0.0 for row in runs.rows() if row["direction"] == way), default=0.0) or 1.0
+
+
+def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:
+    panel.set_xscale("log")
+    panel.set_xlabel("delay (ms)", fontsize=8.5)
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if better_right else (1, 2, 5)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    if better_right:
+        panel.margins(x=0.12)
+        panel.invert_xaxis()
+
+
+def _legend(panel: Axes) -> None:
+    panel.legend(loc="lower right", fontsize=7.5, frameon=False)
+
+
+def _subtitle(found: Aqm) -> str:
+    load = found.workload or "its own flows"
+    return f"{found.scenario.name}: {load}, {', '.join(found.worlds)}{', ECN' if found.ecn else ''}"
+
+
+def _seeds(found: Aqm) -> str:
+    count = units.count(found.repeat)
+    return f"{count} seed{'s' if found.repeat > 1 else ''} from {found.seed}"

@@ -1,0 +1,198 @@
+"""One scenario under many queue disciplines, and the numbers that it is told by."""
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.cli import invoke
+from lopsided.errors import UsageError
+from lopsided.metrics.responsiveness import round_trips_per_minute, trimmed_mean, weighted_quantiles
+from lopsided.studies.aqm import SUITES, WORKLOADS, Aqm, known, run_suite, suite
+from lopsided.studies.aqm.disciplines import disciplines
+
+FILES = Path(suite.__file__).parent / "rfc7928"
+LINE = """
+[scenario]
+duration = "15 s"
+[link]
+rtt = "30 ms"
+down = { rate = "8 Mbit/s", queue = "100 packets" }
+up = { rate = "1 Mbit/s", queue = "60 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+start_jitter = "1 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def line() -> lop.Scenario:
+    return lop.Scenario.from_text(LINE, "line")
+
+
+@pytest.fixture(scope="module")
+def found(line: lop.Scenario):
+    return lop.aqm(line, "file,fifo,fq_codel", repeat=2)
+
+
+def test_disciplines_are_named_or_told_by_tables():
+    first, second, third = disciplines(
+        "codel, { kind = 'codel', target = '10 ms', ecn = true },{ kind = 'pie', label = 'p' }"
+    )
+    assert (first.label, first.queue) == ("codel", "codel")
+    assert second.label == "codel target=10 ms ecn=True"
+    assert third.label == "p"
+    assert "label" not in third.queue
+    assert disciplines([{"kind": "codel", "target": "10 ms", "ecn": True}])[0].queue == second.queue
+
+
+@pytest.mark.parametrize(
+    ("queues", "complaint"),
+    [
+        ("", "at least one"),
+        ("codel,codel", "named twice"),
+        ("cobra", "no queue discipline is called 'cobra'"),
+        ("{ kind = codel }", "no table of TOML"),
+    ],
+)
+def test_what_is_no_discipline_is_refused(queues: str, complaint: str):
+    with pytest.raises(UsageError, match=complaint):
+        disciplines(queues)
+
+
+def test_what_cannot_be_compared_is_refused(line: lop.Scenario):
+    with pytest.raises(UsageError, match="no workload is called"):
+        lop.aqm(line, "fifo", workload="torrent")
+    with pytest.raises(UsageError, match="no link is called"):
+        lop.aqm(line, "fifo", link="lan")
+    with pytest.raises(lop.ScenarioError, match="mark_threshold"):
+        lop.aqm(line, "step")
+
+
+def test_the_own_fifo_is_the_file(found: Aqm):
+    cells = {(row["queue"], row["direction"]): row for row in found.cells.rows()}
+    own = {way: {**cells["file", way], "queue": ""} for way in ("down", "up")}
+    assert own == {way: {**cells["fifo", way], "queue": ""} for way in ("down", "up")}
+
+
+def test_fair_queueing_shortens_waits_and_answers_faster(found: Aqm):
+    cells = {(row["queue"], row["direction"]): row for row in found.cells.rows()}
+    users = {row["queue"]: row for row in found.users.rows()}
+    assert cells["fq_codel", "up"]["sojourn_p95_ms"] < cells["fifo", "up"]["sojourn_p95_ms"] / 3
+    assert users["fq_codel"]["rpm"] > 3 * users["fifo"]["rpm"]
+    # Nothing is faster than the empty line: two thousand round trips of 30 ms a minute.
+    assert users["fq_codel"]["rpm"] < 2000
+
+
+def test_cells_are_medians_of_the_runs(found: Aqm):
+    runs = [row for row in found.runs.rows() if (row["queue"], row["direction"]) == ("fifo", "up")]
+    cell = next(row for row in found.cells.rows() if (row["queue"], row["direction"]) == ("fifo", "up"))
+    assert len(runs) == 2
+    assert cell["goodput_bps"] == pytest.approx(sum(row["goodput_bps"] for row in runs) / 2)
+
+
+def test_distributions_rise(found: Aqm):
+    curve = found.delays.to_polars().filter(
+        (found.delays["queue"] == "fifo") & (found.delays["direction"] == "up") & (found.delays["quantity"] == "rtt")
+    )
+    values = curve["value_ms"].to_list()
+    assert values == sorted(values)
+    assert curve["share"][-1] == 1.0
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_workload_fits_the_line(line: lop.Scenario, workload: str):
+    short = line.with_(**{"scenario.duration": "6 s"})
+    found = lop.aqm(short, "fq_codel", workload=workload, repeat=1)
+    assert all(row["goodput_bps"] > 0 for row in found.cells.rows())
+    names = found.scenario.flow_names
+    assert "download" in names or "tcp-down-BE" in names or "tcp-down-1" in names
+    assert next(found.users.rows())["rpm"] > 0
+
+
+def test_ecn_marks_where_it_can(line: lop.Scenario):
+    found = lop.aqm(line, "codel,fifo", direction="down", repeat=1, ecn=True)
+    cells = {row["queue"]: row for row in found.cells.rows()}
+    assert cells["codel"]["marked_packets"] > 0
+    assert cells["fifo"]["marked_packets"] == 0
+    assert set(found.links) == {"down"}
+
+
+def test_a_dumbbell_has_its_bottleneck_compared():
+    text = """
+[scenario]
+duration = "5 s"
+[topology.dumbbell]
+pairs = 2
+access = { rate = "100 Mbit/s", delay = "1 ms" }
+bottleneck = { rate = "5 Mbit/s", delay = "10 ms" }
+[[flow]]
+direction = "down"
+count = 2
+"""
+    found = lop.aqm(lop.Scenario.from_text(text, "two"), "fifo,codel", direction="down", repeat=1)
+    assert found.links == {"down": "bottleneck"}
+    assert all(row["jain"] is not None for row in found.cells.rows())
+
+
+def test_the_folder_holds_all(tmp_path: Path):
+    file = tmp_path / "line.toml"
+    file.write_text(LINE)
+    folder = tmp_path / "out"
+    assert invoke(["aqm", str(file), "--queues", "fifo,pie", "--seeds", "2", "--out", str(folder), "--quiet"]) == 0
+    with (folder / "runs.csv").open() as text:
+        assert len(list(csv.DictReader(text))) == 2 * 2 * 2
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") == 2
+    assert "RPM" in page
+    # It is a study, not a run, and is replaced only when asked.
+    assert invoke(["plot", "goodput", str(folder)]) == 1
+    assert invoke(["aqm", str(file), "--seeds", "1", "--out", str(folder), "--quiet"]) == 1
+
+
+def test_a_suite_is_sections_of_its_own(tmp_path: Path):
+    for section in SUITES["rfc7928"]:
+        scenario = section.scenario("rfc7928")
+        assert f"section {section.number}" in (FILES / section.file).read_text()
+        assert scenario.title
+    folder = tmp_path / "suite"
+    command = ["aqm", "--suite", "rfc7928", "--sections", "5.1.1,10", "--queues", "fifo,codel", "--seeds", "1"]
+    assert invoke([*command, "--out", str(folder), "--quiet"]) == 0
+    with (folder / "cells.csv").open() as text:
+        assert [row["section"] for row in csv.DictReader(text)] == ["5.1.1", "5.1.1", "10", "10"]
+    assert (folder / "10" / "report.html").is_file()
+    assert invoke([*command, "--out", str(folder), "--quiet", "--overwrite"]) == 0
+
+
+def test_what_is_no_suite_is_refused():
+    with pytest.raises(UsageError, match="no suite is called"):
+        run_suite("rfc9999")
+    with pytest.raises(UsageError, match="no section"):
+        run_suite("rfc7928", sections=["8.3"])
+    assert invoke(["aqm"]) == 2
+
+
+def test_responsiveness_is_a_minute_over_the_mean_of_two_delays():
+    assert round_trips_per_minute(30, 90) == 1000
+    assert round_trips_per_minute(None, 60) == 1000
+    assert round_trips_per_minute(None, None) is None
+    # The slowest twentieth is left out; a value at the border counts in part.
+    assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
+    assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
+    assert trimmed_mean([]) is None
+
+
+def test_weighted_quantiles_are_values_that_occur():
+    assert weighted_quantiles([30, 10, 20], [1, 2, 1], (0.5, 0.51, 1.0)) == [10, 20, 30]
+    assert weighted_quantiles([math.nan, 5], [10, 1], (0.1,)) == [5]
+    assert weighted_quantiles([1], [0], (0.5,)) == [None]
+
+
+def test_the_names_are_those_of_the_registry():
+    assert {"fifo", "codel", "fq_codel", "pie"} <= set(known())
