@@ -1,7 +1,10 @@
-//! The polled medium: every frame arrives at most once and ends once, only one thing is sent at a time, and losses cost time.
+//! Media: every frame arrives at most once and ends once. The polled one sends one thing at a time and pays for losses with time; packet radios
+//! pay for turning round; a shared Ethernet for collisions.
 
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
-use lopsided_link::{Medium, MediumEvent, Polled, PolledConfig};
+use lopsided_link::{
+    CsmaCd, CsmaCdConfig, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig, Polled, PolledConfig,
+};
 use proptest::prelude::*;
 
 fn at(micros: u64) -> Time {
@@ -25,7 +28,7 @@ fn medium(loss: f64, retries: u32, seed: u64) -> Polled {
 }
 
 /// Lets everything happen, and gives what stations would see.
-fn run_out(medium: &mut Polled) -> Vec<(Time, MediumEvent)> {
+fn run_out(medium: &mut dyn Medium) -> Vec<(Time, MediumEvent)> {
     let mut seen = Vec::new();
     while let Some(now) = medium.next_event() {
         let event = medium.on_event(now);
@@ -39,8 +42,8 @@ fn run_out(medium: &mut Polled) -> Vec<(Time, MediumEvent)> {
 #[test]
 fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_poll() {
     let mut medium = medium(0.0, 3, 1);
-    medium.request(2, Bytes::new(1000), at(0));
-    medium.request(0, Bytes::new(500), at(0));
+    medium.request(2, 0, Bytes::new(1000), at(0));
+    medium.request(0, 0, Bytes::new(500), at(0));
     // Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has nothing: a poll of 120.
     let expected = [
         (at(620), MediumEvent::Delivered(0)),
@@ -54,10 +57,141 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
 #[test]
 fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
     let mut medium = medium(1.0, 2, 1);
-    medium.request(1, Bytes::new(500), at(0));
+    medium.request(1, 0, Bytes::new(500), at(0));
     // Three tries of 730 us; station 0 is polled before the first, stations 2 and 0 before each other one.
     let end = 3 * 730 + 5 * 120;
     assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(1))]);
+}
+
+/// Turnarounds of 100 us, control frames of 10 octets, 50 us from a frame's end until the packet is there.
+fn radio_config() -> PacketRadioConfig {
+    PacketRadioConfig {
+        rate: BitRate::from_bps(8_000_000),
+        transmit_to_receive: Duration::from_micros(80),
+        receive_to_transmit: Duration::from_micros(100),
+        latency: Duration::from_micros(50),
+        control: Bytes::new(10),
+        backoff: Duration::from_micros(200),
+        ..PacketRadioConfig::default()
+    }
+}
+
+fn radios(config: PacketRadioConfig, stations: usize) -> PacketRadio {
+    PacketRadio::new(config, stations, Rng::for_role(1, "radio/medium"))
+}
+
+/// A call begins, and its RTS has arrived.
+fn two_steps(medium: &mut PacketRadio) -> Time {
+    let step = |_| {
+        let now = medium.next_event().expect("a call is under way");
+        medium.on_event(now);
+        now
+    };
+    (0..2).map(step).max().expect("two steps")
+}
+
+#[test]
+fn a_radio_calls_sends_one_frame_and_hears_that_it_came() {
+    let mut medium = radios(radio_config(), 2);
+    medium.request(0, 1, Bytes::new(1000), at(0));
+    // RTS and CTS of 110 each, the frame of 1100, 50 until it is there; its acknowledgement takes 110.
+    let expected = [(at(1370), MediumEvent::Delivered(0)), (at(1430), MediumEvent::Done(0))];
+    assert_eq!(run_out(&mut medium), expected);
+}
+
+#[test]
+fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
+    let mut medium = radios(radio_config(), 2);
+    medium.request(0, 1, Bytes::new(1000), at(0));
+    assert_eq!(two_steps(&mut medium), at(110));
+    // The peer answers by now: it does not call.
+    medium.request(1, 0, Bytes::new(40), at(150));
+    // The frame ends at 1320, the answer of 40 octets at 1460, its acknowledgement at 1570.
+    let expected = [
+        (at(1370), MediumEvent::Delivered(0)),
+        (at(1460), MediumEvent::Done(0)),
+        (at(1510), MediumEvent::Delivered(1)),
+        (at(1570), MediumEvent::Done(1)),
+    ];
+    assert_eq!(run_out(&mut medium), expected);
+    // Without it, each has an exchange of its own, of three turnarounds and control frames beside the frame.
+    let mut medium = radios(PacketRadioConfig { piggyback: false, ..radio_config() }, 2);
+    medium.request(0, 1, Bytes::new(1000), at(0));
+    two_steps(&mut medium);
+    medium.request(1, 0, Bytes::new(40), at(150));
+    assert_eq!(run_out(&mut medium).last(), Some(&(at(1430 + 110 + 110 + 140 + 110), MediumEvent::Done(1))));
+}
+
+#[test]
+fn a_radio_that_talks_to_another_does_not_answer() {
+    // 1 talks to 2 when 0 calls it: 0 backs off and calls until 1 is free.
+    let mut medium = radios(radio_config(), 3);
+    medium.request(1, 2, Bytes::new(1000), at(0));
+    medium.request(0, 1, Bytes::new(500), at(10));
+    let seen = run_out(&mut medium);
+    assert_eq!(seen[1], (at(1430), MediumEvent::Done(1)));
+    assert!(seen[2].0 >= at(1430 + 110 + 600 + 50) && seen.len() == 4, "{seen:?}");
+    let mut unanswered = 0.0;
+    medium.sample(&mut |radio, quantity, value| {
+        if (radio, quantity) == (Some(0), "calls_unanswered") {
+            unanswered = value;
+        }
+    });
+    assert!(unanswered >= 1.0);
+    // Neighbours of a talk that overhear it do not even call.
+    let mut medium = radios(PacketRadioConfig { overhear: true, ..radio_config() }, 3);
+    medium.request(1, 2, Bytes::new(1000), at(0));
+    medium.request(0, 1, Bytes::new(500), at(10));
+    run_out(&mut medium);
+    medium.sample(&mut |radio, quantity, value| {
+        if (radio, quantity) == (Some(0), "calls_unanswered") {
+            assert!(value == 0.0, "{value}");
+        }
+    });
+}
+
+#[test]
+fn packets_hop_along_the_chain() {
+    let chain = radios(radio_config(), 4);
+    assert_eq!((chain.next_hop(0, 3), chain.next_hop(3, 0), chain.next_hop(1, 2)), (1, 2, 2));
+    assert_eq!(radios(PacketRadioConfig { chain: false, ..radio_config() }, 4).next_hop(0, 3), 3);
+}
+
+/// 8 Mbit/s, an octet a microsecond: a gap of 12 us, a slot of 64.
+fn cable() -> CsmaCdConfig {
+    CsmaCdConfig { rate: BitRate::from_bps(8_000_000), framing: Framing::NONE, ..CsmaCdConfig::default() }
+}
+
+#[test]
+fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
+    let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
+    medium.request(0, 1, Bytes::new(1000), at(100));
+    // The first step: it has begun, and is heard everywhere by now.
+    for now in [at(100), at(105)] {
+        assert_eq!((medium.next_event(), medium.on_event(now)), (Some(now), MediumEvent::Nothing));
+    }
+    medium.request(1, 0, Bytes::new(500), at(300));
+    let expected = [
+        (at(1100), MediumEvent::Delivered(0)),
+        (at(1100), MediumEvent::Done(0)),
+        (at(1612), MediumEvent::Delivered(1)),
+        (at(1612), MediumEvent::Done(1)),
+    ];
+    assert_eq!(run_out(&mut medium), expected);
+}
+
+#[test]
+fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
+    let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
+    medium.request(0, 1, Bytes::new(1000), at(0));
+    medium.request(1, 0, Bytes::new(1000), at(4));
+    let seen = run_out(&mut medium);
+    // Reach, preamble and jam: nothing before 17 us; then two frames and at least a gap.
+    assert!(seen.len() == 4 && seen[0].0 >= at(17 + 12 + 1000), "{seen:?}");
+    assert!(seen[3].0 - seen[1].0 >= Duration::from_micros(1012));
+    let mut collisions = 0.0;
+    medium.sample(&mut |_, quantity, value| collisions += if quantity == "collisions" { value } else { 0.0 });
+    assert!(collisions >= 2.0);
 }
 
 proptest! {
@@ -66,9 +200,16 @@ proptest! {
         loss in 0.0..0.9_f64,
         retries in 0..6_u32,
         seed: u64,
+        kind in 0..4_u8,
         frames in prop::collection::vec((0..3_usize, 28..1500_u64), 1..40),
     ) {
-        let mut medium = medium(loss, retries, seed);
+        let rng = Rng::for_role(seed, "medium");
+        let radio = PacketRadioConfig { loss, retries, piggyback: kind == 1, overhear: kind == 1, ..radio_config() };
+        let mut medium: Box<dyn Medium> = match kind {
+            0 => Box::new(medium(loss, retries, seed)),
+            1 | 2 => Box::new(PacketRadio::new(radio, 3, rng)),
+            _ => Box::new(CsmaCd::new(cable(), 3, rng)),
+        };
         let mut waiting = frames;
         let (mut with_medium, mut delivered, mut latest) = ([false; 3], [false; 3], Time::ZERO);
         loop {
@@ -76,7 +217,7 @@ proptest! {
             while let Some(place) = waiting.iter().position(|(station, _)| !with_medium[*station]) {
                 let (station, size) = waiting.remove(place);
                 (with_medium[station], delivered[station]) = (true, false);
-                medium.request(station, Bytes::new(size), latest);
+                medium.request(station, if station == 1 { 2 } else { 1 }, Bytes::new(size), latest);
             }
             let Some(now) = medium.next_event() else { break };
             prop_assert!(now >= latest);

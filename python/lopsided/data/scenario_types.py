@@ -190,7 +190,38 @@ class PolledMedium(TypedDict):
     retries: int
 
 
-Medium: TypeAlias = PolledMedium
+class PacketRadioMedium(TypedDict):
+    """Half-duplex radios that call each other by RTS and CTS, over several hops, with stop-and-wait ARQ."""
+
+    kind: Literal["packet_radio"]
+    name: str
+    queue: Queue
+    rate_bps: int
+    framing: Framing
+    transmit_to_receive_s: float
+    receive_to_transmit_s: float
+    latency_s: float
+    control_bytes: int
+    piggyback: bool
+    chain: bool
+    overhear: bool
+    backoff_s: float
+    loss: float
+    retries: int
+
+
+class CsmaCdMedium(TypedDict):
+    """A shared Ethernet: whoever finds the cable free sends, and collisions back off."""
+
+    kind: Literal["csma_cd"]
+    name: str
+    queue: Queue
+    rate_bps: int
+    framing: Framing
+    reach_s: float
+
+
+Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium
 
 
 class Shaper(TypedDict):

@@ -1,6 +1,6 @@
 //! Media as scenarios choose them: by kind, each with keys of its own.
 
-use super::{Medium, PolledConfig};
+use super::{CsmaCdConfig, Medium, PacketRadioConfig, PolledConfig};
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
@@ -24,7 +24,7 @@ pub trait MediumKind: Part {
 }
 
 /// The kinds of media, the default first. A new one is a line here.
-const KINDS: &[fn() -> Entry] = &[Entry::of::<PolledConfig>];
+const KINDS: &[fn() -> Entry] = &[Entry::of::<PolledConfig>, Entry::of::<PacketRadioConfig>, Entry::of::<CsmaCdConfig>];
 
 /// All media, for whatever reads and writes scenarios.
 pub static MEDIA: Family = Family {

@@ -1,10 +1,14 @@
 //! Media that several stations share: one decides who sends when, for all directions together.
 
 mod config;
+mod csma_cd;
+mod packet_radio;
 mod polled;
 mod shared_link;
 
 pub use config::{MEDIA, MediumConfig, MediumKind, MediumSettings};
+pub use csma_cd::{CsmaCd, CsmaCdConfig};
+pub use packet_radio::{PacketRadio, PacketRadioConfig};
 pub use polled::{Polled, PolledConfig};
 pub use shared_link::SharedLink;
 
@@ -20,8 +24,14 @@ use std::fmt::Debug;
 ///   requests come at their own times.
 /// - A frame is delivered at most once, and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]; never by `Lost` once it was delivered.
 pub trait Medium: Debug + Send {
-    /// This station has a frame to send, of an IP packet of `size`.
-    fn request(&mut self, station: usize, size: Bytes, now: Time);
+    /// This station has a frame to send to another, of an IP packet of `size`.
+    fn request(&mut self, station: usize, to: usize, size: Bytes, now: Time);
+
+    /// The station that a packet goes to next, on its way from one to another.
+    fn next_hop(&self, from: usize, to: usize) -> usize {
+        let _ = from;
+        to
+    }
 
     /// When something happens next; `None` while nothing can.
     fn next_event(&self) -> Option<Time>;

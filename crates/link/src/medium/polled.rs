@@ -209,7 +209,7 @@ impl Polled {
 }
 
 impl Medium for Polled {
-    fn request(&mut self, station: usize, size: Bytes, now: Time) {
+    fn request(&mut self, station: usize, _to: usize, size: Bytes, now: Time) {
         let frame = Frame { wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.stations[station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");

@@ -1,7 +1,7 @@
 //! A node of several ports, each a station with a queue, that share one medium.
 //!
 //! A packet enters by the port of its station, waits in that station's queue, and crosses the medium in its turn; then it leaves by the
-//! port that leads to its destination. The frame that a station has with the medium is out of its queue. Crossing is no hop: the time to
+//! port that leads to its destination, or, where the medium says that it takes several hops, waits in the queue of the next station. The frame that a station has with the medium is out of its queue. Crossing is no hop: the time to
 //! live stays.
 //!
 //! Leaves out: propagation within the medium; the links that join stations have delays.
@@ -28,6 +28,8 @@ struct Station {
     stats: QueueStats,
     /// The packet of the frame that is with the medium; empty once it was delivered.
     frame: Option<Packet>,
+    /// The station that it goes to.
+    next: usize,
     /// A frame is with the medium.
     sending: bool,
 }
@@ -36,7 +38,7 @@ impl SharedLink {
     /// Stations by port, each with its name and its empty queue.
     pub fn new(stations: Vec<(String, Queue)>, medium: Box<dyn Medium>, ports: BTreeMap<IpAddr, Port>) -> SharedLink {
         let station =
-            |(name, queue)| Station { name, queue, stats: QueueStats::default(), frame: None, sending: false };
+            |(name, queue)| Station { name, queue, stats: QueueStats::default(), frame: None, next: 0, sending: false };
         SharedLink { stations: stations.into_iter().map(station).collect(), medium, ports, out: VecDeque::new() }
     }
 
@@ -57,10 +59,21 @@ impl SharedLink {
                 backlog_bytes: backlog.bytes,
                 sojourn: now - given.enqueued_at,
             });
+            let to = self.ports.get(&given.packet.dst()).map_or(number, |port| usize::from(port.0));
+            station.next = self.medium.next_hop(number, to);
             (station.frame, station.sending) = (Some(given.packet), true);
-            self.medium.request(number, size, now);
+            self.medium.request(number, station.next, size, now);
         }
         station.stats.settle(now, backlog);
+    }
+
+    /// A packet joins a station's queue.
+    fn take(&mut self, number: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let station = &mut self.stations[number];
+        let size = packet.size();
+        station.queue.enqueue(packet, cx);
+        station.stats.offered(cx.now(), size, station.queue.backlog());
+        self.feed(number, cx);
     }
 
     fn on_event(&mut self, event: MediumEvent, cx: &mut Cx<'_>) {
@@ -68,8 +81,10 @@ impl SharedLink {
             MediumEvent::Nothing => {}
             MediumEvent::Delivered(number) => {
                 let packet = self.stations[number].frame.take().expect("a frame is delivered once");
+                let here = self.stations[number].next;
                 match self.ports.get(&packet.dst()) {
-                    Some(port) => self.out.push_back((*port, packet)),
+                    Some(port) if usize::from(port.0) == here => self.out.push_back((*port, packet)),
+                    Some(_) => self.take(here, packet, cx),
                     None => cx.drop(packet, DropReason::NoRoute),
                 }
             }
@@ -89,12 +104,7 @@ impl SharedLink {
 
 impl Node for SharedLink {
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        let number = usize::from(port.0);
-        let station = &mut self.stations[number];
-        let size = packet.size();
-        station.queue.enqueue(packet, cx);
-        station.stats.offered(cx.now(), size, station.queue.backlog());
-        self.feed(number, cx);
+        self.take(usize::from(port.0), packet, cx);
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {

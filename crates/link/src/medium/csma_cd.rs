@@ -1,0 +1,230 @@
+//! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3 clause 4).
+//!
+//! A station with a frame waits until the cable is free and has been so for the gap between frames, then sends; so do all that wait. Who
+//! begins within `reach` of another's beginning does not hear it yet: both are sent in vain, a jam follows, and each waits a random number
+//! of slots, from a range that doubles with each collision up to 1024. After 16 collisions a frame is given up. What is sent arrives, and
+//! there is no acknowledgement.
+//!
+//! Left out: stations at different distances, late collisions, capture's cure (BLAM), carrier extension.
+
+use super::{Medium, MediumEvent, MediumKind, MediumSettings};
+use crate::Framing;
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// attemptLimit and backoffLimit (IEEE 802.3 clause 4.4.2).
+const MOST_TRIES: u32 = 16;
+const MOST_DOUBLINGS: u32 = 10;
+/// In bits: the gap between frames, a slot, and preamble and jam of a frame that collides.
+const GAP: u64 = 96;
+const SLOT: u64 = 512;
+const COLLISION: u64 = 64 + 32;
+
+/// A shared Ethernet as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CsmaCdConfig {
+    pub settings: MediumSettings,
+    pub rate: BitRate,
+    pub framing: Framing,
+    pub reach: Duration,
+}
+
+impl Default for CsmaCdConfig {
+    fn default() -> CsmaCdConfig {
+        CsmaCdConfig {
+            settings: MediumSettings::default(),
+            rate: BitRate::from_bps(10_000_000),
+            framing: SHARED_ETHERNET,
+            reach: Duration::from_micros(5),
+        }
+    }
+}
+
+/// Of a frame on the cable: preamble, header, padding and check sequence; the gap is the medium's.
+const SHARED_ETHERNET: Framing = Framing { overhead: Bytes::new(26), minimum: Bytes::new(72), ..Framing::NONE };
+
+impl Part for CsmaCdConfig {
+    const NAME: &'static str = "csma_cd";
+    const TEXT: &'static str = "A shared Ethernet: whoever finds the cable free sends, and collisions back off.";
+    const KEYS: &'static [Key<CsmaCdConfig>] = &[
+        key("name", |cable: &mut Self| &mut cable.settings.name, "Links join stations to it by this name.")
+            .required("\"lan\""),
+        key("queue", |cable: &mut Self| &mut cable.settings.queue, "The queue of each station.")
+            .default_text("50 packets"),
+        key("rate", |cable: &mut Self| &mut cable.rate, "Of the cable; its slot is 512 bits."),
+        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a frame takes on the cable.")
+            .default_text("preamble, header and check sequence, padded"),
+        key(
+            "reach",
+            |cable: &mut Self| &mut cable.reach,
+            "From one end of the cable to the other: who begins within it of another's beginning collides with it.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if !(1..=10_000_000_000_000).contains(&self.rate.as_bps()) {
+            return Err(Fault::new("rate", "a medium needs at least 1 bit/s and at most 10 Tbit/s"));
+        }
+        let slot = self.bits(SLOT);
+        if self.reach * 2 > slot {
+            return Err(Fault::new("reach", "a collision must be heard within a slot: at most half of 512 bits' time"));
+        }
+        Ok(())
+    }
+}
+
+impl CsmaCdConfig {
+    fn bits(&self, bits: u64) -> Duration {
+        self.rate.time_to_send(Bytes::new(bits / 8), 0).0
+    }
+}
+
+impl MediumKind for CsmaCdConfig {
+    fn settings(&self) -> &MediumSettings {
+        &self.settings
+    }
+
+    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+        self.check()?;
+        Ok(Box::new(CsmaCd::new(self.clone(), stations, rng)))
+    }
+}
+
+/// The cable of one run.
+#[derive(Debug)]
+pub struct CsmaCd {
+    config: CsmaCdConfig,
+    rng: Rng,
+    stations: Vec<Station>,
+    cable: Cable,
+}
+
+/// What is on the cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cable {
+    /// Nothing; the gap after the last frame is over at `since`.
+    Free { since: Time },
+    /// One station has begun; others that cannot hear it yet may still begin.
+    Begun { station: usize, at: Time },
+    /// The frame that one station sends.
+    Frame { station: usize, until: Time },
+    /// The jam of a collision.
+    Jam { until: Time },
+    /// The frame was sent, and its station is to be told.
+    Sent { station: usize, at: Time },
+}
+
+#[derive(Debug, Default)]
+struct Station {
+    /// The octets of the frame on the cable.
+    frame: Option<Bytes>,
+    /// When its backoff is over.
+    ready: Time,
+    tries: u32,
+    frames_sent: u64,
+    collisions: u64,
+    given_up: u64,
+}
+
+impl CsmaCd {
+    pub fn new(config: CsmaCdConfig, stations: usize, rng: Rng) -> CsmaCd {
+        let stations = (0..stations).map(|_| Station::default()).collect();
+        CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
+    }
+
+    /// The next station that begins if the cable is free from `since` on: the first to be ready, of equals the first by number.
+    fn first(&self, since: Time) -> Option<(Time, usize)> {
+        let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
+        waiting.map(|(number, station)| (station.ready.max(since), number)).min()
+    }
+
+    /// One has begun, and the time is over in which others do not hear it.
+    fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
+        let reach = self.config.reach;
+        let mut involved = Vec::new();
+        for (number, other) in self.stations.iter().enumerate() {
+            if number == station || (other.frame.is_some() && other.ready <= at + reach) {
+                involved.push(number);
+            }
+        }
+        if involved.len() == 1 {
+            let wire = self.stations[station].frame.expect("it has begun to send it");
+            let until = (at + self.config.rate.time_to_send(wire, 0).0).max(now);
+            self.cable = Cable::Frame { station, until };
+            return MediumEvent::Nothing;
+        }
+        let until = now + self.config.bits(COLLISION);
+        self.cable = Cable::Jam { until };
+        for number in involved {
+            let range = 1 << (self.stations[number].tries + 1).min(MOST_DOUBLINGS);
+            let slots = self.rng.below(range);
+            let station = &mut self.stations[number];
+            station.tries += 1;
+            station.collisions += 1;
+            station.ready = until + self.config.bits(SLOT) * slots;
+        }
+        MediumEvent::Nothing
+    }
+
+    fn on_jammed(&mut self, until: Time) -> MediumEvent {
+        let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
+        if let Some(number) = hopeless {
+            let station = &mut self.stations[number];
+            (station.frame, station.tries) = (None, 0);
+            station.given_up += 1;
+            return MediumEvent::Lost(number);
+        }
+        self.cable = Cable::Free { since: until + self.config.bits(GAP) };
+        MediumEvent::Nothing
+    }
+}
+
+impl Medium for CsmaCd {
+    fn request(&mut self, station: usize, _to: usize, size: Bytes, now: Time) {
+        let place = &mut self.stations[station];
+        let earlier = place.frame.replace(self.config.framing.wire_size(size));
+        assert!(earlier.is_none(), "a station has one frame at a time");
+        (place.ready, place.tries) = (now, 0);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        match self.cable {
+            Cable::Free { since } => self.first(since).map(|(at, _)| at),
+            Cable::Begun { at, .. } => Some(at + self.config.reach),
+            Cable::Frame { until, .. } | Cable::Jam { until } => Some(until),
+            Cable::Sent { at, .. } => Some(at),
+        }
+    }
+
+    fn on_event(&mut self, now: Time) -> MediumEvent {
+        match self.cable {
+            Cable::Free { since } => {
+                if let Some((at, station)) = self.first(since) {
+                    self.cable = Cable::Begun { station, at };
+                }
+                MediumEvent::Nothing
+            }
+            Cable::Begun { station, at } => self.on_reached(station, at, now),
+            Cable::Jam { until } => self.on_jammed(until),
+            Cable::Frame { station, until } => {
+                self.stations[station].frames_sent += 1;
+                self.cable = Cable::Sent { station, at: until };
+                MediumEvent::Delivered(station)
+            }
+            Cable::Sent { station, at } => {
+                self.stations[station].frame = None;
+                self.cable = Cable::Free { since: at + self.config.bits(GAP) };
+                MediumEvent::Done(station)
+            }
+        }
+    }
+
+    /// Of a station: frames sent, collisions it was in, frames given up.
+    fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
+        for (number, station) in self.stations.iter().enumerate() {
+            out(Some(number), "frames_sent", station.frames_sent as f64);
+            out(Some(number), "collisions", station.collisions as f64);
+            out(Some(number), "frames_given_up", station.given_up as f64);
+        }
+    }
+}
