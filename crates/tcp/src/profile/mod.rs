@@ -232,7 +232,8 @@ pub enum LossDetection {
     Rfc6675,
 }
 
-/// What a sender without SACK makes of the first ACK that advances after a fast retransmit.
+/// What a sender without SACK makes of the first ACK that advances after a fast retransmit. Both kinds of Reno also
+/// halve the threshold with every timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastRecovery {
     /// One that leaves data open which was out at the loss repairs that too, and recovery goes on (RFC 6582).

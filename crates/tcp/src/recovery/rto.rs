@@ -4,6 +4,7 @@ use super::Recovery;
 use super::loss_detection::{mark_lost, spares_recent};
 use super::undo::early_ack_window;
 use crate::cc::Signal;
+use crate::profile::FastRecovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction as Reason, TcpEvent, TcpEventMask};
 use lopsided_core::{Bytes, Time};
@@ -28,8 +29,10 @@ impl Recovery {
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;
-        // A window that came down for this flight already does not come down again; 4.4BSD's does, once.
+        // A window that came down for this flight already does not come down again; FreeBSD's does, once, and that of
+        // 4.4BSD and ns-2 with every timeout.
         let fresh = self.ca_state <= CaState::Disorder
+            || flight.profile.fast_recovery != FastRecovery::NewReno
             || flight.una() >= self.point
             || (!repeated && (self.ca_state == CaState::Loss || early_ack));
         if fresh {

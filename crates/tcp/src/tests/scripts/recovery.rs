@@ -373,4 +373,6 @@ fn careful_reno_leaves_the_next_hole_to_the_timeout() {
     let rto = t.info().rto.as_millis_f64();
     t.expect(302.0 + rto, "4001:5001 .");
     t.expect_ca_state(CaState::Loss);
+    // The window of five halves again, and with each further timeout.
+    t.expect_ssthresh(2);
 }
