@@ -6,9 +6,10 @@ use crate::loss::Loss;
 use crate::queued_path::QueuedPath;
 use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Event, Node, Packet, Port, Time};
-use lopsided_queue::{Backlog, ClassStats, DropFrom, Qdisc, Queue, QueueSample, QueueStats};
+use lopsided_queue::{Backlog, ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`.
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. Where its discipline senses, the other direction passes its queue by
+/// [`Link::SENSED`].
 #[derive(Debug)]
 pub struct Link {
     path: TransmitPath,
@@ -57,6 +58,9 @@ pub struct LinkCounters {
 }
 
 impl Link {
+    /// In and out: packets of the other direction at this end of the line, for [`Link::pass_reverse`].
+    pub const SENSED: Port = Port(1);
+
     pub(crate) fn assemble(
         queue: Queue,
         shaper: AnyShaper,
@@ -77,6 +81,27 @@ impl Link {
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
         self.catch_up(cx);
         LinkView { link: self }
+    }
+
+    /// Where the packets turn that the discipline makes to sense the link; `None` if it makes none.
+    pub fn senses(&self) -> Option<FarEnd> {
+        match &self.path {
+            TransmitPath::DropTail(_) => None,
+            TransmitPath::Queued(path) => path.qdisc().senses(),
+        }
+    }
+
+    /// A packet of the other direction passes this direction's queue, by [`Link::SENSED`], on which it goes on. `None` if the discipline made
+    /// it, and it has come home.
+    pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.catch_up(cx);
+        let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
+        if !path.observe_reverse(&packet, cx.now()) {
+            return Some(packet);
+        }
+        let delivered = cx.deliver(packet);
+        cx.recycle(delivered);
+        None
     }
 
     /// Lets go what should have left by now.

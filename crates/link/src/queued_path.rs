@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
+    /// Whether the discipline makes packets of its own.
+    senses: bool,
     /// The size on the wire of the packet at the head, where the shaper waits for one.
     head: Option<Bytes>,
     /// When to look again whether a packet leaves the queue, if nothing happens before; `Time::MAX` if none waits.
@@ -27,7 +29,9 @@ struct InFlight {
 
 impl QueuedPath {
     pub(crate) fn new(queue: Queue, loss: Option<Loss>) -> QueuedPath {
-        QueuedPath { queue: Child::new(queue), head: None, next_look: Time::MAX, in_flight: VecDeque::new(), loss }
+        let senses = queue.senses().is_some();
+        let (head, in_flight) = (None, VecDeque::new());
+        QueuedPath { queue: Child::new(queue), senses, head, next_look: Time::MAX, in_flight, loss }
     }
 
     /// The discipline.
@@ -48,8 +52,27 @@ impl QueuedPath {
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
         measured.queue.offered(cx.now(), size, self.queue.backlog());
+        if self.senses {
+            self.originate(measured, cx);
+        }
         self.look(line, measured, cx);
         self.catch_up(line, measured, cx);
+    }
+
+    /// Makes the packets that the discipline wants, and offers them to it.
+    fn originate(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while let Some(new) = self.queue.poll_originate() {
+            let size = new.size();
+            measured.received.record(size);
+            let packet = cx.originate(new);
+            self.queue.enqueue(packet, cx);
+            measured.queue.offered(cx.now(), size, self.queue.backlog());
+        }
+    }
+
+    /// A packet of the other direction passes the discipline, which may know it for its own.
+    pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.queue.observe_reverse(packet, now)
     }
 
     /// Lets go what should have left by now, at the times at which it should.

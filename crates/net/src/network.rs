@@ -303,6 +303,15 @@ impl<H: Node> Network<H> {
                     Err(why) => return cx.drop(packet, why),
                 },
                 // A link is never polled here: what it has to send, even at once, it asks for by its time.
+                NetNode::Link(link) if wire.port == Link::SENSED => {
+                    let passing = link.pass_reverse(packet, &mut cx);
+                    self.queue.set(wire.node.index(), link.poll_timeout());
+                    let Some(on) = passing else { return };
+                    packet = on;
+                    let first = self.first_wire[wire.node.index()] as usize;
+                    wire = self.wires[first + usize::from(Link::SENSED.0)];
+                    continue;
+                }
                 NetNode::Link(link) => {
                     link.handle_packet(wire.port, packet, &mut cx);
                     return self.queue.set(wire.node.index(), link.poll_timeout());

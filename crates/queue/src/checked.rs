@@ -6,9 +6,9 @@
 //! it holds; the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and
 //! debug runs.
 
-use crate::{Backlog, ClassStats, Qdisc, QueuedPacket};
+use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket};
 use lopsided_core::{
-    Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time,
+    Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NewPacket, NodeId, Observer, Packet, Time,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -206,6 +206,18 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.shown = size.map(|size| (cx.now(), size));
         self.check();
         size
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        self.queue.senses()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.queue.observe_reverse(packet, now)
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.queue.poll_originate()
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

@@ -1,7 +1,7 @@
 //! A discipline inside another one, or behind a shaper.
 
-use crate::{Backlog, ClassStats, Qdisc, QueuedPacket};
-use lopsided_core::{Bytes, Cx, Packet, Time};
+use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket};
+use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A discipline, and a place for the one packet that was taken from it to learn its size (Linux's `gso_skb`).
 ///
@@ -62,6 +62,18 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
             self.held = self.qdisc.dequeue(cx);
         }
         self.held.as_ref().map(|held| held.packet.size())
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        self.qdisc.senses()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.qdisc.observe_reverse(packet, now)
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.qdisc.poll_originate()
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

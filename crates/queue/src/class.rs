@@ -1,7 +1,7 @@
 //! A class of a discipline: a child with a name, and what it has done.
 
-use crate::{Backlog, Child, ClassStats, Qdisc, QueuedPacket};
-use lopsided_core::{Bytes, Cx, Packet, Time};
+use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket};
+use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A named child whose packets are counted.
 #[derive(Debug)]
@@ -53,6 +53,21 @@ impl Class {
     /// See [`Qdisc::ready_at`].
     pub fn ready_at(&self, now: Time) -> Option<Time> {
         self.child.ready_at(now)
+    }
+
+    /// See [`Qdisc::senses`].
+    pub fn senses(&self) -> Option<FarEnd> {
+        self.child.senses()
+    }
+
+    /// See [`Qdisc::observe_reverse`].
+    pub fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.child.observe_reverse(packet, now)
+    }
+
+    /// See [`Qdisc::poll_originate`].
+    pub fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.child.poll_originate()
     }
 
     /// What waits in the class.

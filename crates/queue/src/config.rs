@@ -1,8 +1,8 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig,
-    ThresholdConfig,
+    AsqmConfig, BdpConfig, CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PolicerConfig,
+    PrioConfig, Queue, RedConfig, ThresholdConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
@@ -23,6 +23,8 @@ const DISCIPLINES: &[fn() -> Entry] = &[
     Entry::of::<CodelQueueConfig>,
     Entry::of::<FqCodelConfig>,
     Entry::of::<PieQueueConfig>,
+    Entry::of::<AsqmConfig>,
+    Entry::of::<BdpConfig>,
     Entry::of::<PrioConfig>,
     Entry::of::<PolicerConfig>,
 ];

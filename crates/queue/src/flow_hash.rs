@@ -19,13 +19,19 @@ impl FlowHash {
 
     /// Of the flow: addresses, protocol and ports.
     pub fn flow(&self, packet: &Packet) -> u64 {
-        let (protocol, ports) = match packet.transport() {
-            Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
-            Transport::Udp(header) => (17, (header.src_port, header.dst_port)),
-            Transport::Other { protocol } => (*protocol, (0, 0)),
-        };
+        let (protocol, ports) = protocol_and_ports(packet);
+        self.between(packet.src(), packet.dst(), protocol, ports)
+    }
+
+    /// Of the flow whose packets of the other direction are such: its own are where this packet's ends are swapped.
+    pub fn opposite_flow(&self, packet: &Packet) -> u64 {
+        let (protocol, (src, dst)) = protocol_and_ports(packet);
+        self.between(packet.dst(), packet.src(), protocol, (dst, src))
+    }
+
+    fn between(&self, src: IpAddr, dst: IpAddr, protocol: u8, ports: (u16, u16)) -> u64 {
         let ports = u64::from(ports.0) << 16 | u64::from(ports.1) | u64::from(protocol) << 32;
-        self.mix(self.mix(self.address(packet.src()) ^ self.address(packet.dst()).rotate_left(1)) ^ ports)
+        self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }
 
     /// Of one host.
@@ -45,6 +51,14 @@ impl FlowHash {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+}
+
+fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
+    match packet.transport() {
+        Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
+        Transport::Udp(header) => (17, (header.src_port, header.dst_port)),
+        Transport::Other { protocol } => (*protocol, (0, 0)),
     }
 }
 

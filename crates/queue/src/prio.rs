@@ -5,10 +5,10 @@
 //! Linux's default map from the TOS octet is not built in: the rules of the classifier say what goes where.
 
 use crate::{
-    Backlog, Class, ClassStats, Classifier, Discipline, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
+    Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
     QueuedPacket, Rule,
 };
-use lopsided_core::{Bytes, Cx, Packet, Time};
+use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
 /// Strict priorities as plain data.
@@ -123,6 +123,18 @@ impl Qdisc for Prio {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         self.first_of(cx, Class::peek)
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        self.bands.iter().find_map(Class::senses)
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.bands.iter_mut().any(|band| band.observe_reverse(packet, now))
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.bands.iter_mut().find_map(Class::poll_originate)
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

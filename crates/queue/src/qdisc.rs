@@ -1,6 +1,7 @@
 //! The contract between a queue discipline and the link, or the discipline, in front of which it stands.
 
-use lopsided_core::{Bytes, Count, Cx, Duration, Packet, Time};
+use crate::FarEnd;
+use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
 use std::fmt::Debug;
 
 /// A queue discipline: which packet leaves next, and which are dropped or marked.
@@ -16,6 +17,8 @@ use std::fmt::Debug;
 ///   that it could see has changed in between.
 /// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a
 ///   packet, or drops one, or `ready_at` names a later time.
+/// - A discipline that senses is shown the other direction by `observe_reverse`, in order of time with the other calls, and
+///   makes packets by `poll_originate`; those are offered to it as all others are.
 ///
 /// # Composition
 /// A discipline that has classes gives each a [`crate::Child`], or a [`crate::Class`] that also counts. Any discipline
@@ -46,6 +49,24 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
+    /// Where the packets turn that the discipline makes to sense its link; `None` if it makes none, and then the two
+    /// below are never called. Asked once, as the network is built.
+    fn senses(&self) -> Option<FarEnd> {
+        None
+    }
+
+    /// A packet of the other direction passes this end of the link. True if it is one of the discipline's own that came
+    /// home: its journey ends here.
+    fn observe_reverse(&mut self, _packet: &Packet, _now: Time) -> bool {
+        false
+    }
+
+    /// Gives a packet that the discipline wants to be made and offered to it. Asked after each packet was offered, until
+    /// there is none.
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        None
+    }
+
     /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
     fn classes(&self, _out: &mut dyn FnMut(&str, ClassStats)) {}
 
@@ -73,6 +94,18 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         (**self).peek(cx)
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        (**self).senses()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        (**self).observe_reverse(packet, now)
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        (**self).poll_originate()
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

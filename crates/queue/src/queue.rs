@@ -1,7 +1,7 @@
 //! Any queue, with static dispatch for the ones we know.
 
-use crate::{Backlog, CheckedQdisc, ClassStats, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
-use lopsided_core::{Bytes, Cx, Packet, Time};
+use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
+use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A queue discipline of whatever kind.
 #[derive(Debug)]
@@ -53,6 +53,18 @@ impl Qdisc for Queue {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         forward!(self, queue => queue.peek(cx))
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        forward!(self, queue => queue.senses())
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        forward!(self, queue => queue.observe_reverse(packet, now))
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        forward!(self, queue => queue.poll_originate())
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

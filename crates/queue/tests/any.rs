@@ -6,9 +6,9 @@ mod common;
 use common::{cx, packet_of_class};
 use lopsided_core::{Accounting, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
 use lopsided_queue::{
-    Backlog, CheckedQdisc, Child, ClassStats, Classifier, CodelConfig, CodelQueueConfig, DropFrom, FifoConfig,
-    FqCodelConfig, Limit, MarkThreshold, Markable, PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket,
-    RedConfig, Rule, Threshold, ThresholdConfig,
+    AsqmConfig, Backlog, BdpConfig, CheckedQdisc, Child, ClassStats, Classifier, CodelConfig, CodelQueueConfig,
+    DropFrom, FifoConfig, FqCodelConfig, Limit, MarkThreshold, Markable, PieConfig, PieQueueConfig, Prio, Qdisc,
+    QueueConfig, QueuedPacket, RedConfig, Rule, Threshold, ThresholdConfig,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ impl Tree {
     /// Whether a packet can be dropped after one that arrived was taken in.
     fn may_drop_after_arrival(&self) -> bool {
         match self {
-            Tree::Leaf(config) => config.kind() == "fq_codel",
+            Tree::Leaf(config) => ["fq_codel", "bdp"].contains(&config.kind()),
             Tree::Slotted(_, inner) => inner.may_drop_after_arrival(),
             Tree::Prio(bands) => bands.iter().any(Tree::may_drop_after_arrival),
         }
@@ -97,7 +97,13 @@ impl Qdisc for Slotted {
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    Enqueue { size: u32, dscp: u8, ecn: Ecn },
+    Enqueue {
+        size: u32,
+        dscp: u8,
+        ecn: Ecn,
+    },
+    /// The packets that disciplines of the tree want to make are offered.
+    Originate,
     Dequeue,
     Peek,
     Wait(u64),
@@ -153,7 +159,10 @@ fn leaf() -> impl Strategy<Value = Tree> {
             PieConfig { ecn, target: Duration::from_micros(10), max_burst: Duration::ZERO, ..PieConfig::default() };
         QueueConfig::new(PieQueueConfig { limit: Limit::Packets(15), pie })
     });
-    prop_oneof![fifo, red, step, alone, fair, pie].prop_map(Tree::Leaf)
+    let asqm = Just(QueueConfig::new(AsqmConfig { limit: Limit::Packets(15), ..AsqmConfig::default() }));
+    let bdp = (1..4_u32, 1..20_u32)
+        .prop_map(|(flows, limit)| QueueConfig::new(BdpConfig { limit, flows, ..BdpConfig::default() }));
+    prop_oneof![fifo, red, step, alone, fair, pie, asqm, bdp].prop_map(Tree::Leaf)
 }
 
 fn tree() -> impl Strategy<Value = Tree> {
@@ -169,6 +178,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1)];
     prop_oneof![
         4 => (28..1501_u32, 0..5_u8, ecn).prop_map(|(size, dscp, ecn)| Operation::Enqueue { size, dscp, ecn }),
+        2 => Just(Operation::Originate),
         2 => Just(Operation::Dequeue),
         1 => Just(Operation::Peek),
         2 => (0..3000_u64).prop_map(Operation::Wait),
@@ -225,6 +235,13 @@ proptest! {
                         let dropped = told.packets - queue.backlog().packets;
                         prop_assert!(dropped == 0 || tree.may_drop_after_arrival(), "{told:?}");
                         prop_assert_eq!(dropped == 0, told == queue.backlog());
+                    }
+                }
+                Operation::Originate => {
+                    while let Some(new) = queue.poll_originate() {
+                        offered += 1;
+                        queue.enqueue(Packet::unbooked(offered, now, new), &mut cx);
+                        last_backlog.0.lock().unwrap().take();
                     }
                 }
                 Operation::Dequeue => given += u64::from(queue.dequeue(&mut cx).is_some()),

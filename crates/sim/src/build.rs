@@ -1,7 +1,7 @@
 //! From a scenario to a world: nodes, wires, routes, applications.
 //!
 //! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before
-//! up, then the stages of each link.
+//! up, then the stages of each link, and the far ends of links that are sensed.
 
 mod flows;
 mod link;
@@ -58,8 +58,13 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         }
     }
     let mut wires = net.wires();
-    stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
+    let far_ends = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
     let mut labels = node_labels(scenario);
+    labels.extend(far_ends.into_iter().map(|far_end| NodeLabel {
+        node: far_end.node,
+        name: format!("{}/reflector", scenario.graph.links[far_end.hop.link].name),
+        kind: NodeKind::Stage(far_end.hop.dir),
+    }));
     for placed in options.middleboxes {
         if placed.link >= scenario.graph.links.len() {
             return Err(no_link(placed.link));

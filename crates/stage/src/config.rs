@@ -1,6 +1,6 @@
 //! Stages as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{AckThinningConfig, Stage, StageNode};
+use crate::{AckThinningConfig, ReflectorConfig, Stage, StageNode};
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Choice, Family, Fault, Member, Part, Scalar, Value, ValueType};
 use std::fmt;
@@ -15,7 +15,7 @@ pub trait StageKind: Part {
 }
 
 /// The kinds of stages, the default first. A new one is a line here.
-const KINDS: &[fn() -> Entry] = &[Entry::of::<AckThinningConfig>];
+const KINDS: &[fn() -> Entry] = &[Entry::of::<AckThinningConfig>, Entry::of::<ReflectorConfig>];
 
 /// All stages, for whatever reads and writes scenarios.
 pub static STAGES: Family = Family {

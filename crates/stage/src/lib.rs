@@ -8,8 +8,10 @@
 
 mod ack_thinning;
 mod config;
+mod reflector;
 mod stage;
 
 pub use ack_thinning::{AckThinning, AckThinningConfig};
 pub use config::{STAGES, StageConfig, StageKind, StageRole, StageSide};
+pub use reflector::{Reflector, ReflectorConfig};
 pub use stage::{Outlet, Stage, StageNode};

@@ -5,6 +5,7 @@ use crate::address::address;
 use crate::error::BuildError;
 use lopsided_link::SharedLink;
 use lopsided_net::Routes;
+use lopsided_queue::Qdisc;
 use lopsided_scenario::{MediumSpec, NodeRef, Scenario};
 use lopsided_spec::Fault;
 use std::collections::BTreeMap;
@@ -30,6 +31,10 @@ pub(super) fn build(
         let other = if link.from == own { link.to } else { link.from };
         let name = scenario.graph.name(other).to_owned();
         let queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
+        if queue.senses().is_some() {
+            let fault = Fault::new("queue", "a station of a medium has no far end that could return sensing packets");
+            return Err(wrong(fault.help("put the discipline in front of the link that leads to the medium")));
+        }
         stations.push((name, if audit { queue.checked() } else { queue }));
     }
     if stations.len() < 2 {

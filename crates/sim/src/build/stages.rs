@@ -3,20 +3,39 @@
 //! From the node that a direction leaves to its queue a packet meets the direction's entry stages in their order; behind the line its
 //! exit stages. A stage that sees the other direction stands in that one's way too, at the same end of the line, so that both
 //! directions meet the stages of an end in opposite orders.
+//!
+//! A queue whose discipline senses ([`lopsided_queue::Qdisc::senses`]) sees the other direction too, between the entry stages and what
+//! leads to the next node. Where its sensing packets turn at the end of its own link, a reflector stands there, before the
+//! direction's exit stages.
 
 use super::topology::Topology;
 use crate::error::BuildError;
 use crate::host::Host;
 use lopsided_core::{Dir, NodeId, Port};
+use lopsided_link::Link;
 use lopsided_net::{Attachment, NetNode};
+use lopsided_queue::FarEnd;
 use lopsided_scenario::{Hop, Scenario};
-use lopsided_stage::{StageNode, StageRole, StageSide};
+use lopsided_stage::{Reflector, StageNode, StageRole, StageSide};
 
 /// A stage that was built, and where it is.
 struct Placed {
     node: NodeId,
     side: StageSide,
     sees_reverse: bool,
+}
+
+/// What one direction has on its way.
+struct Way {
+    stages: Vec<Placed>,
+    /// Its queue sees the other direction.
+    senses: bool,
+}
+
+/// A far end that no scenario names: its node, and the link whose it is.
+pub(super) struct FarEndNode {
+    pub node: NodeId,
+    pub hop: Hop,
 }
 
 /// Appends the stages to the nodes, in the order of [`crate::node_labels`], and puts them into the wires.
@@ -26,18 +45,39 @@ pub(super) fn place(
     seed: u64,
     nodes: &mut Vec<NetNode<Host>>,
     wires: &mut Vec<Vec<Attachment>>,
-) -> Result<(), BuildError> {
-    for link in 0..scenario.graph.links.len() {
-        let mut of_dir = Vec::new();
-        for dir in Dir::BOTH {
-            of_dir.push(build(scenario, Hop { link, dir }, seed, nodes, wires)?);
-        }
-        for dir in Dir::BOTH {
-            let (own, other) = (&of_dir[usize::from(dir == Dir::Up)], &of_dir[usize::from(dir == Dir::Down)]);
-            connect(Hop { link, dir }, own, other, net, wires);
+) -> Result<Vec<FarEndNode>, BuildError> {
+    let links = 0..scenario.graph.links.len();
+    let hops: Vec<[Hop; 2]> = links.map(|link| Dir::BOTH.map(|dir| Hop { link, dir })).collect();
+    let mut ways = Vec::new();
+    for hop in hops.iter().flatten() {
+        ways.push(Way { stages: build(scenario, *hop, seed, nodes, wires)?, senses: false });
+    }
+    let mut far_ends = Vec::new();
+    for (way, hop) in ways.iter_mut().zip(hops.iter().flatten()) {
+        let NetNode::Link(link) = &nodes[net.link_node(*hop).index()] else { unreachable!("a link's own node") };
+        let Some(far_end) = link.senses() else { continue };
+        way.senses = true;
+        let nowhere = wires[net.link_node(*hop).index()][0];
+        wires[net.link_node(*hop).index()].push(nowhere);
+        if far_end == FarEnd::Link {
+            let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
+            way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
+            far_ends.push(FarEndNode { node, hop: *hop });
         }
     }
-    Ok(())
+    for (of_dir, hops) in ways.chunks(2).zip(&hops) {
+        connect(hops[0], &of_dir[0], &of_dir[1], net, wires);
+        connect(hops[1], &of_dir[1], &of_dir[0], net, wires);
+    }
+    Ok(far_ends)
+}
+
+/// A stage becomes a node whose ports lead nowhere yet: to the stage itself.
+fn append(stage: StageNode, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> NodeId {
+    let node = NodeId(nodes.len() as u32);
+    nodes.push(NetNode::Custom(Box::new(stage)));
+    wires.push([StageNode::FORWARD, StageNode::REVERSE].map(|port| Attachment { node, port }).to_vec());
+    node
 }
 
 /// The stages of one direction.
@@ -56,29 +96,26 @@ fn build(
             link: format!("{}.{}", spec.name, hop.dir.name()),
             what: format!("stages.{}.{}: {fault}", number + 1, fault.key),
         })?;
-        let node = NodeId(nodes.len() as u32);
-        placed.push(Placed { node, side: config.side(), sees_reverse: stage.sees_reverse() });
-        nodes.push(NetNode::Custom(Box::new(stage)));
-        // Each port leads nowhere yet: to the stage itself.
-        let nowhere = [StageNode::FORWARD, StageNode::REVERSE].map(|port| Attachment { node, port });
-        wires.push(nowhere.to_vec());
+        let sees_reverse = stage.sees_reverse();
+        placed.push(Placed { node: append(stage, nodes, wires), side: config.side(), sees_reverse });
     }
     Ok(placed)
 }
 
 /// Leads one direction through its stages, and those of the other that want to see it.
-fn connect(hop: Hop, own: &[Placed], other: &[Placed], net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
+fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
     let own_at =
-        |side| own.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));
+        |side| own.stages.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));
     let other_at = |side| {
-        let seeing = other.iter().rev().filter(move |stage| stage.side == side && stage.sees_reverse);
+        let seeing = other.stages.iter().rev().filter(move |stage| stage.side == side && stage.sees_reverse);
         seeing.map(|stage| (stage.node, StageNode::REVERSE))
     };
     let link = net.link_node(hop);
     let (origin, port) = net.origin(hop);
     let destination = wires[link.index()][0];
     let before = other_at(StageSide::Exit).chain(own_at(StageSide::Entry));
-    let behind = other_at(StageSide::Entry).chain(own_at(StageSide::Exit));
+    let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));
+    let behind = sensing.into_iter().chain(other_at(StageSide::Entry)).chain(own_at(StageSide::Exit));
     let way = before.chain([(link, Port(0))]).chain(behind);
     // By which wire the packet comes: a node's, and which of its ports.
     let mut from = (origin, usize::from(port.0));

@@ -12,6 +12,7 @@ mod metamorphic;
 mod network;
 mod observing;
 mod pump;
+mod sensing;
 mod sharing;
 mod stack;
 mod stages;

@@ -1,0 +1,147 @@
+//! The round trip of a TCP connection as a middlebox sees it: from the timestamps (RFC 7323) of both directions.
+//!
+//! A timestamp that passes towards the receiver comes back as an echo: that is the far half of the round trip. One that the receiver
+//! sends comes back in the data that its ACK lets go: that is the near half. Both together are the round trip.
+//!
+//! One timestamp of each half is watched at a time, so that a connection costs a few words and gives a sample a round trip, as RFC 6298
+//! has it. The far half watches data and SYNs alone, which are answered at once. A sender that has nothing to send makes the near half
+//! long, so that of its last eight samples the shortest counts.
+//!
+//! Left out: QUIC, and TCP without timestamps, of which nothing is known.
+
+use crate::sensing::{Estimate, Smoothing};
+use lopsided_core::packet::{Flags, Timestamps};
+use lopsided_core::{Duration, Packet, Time};
+
+/// What is known of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct PassiveRtt {
+    far: Half,
+    near: Half,
+    far_estimate: Estimate,
+    near_estimate: Estimate,
+    near_recent: [Option<Duration>; 8],
+    near_samples: usize,
+}
+
+/// A timestamp whose echo is waited for.
+#[derive(Debug, Default)]
+struct Half {
+    watched: Option<(u32, Time)>,
+}
+
+impl Half {
+    /// Whoever has not echoed a timestamp for so long never will.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn sent(&mut self, value: u32, now: Time) {
+        if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
+            self.watched = Some((value, now));
+        }
+    }
+
+    fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
+        let (value, since) = self.watched?;
+        if (echo.wrapping_sub(value) as i32) < 0 {
+            return None;
+        }
+        self.watched = None;
+        let took = now.saturating_since(since);
+        (took <= Half::PATIENCE).then_some(took)
+    }
+}
+
+/// The timestamps of a segment, and whether the receiver answers it at once.
+fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
+    let header = packet.tcp()?;
+    let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);
+    Some((header.options.timestamps?, answered))
+}
+
+impl PassiveRtt {
+    /// A packet towards the receiver.
+    pub fn forward(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
+        let Some((timestamps, answered)) = timestamps(packet) else { return };
+        if let Some(sample) = self.near.echoed(timestamps.echo, now) {
+            self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
+            self.near_samples += 1;
+            let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
+            self.near_estimate.update(shortest, smoothing, now);
+        }
+        if answered {
+            self.far.sent(timestamps.value, now);
+        }
+    }
+
+    /// A packet from the receiver.
+    pub fn reverse(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
+        let Some((timestamps, _)) = timestamps(packet) else { return };
+        if let Some(sample) = self.far.echoed(timestamps.echo, now) {
+            self.far_estimate.update(sample, smoothing, now);
+        }
+        self.near.sent(timestamps.value, now);
+    }
+
+    /// The whole round trip; without a near half, the far one.
+    pub fn get(&self, now: Time) -> Option<Duration> {
+        let far = self.far_estimate.get(now)?;
+        Some(far + self.near_estimate.latest().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::packet::{TcpHeader, TcpOptions};
+    use lopsided_core::{FlowId, IpHeader, NewPacket, Payload, Seq, Transport};
+    use std::net::Ipv4Addr;
+
+    fn segment(value: u32, echo: u32, payload: u32) -> Packet {
+        let options = TcpOptions { timestamps: Some(Timestamps { value, echo }), ..TcpOptions::default() };
+        let header = TcpHeader {
+            src_port: 1,
+            dst_port: 2,
+            seq: Seq::new(0),
+            ack: Seq::new(0),
+            flags: Flags::ACK,
+            window: 0,
+            options,
+        };
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+        let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(payload));
+        Packet::unbooked(1, Time::ZERO, new)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn both_halves_add_up_and_an_idle_sender_does_not_make_the_near_one_long() {
+        let mut rtt = PassiveRtt::default();
+        let (mut sender, mut receiver) = (100, 900);
+        for round in 0..50 {
+            let start = 1000 * round;
+            rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
+            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has nothing to send for 500 ms.
+            receiver += 1;
+            rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
+            sender += 1;
+            let idle = if round % 5 == 4 { 500 } else { 0 };
+            rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start + 50 + idle));
+            rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 80 + idle));
+            sender += 1;
+        }
+        let found = rtt.get(at(50_000)).unwrap().as_millis_f64();
+        assert!((found - 50.0).abs() < 1.0, "{found} ms");
+        assert_eq!(rtt.get(at(70_000)), None, "nothing was heard for long");
+    }
+
+    #[test]
+    fn an_echo_of_what_was_never_sent_is_no_sample() {
+        let mut rtt = PassiveRtt::default();
+        rtt.forward(&segment(500, 0, 1000), Smoothing::Rfc6298, at(0));
+        rtt.reverse(&segment(7, 499, 0), Smoothing::Rfc6298, at(10));
+        assert_eq!(rtt.get(at(10)), None);
+    }
+}
