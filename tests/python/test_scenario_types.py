@@ -36,7 +36,7 @@ DIRECTIONS = [
     "queue = '10 packets'",
     "queue = '9 kB'",
     "queue = { limit = { bins = 9, size = '2 kB' } }",
-    *(f"queue = {{ kind = '{kind}' }}" for kind in ("red", "codel", "fq_codel", "pie")),
+    *(f"queue = {{ kind = '{kind}' }}" for kind in ("red", "codel", "fq_codel", "pie", "asqm", "bdp")),
     "queue = { kind = 'codel', ce_threshold = '1 ms' }",
     "queue = { kind = 'fq_codel', ce_threshold = '1 ms' }",
     "queue = { kind = 'red', bandwidth = '1 Mbit/s' }",
@@ -48,6 +48,7 @@ DIRECTIONS = [
     "loss = { gilbert = { to_bad = 0.1, to_good = 0.2 } }",
     "shaper = { burst = '20 kB', refill_interval = '10 ms', line_rate = '10 Mbit/s' }",
     "stages = [{ kind = 'ack_thinning' }]",
+    "stages = [{ kind = 'reflector' }]",
 ]
 FLOWS = [
     "app = { kind = 'transfer', size = '9 kB', repeat = 'forever' }",

@@ -3,13 +3,14 @@
 //! A FIFO that knows the delay of the whole link from sensing packets (the module `sensing`), and so sees a standing queue that has moved
 //! below IP, behind the discipline, where CoDel and PIE see nothing (bufferbloat displacement).
 //!
-//! - Dropping begins when the smoothed round trip of the link has reached `target`, with the packet that leaves next.
+//! - Dropping begins when the smoothed delay of the link has reached `target`, with the packet that leaves next.
 //! - While it lasts one packet is marked or dropped for each interval, and the interval after the n-th is `interval / sqrt(n)`.
 //! - It ends with the first sample below `target`; n counts from the beginning again.
 //!
 //! **Readings.** The text has the smoothed value begin and one raw sample end the dropping. It does not say what happens at a sample
 //! below the target while the smoothed value is still above it: here that begins nothing. Packets are dropped as they leave;
-//! sensing packets are not. The estimate contains the link's own delay, for which the text has no correction.
+//! sensing packets are not. The text calls the estimate the round trip of the link and its queueing delay by turns: the key
+//! `base_delay` has both.
 //!
 //! **What follows.** A round trip does not tell its directions. Where both have a standing queue, or the one that carries the ACKs has,
 //! the discipline drops packets of a direction that is not to blame.
@@ -19,7 +20,8 @@
 use crate::ring::PacketRing;
 use crate::sensing::{self, Estimate, Sensor, SinceSensed};
 use crate::{
-    Backlog, BufferLimit, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, is_sensing,
+    Backlog, BaseDelay, BufferLimit, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
+    is_sensing,
 };
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
@@ -32,6 +34,7 @@ pub struct AsqmConfig {
     pub interval: Duration,
     pub ecn: bool,
     pub far_end: FarEnd,
+    pub base_delay: BaseDelay,
     pub smoothing: Smoothing,
 }
 
@@ -44,6 +47,7 @@ impl Default for AsqmConfig {
             interval: Duration::from_millis(100),
             ecn: true,
             far_end: FarEnd::Link,
+            base_delay: BaseDelay::Subtract,
             smoothing: Smoothing::Rfc6298,
         }
     }
@@ -55,10 +59,15 @@ impl Part for AsqmConfig {
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AsqmConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
-        key("target", |part: &mut Self| &mut part.target, "The round trip of the link at which dropping begins."),
+        key(
+            "target",
+            |part: &mut Self| &mut part.target,
+            "The delay of the link, there and back, at which dropping begins.",
+        ),
         key("interval", |part: &mut Self| &mut part.interval, "From the first drop to the second."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
+        key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
     ];
 
@@ -102,7 +111,7 @@ impl Asqm {
             config: config.clone(),
             ring: PacketRing::default(),
             room: BufferLimit::new(config.limit, Bytes::ZERO)?,
-            sensor: Sensor::default(),
+            sensor: Sensor::new(config.base_delay),
             since_sensed: SinceSensed::default(),
             link: Estimate::default(),
             dropping: None,
@@ -177,7 +186,7 @@ impl Qdisc for Asqm {
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         if let Some(smoothed) = self.link.latest() {
-            out("link_rtt_ms", smoothed.as_millis_f64());
+            out("link_delay_ms", smoothed.as_millis_f64());
         }
         out("asqm_dropping", f64::from(u8::from(self.dropping.is_some())));
         self.sensor.gauges(out);

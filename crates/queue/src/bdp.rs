@@ -8,7 +8,8 @@
 //!   trip, and the more of them the larger the share of the link in the round trip.
 //!
 //! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `threshold` has both).
-//! When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which order the queues are served is
+//! `RTT_Bloat` as it is measured has the link's own
+//! delay in it, which no queue can mend (the key `base_delay`). When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which order the queues are served is
 //! not said: here by deficit round robin, a full Ethernet frame each. Where a round trip is not known from timestamps, it is at least
 //! that of the link, and is taken for that. Packets are dropped as they leave their queue.
 
@@ -16,7 +17,7 @@ use crate::flow_hash::{FlowHash, queue_of};
 use crate::passive_rtt::PassiveRtt;
 use crate::ring::PacketRing;
 use crate::sensing::{self, Estimate, Sensor, SinceSensed};
-use crate::{Backlog, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, is_sensing};
+use crate::{Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, is_sensing};
 use lopsided_core::{Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Rng, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ pub struct BdpConfig {
     pub flows: u32,
     pub ecn: bool,
     pub far_end: FarEnd,
+    pub base_delay: BaseDelay,
     pub threshold: BdpThreshold,
     pub smoothing: Smoothing,
 }
@@ -40,6 +42,7 @@ impl Default for BdpConfig {
             flows: 1024,
             ecn: true,
             far_end: FarEnd::Link,
+            base_delay: BaseDelay::Subtract,
             threshold: BdpThreshold::Max,
             smoothing: Smoothing::Rfc6298,
         }
@@ -79,6 +82,7 @@ impl Part for BdpConfig {
         key("flows", |part: &mut Self| &mut part.flows, "Queues that flows are hashed to."),
         key("ecn", |part: &mut Self| &mut part.ecn, crate::codel::ECN),
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
+        key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
         key(
             "threshold",
             |part: &mut Self| &mut part.threshold,
@@ -163,7 +167,7 @@ impl Bdp {
             flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
             turn: VecDeque::new(),
             total: Backlog::default(),
-            sensor: Sensor::default(),
+            sensor: Sensor::new(config.base_delay),
         })
     }
 

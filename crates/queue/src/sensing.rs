@@ -46,6 +46,24 @@ pub(crate) const FAR_END: &str = "Where sensing packets turn: at the far end of 
 /// What the key of the smoothing means.
 pub(crate) const SMOOTHING: &str = "How round trips are smoothed: as RFC 6298 says, or as the dissertation prints it, with RTTVAR in the place of SRTT.";
 
+/// What becomes of the delay that the sensed link has without any queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BaseDelay {
+    /// The shortest sample so far is taken off every sample: what is left is queueing delay, of which the text speaks.
+    #[default]
+    Subtract,
+    /// Samples are taken as they are, as the algorithm is written. On a link of some length there is always bloat.
+    Keep,
+}
+
+impl Choice for BaseDelay {
+    const WORDS: &'static [(&'static str, BaseDelay)] = &[("subtract", BaseDelay::Subtract), ("keep", BaseDelay::Keep)];
+}
+
+/// What the key of the base delay means.
+pub(crate) const BASE_DELAY: &str = "What becomes of the link's own delay in a sample: the shortest one so far is taken off (subtract), or the \
+                                     sample counts whole (keep).";
+
 /// The timestamp of a sensing packet, with [`TURNED`].
 fn stamp(packet: &Packet) -> Option<u64> {
     if *packet.transport() != (Transport::Other { protocol: SENSING_PROTOCOL }) {
@@ -74,6 +92,9 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
 pub(crate) struct Sensor {
     /// Those that are out, by timestamp.
     out: VecDeque<(u64, u32)>,
+    base_delay: BaseDelay,
+    /// The shortest round trip so far.
+    shortest: Option<Duration>,
     newest: u64,
     made: Option<NewPacket>,
     sent: u64,
@@ -86,6 +107,10 @@ pub(crate) struct Sensor {
 pub(crate) struct SinceSensed(u32);
 
 impl Sensor {
+    pub fn new(base_delay: BaseDelay) -> Sensor {
+        Sensor { base_delay, ..Sensor::default() }
+    }
+
     /// A packet of this owner enters the queue: the fourth with data is followed by a sensing packet.
     pub fn follow(&mut self, packet: &Packet, since: &mut SinceSensed, owner: u32, now: Time) {
         if PacketKind::of(packet) != PacketKind::Data || is_sensing(packet) {
@@ -121,13 +146,16 @@ impl Sensor {
         Some(self.out[place].1)
     }
 
-    /// A packet of the other direction: if it is one that is out, whose it is and how long it took.
+    /// A packet of the other direction: if it is one that is out, whose it is and how long it took, the base delay taken off.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
         let (_, owner) = self.out.remove(place)?;
         self.came_home += 1;
-        Some((owner, now.saturating_since(Time::from_nanos(stamp))))
+        let took = now.saturating_since(Time::from_nanos(stamp));
+        let shortest = self.shortest.map_or(took, |shortest| shortest.min(took));
+        self.shortest = Some(shortest);
+        Some((owner, if self.base_delay == BaseDelay::Subtract { took.saturating_sub(shortest) } else { took }))
     }
 
     /// How many were sent, came home, and were given up.

@@ -9,7 +9,7 @@ use lopsided_core::{
     Accounting, Bytes, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AsqmConfig, BdpConfig, BdpThreshold, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, is_sensing, turn,
+    AsqmConfig, BaseDelay, BdpConfig, BdpThreshold, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, is_sensing, turn,
 };
 use std::net::Ipv4Addr;
 
@@ -90,7 +90,7 @@ fn segment(port: u16, value: u32, echo: u32, payload: u32, reverse: bool) -> New
 }
 
 fn asqm() -> Bench {
-    Bench::of(&QueueConfig::new(AsqmConfig::default()))
+    Bench::of(&QueueConfig::new(AsqmConfig { base_delay: BaseDelay::Keep, ..AsqmConfig::default() }))
 }
 
 #[test]
@@ -148,6 +148,21 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
     }
     assert!(drops.last().is_some_and(|last| (760..=792).contains(last)), "{drops:?}");
     assert_eq!(bench.gauge("asqm_dropping"), 0.0);
+}
+
+/// A satellite's link is 600 ms long without any queue.
+#[test]
+fn the_length_of_a_link_is_no_queue_unless_the_text_is_taken_by_the_letter() {
+    for (base_delay, dropping) in [(BaseDelay::Subtract, 0.0), (BaseDelay::Keep, 1.0)] {
+        let mut bench = Bench::of(&QueueConfig::new(AsqmConfig { base_delay, ..AsqmConfig::default() }));
+        for round in 0..50 {
+            bench.at(1000 * round);
+            let sensing = bench.sense(1000);
+            bench.at(1000 * round + 600);
+            assert!(bench.queue.observe_reverse(&sensing, bench.now));
+            assert_eq!(bench.gauge("asqm_dropping"), dropping);
+        }
+    }
 }
 
 #[test]
@@ -224,7 +239,8 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
 /// BDP where the whole round trip is 500 ms and the link's is `bloat`, for ten seconds: the times of drops in ms, once the round trip is
 /// known. (A connection that opens tells it by its SYN; this one was open before.)
 fn bdp_drops(threshold: BdpThreshold, bloat: u64) -> Vec<u64> {
-    let mut bench = Bench::of(&QueueConfig::new(BdpConfig { threshold, ..BdpConfig::default() }));
+    let mut bench =
+        Bench::of(&QueueConfig::new(BdpConfig { threshold, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));
     let mut home: Vec<(u64, Packet)> = Vec::new();
     let mut drops = Vec::new();
     for ms in (0..10_000_u64).step_by(5) {

@@ -131,6 +131,36 @@ class PieQueue(TypedDict):
     derandomise: bool
 
 
+class AsqmQueue(TypedDict):
+    """ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a
+    target.
+    """
+
+    kind: Literal["asqm"]
+    limit: Limit
+    target_s: float
+    interval_s: float
+    ecn: bool
+    far_end: Literal["link", "stage"]
+    base_delay: Literal["subtract", "keep"]
+    smoothing: Literal["rfc6298", "printed"]
+
+
+class BdpQueue(TypedDict):
+    """BDP (Havey 2015): a queue for each flow, whose length follows from the flow's own round trip and that of the
+    link.
+    """
+
+    kind: Literal["bdp"]
+    limit_packets: int
+    flows: int
+    ecn: bool
+    far_end: Literal["link", "stage"]
+    base_delay: Literal["subtract", "keep"]
+    threshold: Literal["max", "min"]
+    smoothing: Literal["rfc6298", "printed"]
+
+
 _Rule = TypedDict("_Rule", {"class": int})
 
 
@@ -164,7 +194,18 @@ class PolicerQueue(TypedDict):
     limit: Limit
 
 
-Queue: TypeAlias = FifoQueue | RedQueue | StepQueue | CodelQueue | FqCodelQueue | PieQueue | PrioQueue | PolicerQueue
+Queue: TypeAlias = (
+    FifoQueue
+    | RedQueue
+    | StepQueue
+    | CodelQueue
+    | FqCodelQueue
+    | PieQueue
+    | AsqmQueue
+    | BdpQueue
+    | PrioQueue
+    | PolicerQueue
+)
 
 
 class Framing(TypedDict):
@@ -259,7 +300,13 @@ class AckThinningStage(TypedDict):
     max_delay_s: float
 
 
-Stage: TypeAlias = AckThinningStage
+class ReflectorStage(TypedDict):
+    """Behind the line: returns the sensing packets of asqm and bdp whose far_end is "stage"."""
+
+    kind: Literal["reflector"]
+
+
+Stage: TypeAlias = AckThinningStage | ReflectorStage
 
 
 class Direction(TypedDict):
