@@ -117,14 +117,21 @@ impl DropTailPath {
     /// Accounts for what was scheduled to have left the queue by now.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
-        if self.next_to_depart < self.end && self.schedules[self.index(self.next_to_depart)].departs <= cx.now() {
+        if self.is_departure_due(cx.now()) {
             self.depart_due(measured, cx);
         }
     }
 
+    #[inline]
+    fn is_departure_due(&self, now: Time) -> bool {
+        self.next_to_depart < self.end && self.schedules[self.index(self.next_to_depart)].departs <= now
+    }
+
+    /// Lets those go whose time has come: one at least.
     #[inline(never)]
     fn depart_due(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
-        while let Some(schedule) = self.depart(cx.now()) {
+        loop {
+            let schedule = self.depart();
             measured.queue.left(schedule.departs, schedule.entered, schedule.size());
             measured.wire_bytes += schedule.wire();
             let (backlog, path) = (measured.queue.backlog(), &*self);
@@ -132,19 +139,19 @@ impl DropTailPath {
                 let packet = path.last_departed().expect("it has not arrived before it departed");
                 dequeued(packet, backlog, schedule.departs, schedule.entered)
             });
+            if !self.is_departure_due(cx.now()) {
+                return;
+            }
         }
     }
 
-    /// The next packet leaves the queue, if its time has come.
+    /// The next packet leaves the queue.
     #[inline]
-    fn depart(&mut self, now: Time) -> Option<Schedule> {
+    fn depart(&mut self) -> Schedule {
         let schedule = self.schedules[self.index(self.next_to_depart)];
-        if self.next_to_depart == self.end || schedule.departs > now {
-            return None;
-        }
         self.next_to_depart += 1;
         self.room.release(schedule.size());
-        Some(schedule)
+        schedule
     }
 
     fn last_departed(&self) -> Option<&Packet> {

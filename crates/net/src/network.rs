@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub enum NetNode<H> {
     Link(Box<Link>),
     Host(Box<H>),
-    Router(Router),
+    Router(Box<Router>),
     /// Anything else: a stage, a medium, a node of the user's own.
     Custom(Box<dyn Node>),
     /// Where packets of others enter by [`Network::inject`] and leave by [`Network::poll_egress`]; it has one port.
@@ -239,32 +239,30 @@ impl<H: Node> Network<H> {
         let node = NodeId(index as u32);
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         match &mut self.nodes[index] {
+            // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
             NetNode::Link(link) => {
                 link.handle_timeout(&mut cx);
-                return self.take_arrived(node);
+                let arrived = link.poll_transmit(&mut cx);
+                // Set before the packet goes on: what it meets may be the same link.
+                self.queue.set(index, link.poll_timeout());
+                if let Some((_, packet)) = arrived {
+                    self.forward(self.wires[self.first_wire[index] as usize], packet);
+                }
+                if self.dirty.is_empty() {
+                    return;
+                }
             }
-            NetNode::Host(host) => host.handle_timeout(&mut cx),
-            NetNode::Custom(custom) => custom.handle_timeout(&mut cx),
+            NetNode::Host(host) => {
+                host.handle_timeout(&mut cx);
+                self.dirty.push(node);
+            }
+            NetNode::Custom(custom) => {
+                custom.handle_timeout(&mut cx);
+                self.dirty.push(node);
+            }
             NetNode::Router(_) | NetNode::Edge => {}
         }
-        self.dirty.push(node);
         self.drain_transmits();
-    }
-
-    /// Takes a packet that arrives now at the end of a link. Where there are more, the link's time says so: each is an event.
-    #[inline]
-    fn take_arrived(&mut self, node: NodeId) {
-        let index = node.index();
-        let NetNode::Link(link) = &mut self.nodes[index] else { unreachable!("asked of links only") };
-        let given = link.poll_transmit(&mut Cx::new(self.now, node, &mut self.accounting));
-        // Set before the packet goes on: what it meets may be the same link.
-        self.queue.set(index, link.poll_timeout());
-        if let Some((_, packet)) = given {
-            self.forward(self.wires[self.first_wire[index] as usize], packet);
-            if !self.dirty.is_empty() {
-                self.drain_transmits();
-            }
-        }
     }
 
     /// Polls every dirty node until none has anything to send. A node given a packet goes on top, before its giver.

@@ -45,7 +45,12 @@ fn line() -> Network<NoHost> {
     let rate = Some(BitRate::from_bps(8_000_000));
     let config = LinkConfig::new(rate, Duration::from_millis(10), QueueConfig::packets(100));
     let link = config.build(1, "line").expect("a plain link");
-    let nodes = vec![NetNode::Edge, NetNode::Router(Router::new(routes)), NetNode::Link(Box::new(link)), NetNode::Edge];
+    let nodes = vec![
+        NetNode::Edge,
+        NetNode::Router(Box::new(Router::new(routes))),
+        NetNode::Link(Box::new(link)),
+        NetNode::Edge,
+    ];
     let to = |node| vec![Attachment { node, port: Port(0) }];
     Network::new(nodes, &[to(ROUTER), to(LINK), to(OUT), to(LINK)], Accounting::new(4))
 }

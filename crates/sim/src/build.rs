@@ -48,7 +48,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
         let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
         nodes.push(match shared {
-            None => NetNode::Router(Router::new(routes)),
+            None => NetNode::Router(Box::new(Router::new(routes))),
             Some(medium) => NetNode::Custom(Box::new(medium::build(medium, &routes, scenario, &net, seed, audit)?)),
         });
     }
