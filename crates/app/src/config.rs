@@ -3,7 +3,7 @@
 use crate::bulk::{BulkConfig, OnOffConfig, TransferConfig};
 use crate::{AppPair, Application, DatagramConfig, HttpConfig, Side};
 use lopsided_core::Time;
-use lopsided_spec::{AnyPart, Family, Key, Member, Part, Scalar, Value, ValueType, key};
+use lopsided_spec::{AnyPart, Chosen, Family, Key, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType, key};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,14 +13,16 @@ pub trait AppSettings: Part {
 }
 
 /// The applications, the default first. A new one is a line here.
-const APPLICATIONS: &[Entry] = &[
-    entry::<BulkConfig>(),
-    entry::<TransferConfig>(),
-    entry::<OnOffConfig>(),
-    entry::<DatagramConfig>(),
-    entry::<HttpConfig>(),
-    entry::<CustomConfig>(),
+const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
+    entry::<BulkConfig>,
+    entry::<TransferConfig>,
+    entry::<OnOffConfig>,
+    entry::<DatagramConfig>,
+    entry::<HttpConfig>,
+    entry::<CustomConfig>,
 ];
+
+static KINDS: Registry<Kind<BuildApp>> = Registry::new(APPLICATIONS);
 
 /// All applications, for whatever reads and writes scenarios.
 pub static APPS: Family = Family {
@@ -28,16 +30,19 @@ pub static APPS: Family = Family {
     text: "What a flow's two ends do.",
     shorthand: Some("size"),
     infer_kind: true,
-    members: || APPLICATIONS.iter().map(|entry| (entry.member)()).collect(),
+    members: || KINDS.members(),
 };
 
-struct Entry {
-    member: fn() -> Member,
-    build: BuildApp,
+fn entry<A: AppSettings>() -> Kind<BuildApp> {
+    Kind::of::<A>(build_as::<A>)
 }
 
-const fn entry<A: AppSettings>() -> Entry {
-    Entry { member: Member::of::<A>, build: build_as::<A> }
+/// Makes an application of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If an application of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<A>())
 }
 
 type BuildApp = fn(&dyn AnyPart, &FlowContext, &Applications) -> Result<AppPair, AppError>;
@@ -47,30 +52,27 @@ fn build_as<A: AppSettings>(part: &dyn AnyPart, flow: &FlowContext, own: &Applic
 }
 
 /// What a flow's two ends do, as plain data.
-#[derive(Clone)]
-pub struct AppConfig {
-    part: Box<dyn AnyPart>,
-    build: BuildApp,
-}
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppConfig(Chosen<BuildApp>);
 
 impl AppConfig {
     pub fn new<A: AppSettings>(config: A) -> AppConfig {
-        AppConfig { part: Box::new(config), build: build_as::<A> }
+        AppConfig(Chosen::new(config, build_as::<A>))
     }
 
     /// The settings, if the application is of this kind.
     pub fn get<A: AppSettings>(&self) -> Option<&A> {
-        self.part.downcast()
+        self.0.part.downcast()
     }
 
     /// The settings, of whatever kind.
     pub fn part(&self) -> &dyn AnyPart {
-        &*self.part
+        &*self.0.part
     }
 
     /// The two applications of one flow.
     pub fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
-        (self.build)(&*self.part, flow, own)
+        (self.0.build)(&*self.0.part, flow, own)
     }
 
     /// Which end waits for the other to begin; the receiver of data where a user's own application decides.
@@ -92,31 +94,15 @@ impl Default for AppConfig {
     }
 }
 
-impl fmt::Debug for AppConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part.fmt(f)
-    }
-}
-
-impl PartialEq for AppConfig {
-    fn eq(&self, other: &AppConfig) -> bool {
-        *self.part == *other.part
-    }
-}
-
 impl Scalar for AppConfig {
     const TYPE: ValueType = ValueType::Family(&APPS);
 
     fn to_value(&self) -> Value {
-        Value::Part(self.part.clone())
+        self.0.to_value()
     }
 
     fn from_value(value: Value) -> Result<AppConfig, String> {
-        let Value::Part(part) = value else { return Err("an application is a table".to_owned()) };
-        let kind = part.info().name;
-        let found = APPLICATIONS.iter().find(|entry| (entry.member)().info.name == kind);
-        let build = found.ok_or_else(|| format!("there is no application `{kind}`"))?.build;
-        Ok(AppConfig { part, build })
+        Chosen::from_value(value, &KINDS).map(AppConfig)
     }
 }
 

@@ -14,6 +14,8 @@ mod http;
 
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
-pub use config::{APPS, AppConfig, AppError, AppFactory, AppSettings, Applications, CustomConfig, FlowContext};
+pub use config::{
+    APPS, AppConfig, AppError, AppFactory, AppSettings, Applications, CustomConfig, FlowContext, register,
+};
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};

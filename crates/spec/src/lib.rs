@@ -46,8 +46,10 @@
 
 mod family;
 mod part;
+mod registry;
 mod value;
 
 pub use family::{Family, Member};
 pub use part::{AnyPart, Fault, Given, Key, KeyInfo, Part, PartInfo, Presets, key};
+pub use registry::{Chosen, Kind, NameTaken, Named, Registry};
 pub use value::{Amount, Choice, Scalar, Setting, Value, ValueType};

@@ -2,8 +2,9 @@
 
 use crate::{AckThinningConfig, ReflectorConfig, Stage, StageNode};
 use lopsided_core::Rng;
-use lopsided_spec::{AnyPart, Choice, Family, Fault, Member, Part, Scalar, Value, ValueType};
-use std::fmt;
+use lopsided_spec::{
+    AnyPart, Choice, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType,
+};
 
 /// A stage that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
 pub trait StageKind: Part {
@@ -15,7 +16,9 @@ pub trait StageKind: Part {
 }
 
 /// The kinds of stages, the default first. A new one is a line here.
-const KINDS: &[fn() -> Entry] = &[Entry::of::<AckThinningConfig>, Entry::of::<ReflectorConfig>];
+const STAGE_KINDS: &[fn() -> Kind<Vtable>] = &[entry::<AckThinningConfig>, entry::<ReflectorConfig>];
+
+static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 
 /// All stages, for whatever reads and writes scenarios.
 pub static STAGES: Family = Family {
@@ -23,7 +26,7 @@ pub static STAGES: Family = Family {
     text: "What packets meet on one side of the queue and the line.",
     shorthand: None,
     infer_kind: false,
-    members: || KINDS.iter().map(|kind| kind().member).collect(),
+    members: || KINDS.members(),
 };
 
 /// A side of a direction's queue and line.
@@ -54,11 +57,6 @@ impl StageRole<'_> {
     }
 }
 
-struct Entry {
-    member: Member,
-    vtable: Vtable,
-}
-
 type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 
 #[derive(Clone, Copy)]
@@ -76,49 +74,40 @@ impl Vtable {
     }
 }
 
-impl Entry {
-    fn of<S: StageKind>() -> Entry {
-        Entry { member: Member::of::<S>(), vtable: Vtable::of::<S>() }
-    }
+fn entry<S: StageKind>() -> Kind<Vtable> {
+    Kind::of::<S>(Vtable::of::<S>())
+}
+
+/// Makes a stage of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a stage of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<S: StageKind>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<S>())
 }
 
 /// A stage as plain data, of whatever kind.
-#[derive(Clone)]
-pub struct StageConfig {
-    part: Box<dyn AnyPart>,
-    vtable: Vtable,
-}
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageConfig(Chosen<Vtable>);
 
 impl StageConfig {
     /// A stage of that kind, which need not be one of this crate's.
     pub fn new<S: StageKind>(config: S) -> StageConfig {
-        StageConfig { part: Box::new(config), vtable: Vtable::of::<S>() }
+        StageConfig(Chosen::new(config, Vtable::of::<S>()))
     }
 
     /// The kind's name.
     pub fn kind(&self) -> &'static str {
-        self.part.info().name
+        self.0.kind()
     }
 
     pub fn side(&self) -> StageSide {
-        (self.vtable.side)(&*self.part)
+        (self.0.build.side)(&*self.0.part)
     }
 
     /// The node of one run.
     pub fn build(&self, role: &StageRole<'_>) -> Result<StageNode, Fault> {
-        (self.vtable.build)(&*self.part, role).map(StageNode::new)
-    }
-}
-
-impl fmt::Debug for StageConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part.fmt(f)
-    }
-}
-
-impl PartialEq for StageConfig {
-    fn eq(&self, other: &StageConfig) -> bool {
-        *self.part == *other.part
+        (self.0.build.build)(&*self.0.part, role).map(StageNode::new)
     }
 }
 
@@ -126,14 +115,10 @@ impl Scalar for StageConfig {
     const TYPE: ValueType = ValueType::Family(&STAGES);
 
     fn to_value(&self) -> Value {
-        Value::Part(self.part.clone())
+        self.0.to_value()
     }
 
     fn from_value(value: Value) -> Result<StageConfig, String> {
-        let Value::Part(part) = value else { return Err("a stage is a table".to_owned()) };
-        let kind = part.info().name;
-        let found = KINDS.iter().map(|kind| kind()).find(|entry| entry.member.info.name == kind);
-        let vtable = found.ok_or_else(|| format!("there is no stage `{kind}`"))?.vtable;
-        Ok(StageConfig { part, vtable })
+        Chosen::from_value(value, &KINDS).map(StageConfig)
     }
 }

@@ -12,6 +12,6 @@ mod reflector;
 mod stage;
 
 pub use ack_thinning::{AckThinning, AckThinningConfig};
-pub use config::{STAGES, StageConfig, StageKind, StageRole, StageSide};
+pub use config::{STAGES, StageConfig, StageKind, StageRole, StageSide, register};
 pub use reflector::{Reflector, ReflectorConfig};
 pub use stage::{Outlet, Stage, StageNode};

@@ -58,7 +58,7 @@ impl ConnConfig {
         // For the largest segments there may be; the handshake settles the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
-        let ack_policy = ack_policy::built_in(&profile.ack).expect("a profile names a built-in ACK policy");
+        let ack_policy = ack_policy::build(&profile.ack).expect("a profile names a policy that is known");
         ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller, ack_policy }
     }
 

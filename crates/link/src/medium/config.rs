@@ -3,8 +3,7 @@
 use super::{CsmaCdConfig, Medium, PacketRadioConfig, PolledConfig};
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
-use lopsided_spec::{AnyPart, Family, Fault, Member, Part, Scalar, Value, ValueType};
-use std::fmt;
+use lopsided_spec::{AnyPart, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType};
 
 /// What every medium has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +23,10 @@ pub trait MediumKind: Part {
 }
 
 /// The kinds of media, the default first. A new one is a line here.
-const KINDS: &[fn() -> Entry] = &[Entry::of::<PolledConfig>, Entry::of::<PacketRadioConfig>, Entry::of::<CsmaCdConfig>];
+const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] =
+    &[entry::<PolledConfig>, entry::<PacketRadioConfig>, entry::<CsmaCdConfig>];
+
+static KINDS: Registry<Kind<Vtable>> = Registry::new(MEDIUM_KINDS);
 
 /// All media, for whatever reads and writes scenarios.
 pub static MEDIA: Family = Family {
@@ -32,13 +34,8 @@ pub static MEDIA: Family = Family {
     text: "A channel that several stations share.",
     shorthand: None,
     infer_kind: false,
-    members: || KINDS.iter().map(|kind| kind().member).collect(),
+    members: || KINDS.members(),
 };
-
-struct Entry {
-    member: Member,
-    vtable: Vtable,
-}
 
 type BuildMedium = fn(&dyn AnyPart, usize, Rng) -> Result<Box<dyn Medium>, Fault>;
 
@@ -60,51 +57,42 @@ impl Vtable {
     }
 }
 
-impl Entry {
-    fn of<M: MediumKind>() -> Entry {
-        Entry { member: Member::of::<M>(), vtable: Vtable::of::<M>() }
-    }
+fn entry<M: MediumKind>() -> Kind<Vtable> {
+    Kind::of::<M>(Vtable::of::<M>())
+}
+
+/// Makes a medium of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a medium of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<M: MediumKind>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<M>())
 }
 
 /// A medium as plain data, of whatever kind.
-#[derive(Clone)]
-pub struct MediumConfig {
-    part: Box<dyn AnyPart>,
-    vtable: Vtable,
-}
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumConfig(Chosen<Vtable>);
 
 impl MediumConfig {
     /// A medium of that kind, which need not be one of this crate's.
     pub fn new<M: MediumKind>(config: M) -> MediumConfig {
-        MediumConfig { part: Box::new(config), vtable: Vtable::of::<M>() }
+        MediumConfig(Chosen::new(config, Vtable::of::<M>()))
     }
 
     /// The settings of its kind.
     pub fn part(&self) -> &dyn AnyPart {
-        &*self.part
+        &*self.0.part
     }
 
     /// What every medium has.
     pub fn settings(&self) -> &MediumSettings {
-        (self.vtable.settings)(&*self.part)
+        (self.0.build.settings)(&*self.0.part)
     }
 
     /// The medium of one run, for so many stations. Its random draws are keyed by the run's seed and its name.
     pub fn build(&self, stations: usize, seed: u64) -> Result<Box<dyn Medium>, Fault> {
         let rng = Rng::for_role(seed, &format!("{}/medium", self.settings().name));
-        (self.vtable.build)(&*self.part, stations, rng)
-    }
-}
-
-impl fmt::Debug for MediumConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part.fmt(f)
-    }
-}
-
-impl PartialEq for MediumConfig {
-    fn eq(&self, other: &MediumConfig) -> bool {
-        *self.part == *other.part
+        (self.0.build.build)(&*self.0.part, stations, rng)
     }
 }
 
@@ -112,14 +100,10 @@ impl Scalar for MediumConfig {
     const TYPE: ValueType = ValueType::Family(&MEDIA);
 
     fn to_value(&self) -> Value {
-        Value::Part(self.part.clone())
+        self.0.to_value()
     }
 
     fn from_value(value: Value) -> Result<MediumConfig, String> {
-        let Value::Part(part) = value else { return Err("a medium is a table".to_owned()) };
-        let kind = part.info().name;
-        let found = KINDS.iter().map(|kind| kind()).find(|entry| entry.member.info.name == kind);
-        let vtable = found.ok_or_else(|| format!("there is no medium `{kind}`"))?.vtable;
-        Ok(MediumConfig { part, vtable })
+        Chosen::from_value(value, &KINDS).map(MediumConfig)
     }
 }

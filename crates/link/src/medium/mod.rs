@@ -6,7 +6,7 @@ mod packet_radio;
 mod polled;
 mod shared_link;
 
-pub use config::{MEDIA, MediumConfig, MediumKind, MediumSettings};
+pub use config::{MEDIA, MediumConfig, MediumKind, MediumSettings, register as register_medium};
 pub use csma_cd::{CsmaCd, CsmaCdConfig};
 pub use packet_radio::{PacketRadio, PacketRadioConfig};
 pub use polled::{Polled, PolledConfig};

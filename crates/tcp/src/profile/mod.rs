@@ -119,7 +119,7 @@ pub enum PushRule {
 /// When a receiver acknowledges: the policy, and the settings that it may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckSettings {
-    /// One of [`ACK_POLICIES`](crate::ACK_POLICIES).
+    /// One of [`ack_policies`](crate::ack_policies).
     pub policy: &'static str,
     /// An ACK for every so many segments (RFC 5681 section 4.2).
     pub segments: u32,

@@ -74,7 +74,7 @@ const SETTINGS: &[StackKey] = &[
     ),
     change(
         "ack_policy",
-        Word(|| crate::ACK_POLICIES.to_vec()),
+        Word(crate::ack_policies),
         ack_policy,
         "When the receiver acknowledges, by name. delayed_ack changes what the profile's own policy does.",
     ),

@@ -8,5 +8,5 @@ mod registry;
 mod tack;
 
 pub use contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
-pub(crate) use registry::built_in;
-pub use registry::{ACK_POLICIES, AckPolicies, AckPolicyFactory};
+pub(crate) use registry::build;
+pub use registry::{AckPolicyFactory, ack_policies, register_ack_policy};

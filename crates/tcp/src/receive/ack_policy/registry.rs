@@ -6,77 +6,47 @@ use super::immediate::Immediate;
 use super::linux::Linux;
 use super::tack::Tack;
 use crate::profile::AckSettings;
-use std::fmt;
-use std::sync::Arc;
-
-type Build = fn(&AckSettings) -> Box<dyn AckPolicy>;
-
-/// Every policy by its name.
-const TABLE: &[(&str, Build)] = &[
-    ("delayed", |settings| Box::new(Delayed::new(settings))),
-    ("immediate", |_| Box::new(Immediate)),
-    ("linux", |settings| Box::new(Linux::new(settings))),
-    ("tack", |settings| Box::new(Tack::new(settings))),
-];
-
-/// The names of the built-in policies.
-pub const ACK_POLICIES: &[&str] = &names();
-
-const fn names() -> [&'static str; TABLE.len()] {
-    let mut names = [""; TABLE.len()];
-    let mut at = 0;
-    while at < TABLE.len() {
-        names[at] = TABLE[at].0;
-        at += 1;
-    }
-    names
-}
-
-/// The built-in policy of that name, or none.
-pub(crate) fn built_in(settings: &AckSettings) -> Option<Box<dyn AckPolicy>> {
-    maker(settings.policy).map(|build| build(settings))
-}
-
-fn maker(name: &str) -> Option<Build> {
-    TABLE.iter().find(|(known, _)| *known == name).map(|(_, build)| *build)
-}
+use lopsided_spec::{NameTaken, Named, Registry};
 
 /// Makes a policy for each connection.
-pub type AckPolicyFactory = Arc<dyn Fn(&AckSettings) -> Box<dyn AckPolicy> + Send + Sync>;
+pub type AckPolicyFactory = fn(&AckSettings) -> Box<dyn AckPolicy>;
 
-/// The policies that a run may use: the built-in ones, and those added here.
-#[derive(Clone, Default)]
-pub struct AckPolicies {
-    own: Vec<(String, AckPolicyFactory)>,
+/// A policy's name, and what makes it. A new one is a line here.
+const BUILT_IN: &[fn() -> Entry] = &[
+    || Entry { name: "delayed", make: |settings| Box::new(Delayed::new(settings)) },
+    || Entry { name: "immediate", make: |_| Box::new(Immediate) },
+    || Entry { name: "linux", make: |settings| Box::new(Linux::new(settings)) },
+    || Entry { name: "tack", make: |settings| Box::new(Tack::new(settings)) },
+];
+
+static POLICIES: Registry<Entry> = Registry::new(BUILT_IN);
+
+#[derive(Clone, Copy)]
+struct Entry {
+    name: &'static str,
+    make: AckPolicyFactory,
 }
 
-impl AckPolicies {
-    /// Adds a policy; false if there is one of this name already.
-    #[must_use]
-    pub fn add<M>(&mut self, name: &str, make: M) -> bool
-    where
-        M: Fn(&AckSettings) -> Box<dyn AckPolicy> + Send + Sync + 'static,
-    {
-        let free = self.get(name).is_none();
-        if free {
-            self.own.push((name.to_owned(), Arc::new(make)));
-        }
-        free
-    }
-
-    /// The names that were added, in that order.
-    pub fn names(&self) -> Vec<&str> {
-        self.own.iter().map(|(name, _)| name.as_str()).collect()
-    }
-
-    pub fn get(&self, name: &str) -> Option<AckPolicyFactory> {
-        let own = self.own.iter().find(|(own, _)| own == name).map(|(_, make)| Arc::clone(make));
-        own.or_else(|| maker(name).map(|make| Arc::new(make) as AckPolicyFactory))
+impl Named for Entry {
+    fn name(&self) -> &'static str {
+        self.name
     }
 }
 
-impl fmt::Debug for AckPolicies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AckPolicies").field("own", &self.names()).finish()
-    }
+/// The names that `ack_policy` may have.
+pub fn ack_policies() -> Vec<&'static str> {
+    POLICIES.names()
+}
+
+/// Makes a policy of one's own known to all scenarios of this process.
+///
+/// # Errors
+/// If a policy of this crate has the name. One that was registered before under the name is replaced.
+pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result<(), NameTaken> {
+    POLICIES.register(Entry { name, make })
+}
+
+/// The policy that the settings name, or none.
+pub(crate) fn build(settings: &AckSettings) -> Option<Box<dyn AckPolicy>> {
+    POLICIES.find(settings.policy).map(|found| (found.make)(settings))
 }
