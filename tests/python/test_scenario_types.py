@@ -44,6 +44,7 @@ DIRECTIONS = [
     *(f"queue = {{ kind = 'step', mark_threshold = '{depth}' }}" for depth in ("5 packets", "9 kB", "1 ms")),
     "queue = { kind = 'prio', classify = [{ class = 0, dscp = 1, ecn = 'ect1', protocol = 'tcp', src_port = 1 }] }",
     "queue = { kind = 'prio', default_class = 0 }",
+    "queue = { kind = 'ack_filter', rule = 'window', above = '3 packets', fast_retransmit = 3 }",
     "loss = { random = 0.5, packets = [3], outages = [['1 s', '2 s']] }",
     "loss = { gilbert = { to_bad = 0.1, to_good = 0.2 } }",
     "shaper = { burst = '20 kB', refill_interval = '10 ms', line_rate = '10 Mbit/s' }",

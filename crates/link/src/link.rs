@@ -222,6 +222,10 @@ fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, 
     out(class, "sent_bytes", stats.sent_bytes.get() as f64);
     out(class, "dropped_packets", stats.dropped_packets as f64);
     out(class, "dropped_bytes", stats.dropped_bytes.get() as f64);
+    if stats.filtered_packets > 0 {
+        out(class, "filtered_packets", stats.filtered_packets as f64);
+        out(class, "filtered_bytes", stats.filtered_bytes.get() as f64);
+    }
     out(class, "marked_packets", stats.marked_packets as f64);
     if stats.sent_packets > 0 {
         out(class, "sojourn_mean_ms", stats.sojourn_sum.as_millis_f64() / stats.sent_packets as f64);

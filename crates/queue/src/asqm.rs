@@ -21,7 +21,7 @@ use crate::ring::PacketRing;
 use crate::sensing::{self, Estimate, Sensor, SinceSensed};
 use crate::{
     Backlog, BaseDelay, BufferLimit, Discipline, FarEnd, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing,
-    is_sensing,
+    Waiting, is_sensing,
 };
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
@@ -168,6 +168,16 @@ impl Qdisc for Asqm {
 
     fn backlog(&self) -> Backlog {
         self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.room.release(packet.size());
+        Some(packet)
     }
 
     fn senses(&self) -> Option<FarEnd> {

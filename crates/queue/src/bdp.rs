@@ -17,7 +17,9 @@ use crate::flow_hash::{FlowHash, queue_of};
 use crate::passive_rtt::PassiveRtt;
 use crate::ring::PacketRing;
 use crate::sensing::{self, Estimate, Sensor, SinceSensed};
-use crate::{Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, is_sensing};
+use crate::{
+    Backlog, BaseDelay, Discipline, FarEnd, Qdisc, Queue, QueuePlace, QueuedPacket, Smoothing, Waiting, is_sensing,
+};
 use lopsided_core::{Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Rng, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
@@ -245,6 +247,17 @@ impl Qdisc for Bdp {
 
     fn backlog(&self) -> Backlog {
         self.total
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.total.remove(packet.size());
+        Some(packet)
     }
 
     fn senses(&self) -> Option<FarEnd> {

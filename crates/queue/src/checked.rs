@@ -6,7 +6,7 @@
 //! it holds; the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and
 //! debug runs.
 
-use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket};
+use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
     Accounting, Bytes, Cx, DropReason, Ecn, Event, EventMask, MarkReason, NewPacket, NodeId, Observer, Packet, Time,
 };
@@ -218,6 +218,23 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.queue.poll_originate()
+    }
+
+    fn removes(&self) -> bool {
+        self.queue.removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.on_the_clock(cx.now());
+        self.shown = None;
+        let removed = self.queue.remove(waiting, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
+        self.post(None, cx);
+        if let Some(packet) = &removed {
+            assert_eq!(packet.id(), waiting.id, "another packet was asked for");
+            self.take(packet, "the discipline gave up");
+        }
+        self.check();
+        removed
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

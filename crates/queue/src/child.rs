@@ -1,6 +1,6 @@
 //! A discipline inside another one, or behind a shaper.
 
-use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket};
+use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A discipline, and a place for the one packet that was taken from it to learn its size (Linux's `gso_skb`).
@@ -74,6 +74,14 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.qdisc.poll_originate()
+    }
+
+    fn removes(&self) -> bool {
+        self.qdisc.removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.qdisc.remove(waiting, cx)
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

@@ -1,6 +1,6 @@
 //! A class of a discipline: a child with a name, and what it has done.
 
-use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket};
+use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A named child whose packets are counted.
@@ -48,6 +48,20 @@ impl Class {
         let size = self.child.peek(cx);
         self.settle(marked, cx);
         size
+    }
+
+    /// See [`Qdisc::removes`].
+    pub fn removes(&self) -> bool {
+        self.child.removes()
+    }
+
+    /// See [`Qdisc::remove`]. The class counts the packet as filtered.
+    pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.child.remove(waiting, cx)?;
+        self.stats.backlog.remove(packet.size());
+        self.stats.filtered_packets += 1;
+        self.stats.filtered_bytes += packet.size();
+        Some(packet)
     }
 
     /// See [`Qdisc::ready_at`].

@@ -16,7 +16,7 @@
 //! Left out: the classifier that restricts `ce_threshold` to some packets.
 
 use crate::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -322,6 +322,16 @@ impl Qdisc for CodelQueue {
 
     fn backlog(&self) -> Backlog {
         self.buffer.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.buffer.ring.remove(waiting)?;
+        self.buffer.limit.release(packet.size());
+        Some(packet)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

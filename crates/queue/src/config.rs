@@ -1,8 +1,8 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    AsqmConfig, BdpConfig, CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig, PolicerConfig,
-    PrioConfig, Queue, RedConfig, ThresholdConfig,
+    AckFilterConfig, AsqmConfig, BdpConfig, CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig,
+    PolicerConfig, PrioConfig, Queue, RedConfig, ThresholdConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{
@@ -28,6 +28,7 @@ const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<BdpConfig>,
     entry::<PrioConfig>,
     entry::<PolicerConfig>,
+    entry::<AckFilterConfig>,
 ];
 
 static KINDS: Registry<Kind<BuildQueue>> = Registry::new(DISCIPLINES);

@@ -1,9 +1,9 @@
 //! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt, Ott 1996).
 
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
-use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
+use crate::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
-use std::collections::VecDeque;
 
 /// A first-in-first-out queue as plain data.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,27 +58,15 @@ impl Choice for DropFrom {
 /// A first-in-first-out queue.
 #[derive(Debug)]
 pub struct Fifo {
-    ring: VecDeque<Slot>,
+    ring: PacketRing,
     room: BufferLimit,
     drop: DropFrom,
-    backlog: Backlog,
-}
-
-#[derive(Debug)]
-struct Slot {
-    packet: Packet,
-    enqueued_at: Time,
-    size: Bytes,
 }
 
 impl Fifo {
     pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
-        Ok(Fifo {
-            ring: VecDeque::new(),
-            room: BufferLimit::new(config.limit, config.header)?,
-            drop: config.drop,
-            backlog: Backlog::default(),
-        })
+        let room = BufferLimit::new(config.limit, config.header)?;
+        Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
     }
 
     pub fn room(&self) -> &BufferLimit {
@@ -103,10 +91,9 @@ impl Fifo {
     }
 
     fn take_head(&mut self) -> Option<QueuedPacket> {
-        let Slot { packet, enqueued_at, size } = self.ring.pop_front()?;
-        self.backlog.remove(size);
-        self.room.release(size);
-        Some(QueuedPacket { packet, enqueued_at })
+        let head = self.ring.pop()?;
+        self.room.release(head.packet.size());
+        Some(head)
     }
 }
 
@@ -118,8 +105,7 @@ impl Qdisc for Fifo {
             return;
         }
         self.room.charge(size);
-        self.backlog.add(&packet, size, cx);
-        self.ring.push_back(Slot { packet, enqueued_at: cx.now(), size });
+        self.ring.push(packet, cx);
     }
 
     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
@@ -127,10 +113,20 @@ impl Qdisc for Fifo {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.ring.backlog()
     }
 
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
-        self.ring.front().map(|slot| slot.size)
+        self.ring.head_size()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.room.release(packet.size());
+        Some(packet)
     }
 }

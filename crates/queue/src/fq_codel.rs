@@ -13,7 +13,7 @@
 use crate::codel::{self, Codel, CodelConfig, CodelSource};
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::ring::PacketRing;
-use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
@@ -228,6 +228,17 @@ impl Qdisc for FqCodel {
 
     fn backlog(&self) -> Backlog {
         self.total
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.total.remove(packet.size());
+        Some(packet)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -17,7 +17,7 @@
 //! which Linux lacks.
 
 use crate::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
@@ -361,6 +361,16 @@ impl Qdisc for PieQueue {
 
     fn backlog(&self) -> Backlog {
         self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.limit.release(packet.size());
+        Some(packet)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -6,7 +6,7 @@
 //!
 //! Counts octets of IP. Left out: a second bucket, re-marking in place of dropping, layer-2 overhead.
 
-use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket};
+use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -99,6 +99,14 @@ impl Qdisc for Policer {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         self.fifo.peek(cx)
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.fifo.remove(waiting, cx)
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

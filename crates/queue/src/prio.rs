@@ -6,7 +6,7 @@
 
 use crate::{
     Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
-    QueuedPacket, Rule,
+    QueuedPacket, Rule, Waiting,
 };
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
@@ -135,6 +135,16 @@ impl Qdisc for Prio {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.bands.iter_mut().find_map(Class::poll_originate)
+    }
+
+    fn removes(&self) -> bool {
+        self.bands.iter().all(Class::removes)
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.bands.iter_mut().find_map(|band| band.remove(waiting, cx))?;
+        self.backlog.remove(packet.size());
+        Some(packet)
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

@@ -67,6 +67,17 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
+    /// Whether [`Qdisc::remove`] finds what waits. One with classes finds what the classes find.
+    fn removes(&self) -> bool {
+        false
+    }
+
+    /// Takes a packet out of the middle of the queue, for a filter around the discipline: its room is free, its turn is over.
+    /// `None` if it waits no more, or was taken out to be shown. Never a scan of all that waits.
+    fn remove(&mut self, _waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        None
+    }
+
     /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
     fn classes(&self, _out: &mut dyn FnMut(&str, ClassStats)) {}
 
@@ -108,6 +119,14 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
         (**self).poll_originate()
     }
 
+    fn removes(&self) -> bool {
+        (**self).removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        (**self).remove(waiting, cx)
+    }
+
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         (**self).classes(out);
     }
@@ -128,6 +147,9 @@ pub struct ClassStats {
     /// Packets that the class refused or dropped, and their octets of IP.
     pub dropped_packets: u64,
     pub dropped_bytes: Bytes,
+    /// Packets that a filter around the class took out, and their octets of IP.
+    pub filtered_packets: u64,
+    pub filtered_bytes: Bytes,
     /// Packets that the class marked (RFC 3168).
     pub marked_packets: u64,
     /// The sum and the longest of the waits of the packets that left.
@@ -141,6 +163,17 @@ pub struct QueuedPacket {
     pub packet: Packet,
     /// When the queue took it in.
     pub enqueued_at: Time,
+}
+
+/// Names a packet that waits, for [`Qdisc::remove`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a> {
+    /// Its number.
+    pub id: u64,
+    /// When it was taken in.
+    pub enqueued_at: Time,
+    /// A packet of the same connection and direction: where the discipline puts this one, there the other waits.
+    pub like: &'a Packet,
 }
 
 /// What waits in a queue: IP packets and their octets.

@@ -1,6 +1,6 @@
 //! Any queue, with static dispatch for the ones we know.
 
-use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo};
+use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
 /// A queue discipline of whatever kind.
@@ -65,6 +65,14 @@ impl Qdisc for Queue {
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
         forward!(self, queue => queue.poll_originate())
+    }
+
+    fn removes(&self) -> bool {
+        forward!(self, queue => queue.removes())
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        forward!(self, queue => queue.remove(waiting, cx))
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

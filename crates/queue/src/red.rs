@@ -33,7 +33,7 @@ mod config;
 
 pub use config::RedConfig;
 
-use crate::{Backlog, Fifo, FifoConfig, Qdisc, QueuedPacket};
+use crate::{Backlog, Fifo, FifoConfig, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
@@ -137,6 +137,13 @@ impl Red {
         }
     }
 
+    /// A packet is gone: if it was the last, idle time begins.
+    fn note_idle(&mut self, now: Time) {
+        if self.fifo.backlog() == Backlog::default() {
+            self.idle_since = Some(now);
+        }
+    }
+
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -161,11 +168,9 @@ impl Qdisc for Red {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        let given = self.fifo.dequeue(cx);
-        if given.is_some() && self.fifo.backlog() == Backlog::default() {
-            self.idle_since = Some(cx.now());
-        }
-        given
+        let given = self.fifo.dequeue(cx)?;
+        self.note_idle(cx.now());
+        Some(given)
     }
 
     fn backlog(&self) -> Backlog {
@@ -174,6 +179,16 @@ impl Qdisc for Red {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         self.fifo.peek(cx)
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        let removed = self.fifo.remove(waiting, cx)?;
+        self.note_idle(cx.now());
+        Some(removed)
     }
 
     /// `average` is the average backlog in the unit of the thresholds.

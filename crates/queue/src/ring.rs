@@ -1,31 +1,84 @@
 //! Packets in the order of their arrival, and how much waits: what most disciplines are built of.
 
-use crate::{Backlog, QueuedPacket};
-use lopsided_core::{Cx, Packet};
+use crate::{Backlog, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, Packet, Time};
 use std::collections::VecDeque;
 
 /// A first-in-first-out list without a limit of its own.
+///
+/// A packet can be taken out of its middle: it is found by the time at which it came, and leaves an empty place that goes
+/// when its turn comes, or when half the places are empty. So nothing is moved, and each place is visited a few times at most.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
-    packets: VecDeque<QueuedPacket>,
+    places: VecDeque<Place>,
+    empty: usize,
     backlog: Backlog,
+}
+
+#[derive(Debug)]
+struct Place {
+    packet: Option<Packet>,
+    enqueued_at: Time,
+    size: Bytes,
 }
 
 impl PacketRing {
     /// Takes the packet in at the tail.
+    #[inline]
     pub fn push(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
         self.backlog.add(&packet, size, cx);
-        self.packets.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
+        self.places.push_back(Place { packet: Some(packet), enqueued_at: cx.now(), size });
     }
 
     /// The oldest packet.
+    #[inline]
     pub fn pop(&mut self) -> Option<QueuedPacket> {
-        let taken = self.packets.pop_front()?;
-        self.backlog.remove(taken.packet.size());
-        Some(taken)
+        loop {
+            let Place { packet, enqueued_at, size } = self.places.pop_front()?;
+            if let Some(packet) = packet {
+                self.backlog.remove(size);
+                return Some(QueuedPacket { packet, enqueued_at });
+            }
+            self.empty -= 1;
+        }
     }
 
+    /// The size of the oldest packet.
+    pub fn head_size(&self) -> Option<Bytes> {
+        self.places.iter().find(|place| place.packet.is_some()).map(|place| place.size)
+    }
+
+    /// Takes a packet out, wherever it stands.
+    pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
+        let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
+        let came_then = self.places.range_mut(first..).take_while(|place| place.enqueued_at == waiting.enqueued_at);
+        let is_it = |place: &&mut Place| place.packet.as_ref().is_some_and(|packet| packet.id() == waiting.id);
+        let place = came_then.into_iter().find(is_it)?;
+        let packet = place.packet.take();
+        self.backlog.remove(place.size);
+        self.empty += 1;
+        self.tidy();
+        packet
+    }
+
+    /// Empty places never stand at either end, nor make up more than half of the list.
+    fn tidy(&mut self) {
+        while self.places.front().is_some_and(|place| place.packet.is_none()) {
+            self.places.pop_front();
+            self.empty -= 1;
+        }
+        while self.places.back().is_some_and(|place| place.packet.is_none()) {
+            self.places.pop_back();
+            self.empty -= 1;
+        }
+        if self.empty > 8 && 2 * self.empty > self.places.len() {
+            self.places.retain(|place| place.packet.is_some());
+            self.empty = 0;
+        }
+    }
+
+    #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }

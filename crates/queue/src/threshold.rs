@@ -12,7 +12,7 @@
 //!
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 
-use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Threshold};
+use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Threshold, Waiting};
 use lopsided_core::{Bytes, Cx, Duration, Ecn, MarkReason, Packet};
 use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
@@ -147,5 +147,13 @@ impl Qdisc for ThresholdFifo {
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         self.fifo.peek(cx)
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.fifo.remove(waiting, cx)
     }
 }

@@ -3,13 +3,15 @@
 
 mod common;
 
-use common::{cx, packet_of_class};
-use lopsided_core::{Accounting, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
+use common::{Segment, cx, packet_of_class};
+use lopsided_core::{Accounting, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Rng, Time};
 use lopsided_queue::{
-    AsqmConfig, Backlog, BdpConfig, CheckedQdisc, Child, ClassStats, Classifier, CodelConfig, CodelQueueConfig,
-    DropFrom, FifoConfig, FqCodelConfig, Limit, MarkThreshold, Markable, PieConfig, PieQueueConfig, Prio, Qdisc,
-    QueueConfig, QueuedPacket, RedConfig, Rule, Threshold, ThresholdConfig,
+    AckFilter, AckFilterConfig, AsqmConfig, Backlog, BdpConfig, CheckedQdisc, Child, ClassStats, Classifier,
+    CodelConfig, CodelQueueConfig, DropFrom, FifoConfig, FilterRule, FilteredQueue, FqCodelConfig, Limit,
+    MarkThreshold, Markable, PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket, RedConfig, Rule,
+    Threshold, ThresholdConfig, Waiting,
 };
+use lopsided_spec::Choice as _;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +22,7 @@ enum Tree {
     /// Lets a packet go at multiples of so many nanoseconds only, and does not tell its size before.
     Slotted(u64, Box<Tree>),
     Prio(Vec<Tree>),
+    Filtered(FilterRule, Box<Tree>),
 }
 
 impl Tree {
@@ -27,7 +30,7 @@ impl Tree {
     fn may_drop_after_arrival(&self) -> bool {
         match self {
             Tree::Leaf(config) => ["fq_codel", "bdp"].contains(&config.kind()),
-            Tree::Slotted(_, inner) => inner.may_drop_after_arrival(),
+            Tree::Slotted(_, inner) | Tree::Filtered(_, inner) => inner.may_drop_after_arrival(),
             Tree::Prio(bands) => bands.iter().any(Tree::may_drop_after_arrival),
         }
     }
@@ -38,6 +41,11 @@ impl Tree {
             Tree::Leaf(config) => Box::new(config.build(seed, "test").unwrap().checked()),
             Tree::Slotted(slot, inner) => {
                 Box::new(CheckedQdisc::new(Slotted { slot: *slot, last: None, inner: Child::new(inner.build(seed)) }))
+            }
+            Tree::Filtered(rule, inner) => {
+                let config = AckFilterConfig { rule: *rule, share: 0.8, ..AckFilterConfig::default() };
+                let filter = AckFilter::new(&config, Rng::for_role(seed, "test"));
+                Box::new(CheckedQdisc::new(FilteredQueue::new(filter, inner.build(seed))))
             }
             Tree::Prio(bands) => {
                 let rules = (0..bands.len()).map(|class| Rule {
@@ -90,6 +98,14 @@ impl Qdisc for Slotted {
         self.inner.backlog()
     }
 
+    fn removes(&self) -> bool {
+        self.inner.removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.inner.remove(waiting, cx)
+    }
+
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.inner.classes(out);
     }
@@ -104,6 +120,12 @@ enum Operation {
     },
     /// The packets that disciplines of the tree want to make are offered.
     Originate,
+    /// An ACK of one of two connections.
+    Ack {
+        flow: u16,
+        step: u32,
+        sack: bool,
+    },
     Dequeue,
     Peek,
     Wait(u64),
@@ -169,9 +191,14 @@ fn tree() -> impl Strategy<Value = Tree> {
     leaf().prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             (1..2000_u64, inner.clone()).prop_map(|(slot, inner)| Tree::Slotted(slot, Box::new(inner))),
-            prop::collection::vec(inner, 1..4).prop_map(Tree::Prio),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Tree::Prio),
+            (filter_rule(), inner).prop_map(|(rule, inner)| Tree::Filtered(rule, Box::new(inner))),
         ]
     })
+}
+
+fn filter_rule() -> impl Strategy<Value = FilterRule> {
+    prop::sample::select(FilterRule::WORDS.iter().map(|(_, rule)| *rule).collect::<Vec<_>>())
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -179,6 +206,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         4 => (28..1501_u32, 0..5_u8, ecn).prop_map(|(size, dscp, ecn)| Operation::Enqueue { size, dscp, ecn }),
         2 => Just(Operation::Originate),
+        4 => (0..2_u16, 0..3_u32, any::<bool>()).prop_map(|(flow, step, sack)| Operation::Ack { flow, step, sack }),
         2 => Just(Operation::Dequeue),
         1 => Just(Operation::Peek),
         2 => (0..3000_u64).prop_map(Operation::Wait),
@@ -224,12 +252,23 @@ proptest! {
         let mut accounting = Accounting::new(1);
         accounting.subscribe(Box::new(last_backlog.clone()));
         let (mut now, mut offered, mut given) = (Time::ZERO, 0, 0);
+        let mut acked = [0; 2];
         for operation in operations {
             let mut cx = cx(now, &mut accounting);
             match operation {
-                Operation::Enqueue { size, dscp, ecn } => {
+                Operation::Enqueue { .. } | Operation::Ack { .. } => {
                     offered += 1;
-                    queue.enqueue(packet_of_class(dscp, ecn, offered, size), &mut cx);
+                    let packet = match operation {
+                        Operation::Ack { flow, step, sack } => {
+                            acked[usize::from(flow)] += 1000 * step;
+                            let ack = acked[usize::from(flow)];
+                            let sack = if sack { vec![(ack + 1000, ack + 2000)] } else { Vec::new() };
+                            Segment { sack, ..Segment::ack(flow, ack) }.packet(offered)
+                        }
+                        Operation::Enqueue { size, dscp, ecn } => packet_of_class(dscp, ecn, offered, size),
+                        _ => unreachable!("no arrival"),
+                    };
+                    queue.enqueue(packet, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
                         // FQ-CoDel takes a packet in before it makes room by dropping others, as Linux does.
                         let dropped = told.packets - queue.backlog().packets;

@@ -125,6 +125,8 @@ impl Recorder {
             let node = simulation.link_node(link);
             let (name, direction) = self.places.of(node);
             let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
+            let counters = simulation.network.accounting().node(node);
+            let filtered_packets = counters.dropped(DropReason::AckFiltered).packets;
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
                 link: name,
@@ -132,8 +134,9 @@ impl Recorder {
                 backlog_packets: sample.backlog.packets,
                 backlog_bytes: sample.backlog.bytes.get(),
                 arrived_packets: sample.arrived_packets,
-                dropped_packets: sample.dropped_packets,
-                marked_packets: simulation.network.accounting().node(node).marked_total().packets,
+                dropped_packets: sample.dropped_packets - filtered_packets,
+                filtered_packets,
+                marked_packets: counters.marked_total().packets,
                 sent_packets: sample.sent_packets,
                 sent_bytes: sample.sent_bytes.get(),
                 sojourn_mean_ms: millis(sample.sojourn_mean),
@@ -238,6 +241,7 @@ fn link_row(number: usize, scenario: &Scenario, places: &Places, simulation: &mu
         let view = link.sync(cx);
         let counters = cx.counters();
         let stats = view.queue_stats();
+        let filtered_packets = counters.dropped(DropReason::AckFiltered).packets;
         LinkRow {
             link: name,
             direction,
@@ -250,9 +254,10 @@ fn link_row(number: usize, scenario: &Scenario, places: &Places, simulation: &mu
             arrived_packets: stats.arrived_packets(),
             sent_packets: stats.sent_packets(),
             sent_bytes: stats.sent_bytes().get(),
-            dropped_packets: stats.dropped_packets(),
+            dropped_packets: stats.dropped_packets() - filtered_packets,
+            filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // What the queue did not drop was lost behind it.
+            // What neither the queue dropped nor its filter removed was lost behind it.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),

@@ -148,6 +148,8 @@ table! {
         arrived_packets: u64 [Count "arrived"],
         /// Since the beginning: packets that the queue dropped.
         dropped_packets: u64 [Count "dropped"],
+        /// Since the beginning: ACKs that a filter removed, as later ones say what they say.
+        filtered_packets: u64 [Count "filtered"],
         /// Since the beginning: packets that the queue marked as having experienced congestion (ECN).
         marked_packets: u64 [Count "marked"],
         /// Since the beginning: packets that left for the line.
@@ -188,6 +190,8 @@ table! {
         sent_bytes: u64 [Byte "sent"],
         /// Packets that the queue dropped; the table `drops` has the reasons.
         dropped_packets: u64 [Count "dropped"],
+        /// ACKs that a filter removed from the queue, as later ones say what they say.
+        filtered_packets: u64 [Count "filtered"],
         /// Packets that the queue marked as having experienced congestion (ECN); the table `marks` has the reasons.
         marked_packets: u64 [Count "marked"],
         /// Packets lost on the medium.

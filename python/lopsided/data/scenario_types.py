@@ -194,6 +194,19 @@ class PolicerQueue(TypedDict):
     limit: Limit
 
 
+class AckFilterQueue(TypedDict):
+    """Removes waiting ACKs that a new one of their connection makes superfluous, from any queue."""
+
+    kind: Literal["ack_filter"]
+    queue: Queue
+    rule: Literal["cumulative", "window", "conservative", "aggressive", "accurate_ecn"]
+    share: float
+    pick: Literal["even", "random"]
+    above: Depth | None
+    fast_retransmit: int
+    segment_bytes: int
+
+
 Queue: TypeAlias = (
     FifoQueue
     | RedQueue
@@ -205,6 +218,7 @@ Queue: TypeAlias = (
     | BdpQueue
     | PrioQueue
     | PolicerQueue
+    | AckFilterQueue
 )
 
 

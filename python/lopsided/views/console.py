@@ -75,10 +75,11 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 
 
 def links(run: Run) -> View:
-    """One row per notable link direction: rate, utilization, queue, drops, and marks where there are any."""
+    """One row per notable link direction: rate, utilization, queue, drops; marks and filtered ACKs where there are."""
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
-    columns = [run.links.column(name) for name in (*LINKS, *marked, "dropped_packets", "lost_packets")]
+    filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
+    columns = [run.links.column(name) for name in (*LINKS, *marked, *filtered, "dropped_packets", "lost_packets")]
     quiet = len(run.links) - len(notable)
     said = f"{quiet} more direction{'s' if quiet > 1 else ''} at which nothing waited" if quiet else ""
     return View(

@@ -40,6 +40,7 @@ reasons! {
         Malformed = "malformed", "it could not be read as the packet it claims to be";
         AckThinned = "ack_thinned", "an ACK that a later one covers, dropped by a stage";
         RetriesExhausted = "retries_exhausted", "the medium's ARQ gave it up";
+        AckFiltered = "ack_filtered", "an ACK that a later one in the queue covers, removed by a filter";
     }
 }
 

@@ -121,8 +121,8 @@ impl RawHeaders {
         new[2..4].copy_from_slice(&after.dst_port.to_be_bytes());
         new[4..8].copy_from_slice(&after.seq.get().to_be_bytes());
         new[8..12].copy_from_slice(&after.ack.get().to_be_bytes());
-        // The three reserved bits between the length and the flags stay.
-        new[12] = (len as u8 / 4) << 4 | old[12] & 0x0e | (after.flags.0 >> 8) as u8 & 1;
+        // The two reserved bits between the length and the flags that are no flag here stay.
+        new[12] = (len as u8 / 4) << 4 | old[12] & 0x0c | (after.flags.0 >> 8) as u8 & 3;
         new[13] = after.flags.0 as u8;
         new[14..16].copy_from_slice(&after.window.to_be_bytes());
         new.extend_from_slice(&options);

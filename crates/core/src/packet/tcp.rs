@@ -48,6 +48,8 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     pub const CWR: Flags = Flags(0x80);
     pub const AE: Flags = Flags(0x100);
+    /// On an ACK: what it asks for is lost (balakrishnan1999 section 6.3). The paper names no bit; this is a reserved one.
+    pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     pub const fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
@@ -61,8 +63,17 @@ impl Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names =
-            [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x10, '.'), (0x40, 'E'), (0x80, 'W'), (0x100, 'A')];
+        let names = [
+            (0x02, 'S'),
+            (0x01, 'F'),
+            (0x04, 'R'),
+            (0x08, 'P'),
+            (0x10, '.'),
+            (0x40, 'E'),
+            (0x80, 'W'),
+            (0x100, 'A'),
+            (0x200, 'X'),
+        ];
         names.iter().filter(|(bit, _)| self.0 & bit != 0).try_for_each(|(_, name)| write!(f, "{name}"))
     }
 }

@@ -11,7 +11,7 @@ use crate::packet::{
 use crate::{Packet, Seq};
 
 const HEADER: usize = TCP_HEADER as usize;
-const FLAGS: u16 = 0x01ff;
+const FLAGS: u16 = 0x03ff;
 
 const END: u8 = 0;
 const NOP: u8 = 1;

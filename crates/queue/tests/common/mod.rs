@@ -1,10 +1,10 @@
 //! Packets, and an ear for their losses.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use lopsided_core::packet::UdpHeader;
+use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
     Accounting, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, NodeId, Observer, Packet, Payload,
-    Time, Transport,
+    Seq, Time, Transport,
 };
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -22,6 +22,49 @@ pub fn packet_of_class(dscp: u8, ecn: Ecn, id: u64, size: u32) -> Packet {
     let ip = IpHeader { ecn, dscp, ..IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)) };
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
     Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))
+}
+
+/// A TCP segment that acknowledges, of the connection from port `flow`.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub flow: u16,
+    pub ack: u32,
+    pub window: u16,
+    pub flags: Flags,
+    pub sack: Vec<(u32, u32)>,
+    pub timestamps: Option<(u32, u32)>,
+    pub payload: u32,
+}
+
+impl Segment {
+    pub fn ack(flow: u16, ack: u32) -> Segment {
+        let (sack, timestamps) = (Vec::new(), None);
+        Segment { flow, ack, window: 1000, flags: Flags::ACK, sack, timestamps, payload: 0 }
+    }
+
+    pub fn to_new(&self) -> NewPacket {
+        let timestamps = self.timestamps.map(|(value, echo)| Timestamps { value, echo });
+        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
+        for (start, end) in &self.sack {
+            options.sack.push(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
+        }
+        let header = TcpHeader {
+            src_port: self.flow,
+            dst_port: 80,
+            seq: Seq::new(0),
+            ack: Seq::new(self.ack),
+            flags: self.flags,
+            window: self.window,
+            options,
+        };
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));
+        let flow = FlowId(u32::from(self.flow));
+        NewPacket::new(flow, ip, Transport::Tcp(header), Payload::virtual_len(self.payload))
+    }
+
+    pub fn packet(&self, id: u64) -> Packet {
+        Packet::unbooked(id, Time::ZERO, self.to_new())
+    }
 }
 
 pub fn cx(now: Time, accounting: &mut Accounting) -> Cx<'_> {
