@@ -147,3 +147,17 @@ def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
     spread = metrics.rtt_variability([0, 1, 2, 3], [9e9, 100.0, 300.0, 500.0], 1.0)
     assert spread.variance_us2 == pytest.approx(80_000 / 3)
     assert spread.std_us == pytest.approx(math.sqrt(80_000 / 3))
+
+
+def test_what_a_slow_return_path_lets_a_download_have() -> None:
+    # balakrishnan1999 section 4.2.1: 1 kB packets, ACKs of 52 B over SLIP and of 18 B with compression, delayed.
+    of_slip, of_cslip = (10e6, 28.8e3, 1000, 52), (10e6, 28.8e3, 1000, 18)
+    assert metrics.normalised_bandwidth_ratio(*of_slip) == pytest.approx(18.05, abs=0.01)
+    assert metrics.normalised_bandwidth_ratio(*of_cslip) == pytest.approx(6.25)
+    assert metrics.ack_limited_bps(*of_slip, 2) / 1e6 == pytest.approx(1.1, abs=0.01)
+    assert metrics.ack_limited_bps(*of_cslip, 2) / 1e6 == pytest.approx(3.2)
+    assert metrics.ack_limited_bps(10e6, 10e6, 1000, 52, 2) == 10e6, "never more than the line"
+    # Section 7.1.3 takes 280 ms for a packet of 1 kB at 28.8 kbit/s.
+    assert metrics.blocked_window_bps(100e3, 1000, 28.8e3) / 1e6 == pytest.approx(2.85, rel=0.02)
+    with pytest.raises(ValueError, match="ACK"):
+        metrics.normalised_bandwidth_ratio(1.0, 1.0, 1.0, 0.0)

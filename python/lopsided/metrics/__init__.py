@@ -52,6 +52,7 @@ from .performance import (
 )
 from .periodicity import Dips, Periodicity, autocorrelation, dips, periodicity
 from .phase import Coincidence, Phase, fall_coincidence, window_lag, window_phase
+from .return_path import ack_limited_bps, blocked_window_bps, normalised_bandwidth_ratio
 from .trend import rank_correlation
 
 __all__ = [
@@ -68,9 +69,11 @@ __all__ = [
     "RttVariability",
     "UploadAverages",
     "ack_compression",
+    "ack_limited_bps",
     "asymmetry_ratio",
     "autocorrelation",
     "bandwidth_delay_product_bytes",
+    "blocked_window_bps",
     "convergence_time_s",
     "counter_rate_bps",
     "cwnd_efficiency_ratio",
@@ -88,6 +91,7 @@ __all__ = [
     "max_min_rates",
     "maximum_cwnd_bytes",
     "min_normalised_goodput",
+    "normalised_bandwidth_ratio",
     "normalised_net_goodput",
     "normalised_rates",
     "one_bdp_buffer_packets",

@@ -173,10 +173,12 @@ class Measurements:
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """The same, as if nothing but this repetition had been run."""
+        """The same, as if nothing but this repetition had been run; of an experiment with fewer, one of those."""
         import polars as pl
 
-        rows = {key: frame.filter(pl.col("repetition") == repetition) for key, frame in self._rows.items()}
+        rows = {
+            key: frame.filter(pl.col("repetition") == repetition % _count(frame)) for key, frame in self._rows.items()
+        }
         return Measurements(self.paper, rows, self._runs if repetition == 0 else {}, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
@@ -194,6 +196,10 @@ class Measurements:
 
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+def _count(rows: pl.DataFrame) -> int:
+    return int(rows["repetition"].n_unique())
 
 
 def _with_ends(column: str) -> tuple[str, ...]:
@@ -242,6 +248,7 @@ def run_experiments(
         for repetition in range(repetitions)
         for experiment in experiments
         for case in experiment.cases
+        if experiment.most is None or repetition < experiment.most
     ]
     scenarios = _scenarios(paper, due, overrides or {})
     jobs = [Job(scenario, scenario.seed + item.repetition) for item, scenario in zip(due, scenarios, strict=True)]

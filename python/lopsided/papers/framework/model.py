@@ -41,7 +41,8 @@ class Experiment:
 
     `measure` turns one run into one row of numbers (column names end in units). It is called once per run, and the run
     is forgotten afterwards, so everything that is to have a median must be a column. With `keep` the first
-    repetition's runs stay whole, for figures over time.
+    repetition's runs stay whole, for figures over time. `most` bounds the repetitions, for runs that no random number
+    touches.
     """
 
     key: str
@@ -49,6 +50,7 @@ class Experiment:
     cases: tuple[Case, ...]
     measure: Callable[[Run, Case], Mapping[str, float]]
     keep: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True)

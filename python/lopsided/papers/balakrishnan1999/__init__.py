@@ -1,0 +1,57 @@
+"""Balakrishnan, Padmanabhan and Katz, *The Effects of Asymmetry on TCP Performance*, MONET 4(3), 1999.
+
+What do a slow return line and half-duplex packet radio do to TCP, and what do ACK congestion control (ACC), ACK
+filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling do against it? Labels such as
+BAL-E01 (experiments), BAL-M03 (mechanisms) and BAL-A08 (gaps and slips of the text) number the paper's parts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.balakrishnan1999.claims import CLAIMS
+from lopsided.papers.balakrishnan1999.figures import FIGURES
+from lopsided.papers.balakrishnan1999.setup import (
+    LOSSY,
+    ONE_WAY,
+    RADIO,
+    RADIO_MANY,
+    RENO,
+    TWO_DOWNLOADS,
+    TWO_WAY,
+)
+from lopsided.papers.balakrishnan1999.shared import locked_out, lossy
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Paper
+
+
+def answer(m: Measurements) -> str:
+    """What asymmetry leaves of TCP."""
+    slow, compressed = (
+        m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
+    )
+    return (
+        f"Of 10 Mbit/s Reno gets {slow:.1f} over a return line of 28.8 kbit/s and {compressed:.1f} where headers are "
+        f"compressed; with small buffers everywhere {lossy(m, RENO, 'throughput_bps').median / 1e6:.1f}. Beside an "
+        f"upload, {locked_out(m, RENO):.0%} of the runs lock the upload out."
+    )
+
+
+PAPER = Paper(
+    key="balakrishnan1999",
+    title="The Effects of Asymmetry on TCP Performance",
+    authors="Hari Balakrishnan, Venkata N. Padmanabhan and Randy H. Katz",
+    year=1999,
+    summary="What do slow return lines and packet radio do to TCP, and what helps?",
+    folder=Path(__file__).parent,
+    experiments=(ONE_WAY, LOSSY, TWO_DOWNLOADS, TWO_WAY, RADIO, RADIO_MANY),
+    figures=FIGURES,
+    claims=CLAIMS,
+    assumptions=ASSUMPTIONS,
+    key_results=KEY_RESULTS,
+    repeat=10,
+    varied=("one-way", "lossy"),
+    answer=answer,
+    answer_needs=("one-way", "lossy", "two-way"),
+)

@@ -1,0 +1,68 @@
+"""What the paper does not give, what is assumed in its place, and what other values would do."""
+
+from __future__ import annotations
+
+from lopsided.papers.balakrishnan1999.setup import LINES, RENO
+from lopsided.papers.balakrishnan1999.shared import lossy
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Assumption, KeyResult, Variant
+
+ASSUMPTIONS = (
+    Assumption(
+        key="delayed-acks",
+        parameter="when simulated receivers acknowledge",
+        value="every packet",
+        why="not said (BAL-A26); ns-2's sink does, and the ratio k is quoted without the factor 2",
+        variants=(Variant("every second packet, or after 100 ms", {"stack.delayed_ack": "on"}),),
+    ),
+    Assumption(
+        key="delays",
+        parameter="delays of the links in simulation",
+        value="1 ms on both LANs, 5 ms forward, 50 ms back",
+        why="figure 7 gives them in a drawing that is lost (BAL-A03); those of the example scripts of the authors' "
+        "simulator. The measured network had about 2 ms forward (BAL-A02)",
+        variants=(Variant("2 ms forward", {"link.down.delay": "2 ms"}),),
+    ),
+    Assumption(
+        key="buffer-of-n",
+        parameter="what a buffer of n packets holds",
+        value="n - 1",
+        why="as in the authors' simulator, whose drop-tail queues hold one less than their limit",
+        variants=(Variant("10 packets on the return line", {"link.up.queue.limit": "10 packets"}),),
+    ),
+    Assumption(
+        key="recovery",
+        parameter="which Reno",
+        value="one fast retransmit for each window of losses, then a timeout",
+        why="ns-2's Agent/TCP/Reno with its default bugFix_",
+        variants=(
+            Variant("a fast retransmit for each loss, as 4.4BSD's", {"stack.fast_recovery": "reno"}),
+            Variant("NewReno", {"stack.fast_recovery": "newreno"}),
+        ),
+    ),
+    Assumption(
+        key="packet-radio",
+        parameter="control frames, backoff and packets of the radio network",
+        value="20 B, a random wait of up to 25 ms that doubles, packets of 1000 B",
+        why="unstated (BAL-A20); the wait is of the order of two turnarounds",
+    ),
+)
+
+
+KEY_RESULTS = (
+    *(
+        KeyResult(
+            f"reno-{line.key}",
+            "throughput",
+            f"Reno, {line.title}",
+            "Mbit/s",
+            lambda m, key=line.key: m.value("one-way", "throughput_bps", line=key, scheme=RENO.key).median / 1e6,
+        )
+        for line in LINES
+    ),
+    KeyResult("reno-lossy", "throughput", "Reno, case B", "Mbit/s", lambda m: _lossy(m)),
+)
+
+
+def _lossy(m: Measurements) -> float:
+    return lossy(m, RENO, "throughput_bps").median / 1e6

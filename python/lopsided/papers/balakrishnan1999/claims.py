@@ -1,0 +1,280 @@
+"""The paper's statements as functions that measure whether they hold."""
+
+from __future__ import annotations
+
+from lopsided import metrics
+from lopsided.papers.balakrishnan1999.setup import (
+    COMPRESSED_SLOW,
+    DIALUP,
+    LINES,
+    RENO,
+    SLOWEST,
+    UNCOMPRESSED,
+)
+from lopsided.papers.balakrishnan1999.shared import (
+    ack_limit_bps,
+    kbit,
+    locked_out,
+    lossy,
+    mbit,
+    two_way,
+)
+from lopsided.papers.framework.claims import Statements, agree_within, all_of, at_least, near, number, ordered, ratio
+from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.model import Claim, Verdict
+from lopsided.papers.framework.published import PublishedValue
+
+of_paper = Statements(())
+ours = Statements((), "ours")
+
+
+def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
+    return m.value("one-way", column, line=line, scheme=RENO.key)
+
+
+@of_paper(
+    "Over uncompressed return lines of 9.6 and 28.8 kbit/s Reno gets 1.93 and 4.48 Mbit/s, over 9.6 kbit/s compressed "
+    "6.67.",
+    "section 7.1.1, figure 8",
+    needs=("one-way",),
+)
+def reno_over_slow_return_lines(m: Measurements) -> Verdict:
+    where = "Section 7.1.1 / Figure 8"
+    printed = {
+        SLOWEST.key: "case A, Reno, SLIP without header compression, first value printed",
+        UNCOMPRESSED.key: "case A, Reno, SLIP without header compression, second value printed",
+        COMPRESSED_SLOW.key: "case A, Reno, 9.6 kbps with header compression",
+    }
+    return near(
+        [
+            mbit(f"{line} kbit/s", _reno(m, line), m.published.find(where, "throughput", case=case))
+            for line, case in printed.items()
+        ]
+    )
+
+
+@of_paper(
+    "Header compression is a big win: it brings Reno from less than half to most of 10 Mbit/s at 28.8 kbit/s.",
+    "section 7.1.1, figure 8",
+    needs=("one-way",),
+)
+def compression_is_a_big_win(m: Measurements) -> Verdict:
+    with_it, without = _reno(m, DIALUP.key), _reno(m, UNCOMPRESSED.key)
+    return all_of(
+        ratio("with over without", mbit("with compression", with_it), mbit("without", without), above=2),
+        at_least(9.0, [mbit("with compression", with_it)]),
+    )
+
+
+@of_paper(
+    "At 9.6 kbit/s compressed the full buffer of 10 ACKs adds 50 ms to the round trip, which holds Reno back.",
+    "section 7.1.1",
+    needs=("one-way",),
+)
+def queued_acks_lengthen_the_round_trip(m: Measurements) -> Verdict:
+    unloaded = 66.0
+    added = _reno(m, COMPRESSED_SLOW.key, "rtt_ms").median - unloaded
+    case = "case A, 9.6 kbps with header compression, full reverse buffer"
+    printed = m.published.find("Section 7.1.1", "added_delay", case=case)
+    return near([number("added to the round trip", added, "ms", published=printed)])
+
+
+@ours(
+    "ACKs that are lost before the return line let Reno exceed the limit of one packet for each ACK that the line "
+    "carries.",
+    "section 4.2.1",
+    needs=("one-way",),
+)
+def lost_acks_let_more_go(m: Measurements) -> Verdict:
+    lines = [line for line in LINES if ack_limit_bps(line) < 9e6]
+    return all_of(
+        *(
+            ratio(
+                f"Reno over the limit at {line.title}",
+                mbit(f"Reno at {line.title}", _reno(m, line.key)),
+                mbit("the limit", ack_limit_bps(line)),
+                above=1,
+            )
+            for line in lines
+        )
+    )
+
+
+@of_paper(
+    "With forward loss Reno gets 6.71 Mbit/s, with a mean window of 66.7 packets and a mean RTT of 79 ms.",
+    "table 1",
+    needs=("lossy",),
+)
+def reno_with_forward_loss(m: Measurements) -> Verdict:
+    def printed(metric: str) -> PublishedValue:
+        return m.published.find("Table 1", metric, protocol="Reno")
+
+    return near(
+        [
+            mbit("throughput", lossy(m, RENO, "throughput_bps"), printed("throughput")),
+            number("mean window", lossy(m, RENO, "cwnd_packets"), "packets", published=printed("average_cwnd")),
+            number("mean RTT", lossy(m, RENO, "rtt_ms"), "ms", published=printed("average_rtt")),
+        ]
+    )
+
+
+@of_paper(
+    "Two Reno downloads do not share: the first gets everything, the fairness index is 0.5 and the total 9.80 Mbit/s.",
+    "table 2",
+    needs=("two-downloads",),
+)
+def reno_downloads_do_not_share(m: Measurements) -> Verdict:
+    def of(column: str) -> Spread:
+        return m.value("two-downloads", column, scheme=RENO.key)
+
+    printed = m.published.find("Table 2", "fairness_index", protocol="Reno")
+    total = m.published.find("Table 2", "total_throughput", protocol="Reno")
+    return near(
+        [number("fairness index", of("fairness_index"), published=printed), mbit("total", of("total_bps"), total)]
+    )
+
+
+@of_paper(
+    "Beside an upload, Reno's runs are of two kinds: in a fifth the download's ACKs lock the upload out, which gets "
+    "nothing; in the others the two take turns.",
+    "section 7.1.3, table 3",
+    needs=("two-way",),
+    fails=True,
+)
+def two_kinds_of_two_way_runs(m: Measurements) -> Verdict:
+    case = "Reno, forward acks fill the reverse buffer"
+    printed = m.published.find("Section 7.1.3", "share_of_runs", case=case)
+    share = number("locked out", locked_out(m, RENO), "percent", scale=100, published=printed)
+    return near([share]).but(
+        why="the download's ACKs keep the queue full most of the time; nothing in these runs varies, and every timer is "
+        "a multiple of the time in which the pattern of room repeats, so what the upload sends again finds what it "
+        "found the first time"
+    )
+
+
+@of_paper(
+    "Where the upload is locked out the download gets 9.93 Mbit/s.",
+    "table 3",
+    needs=("two-way",),
+)
+def lock_out_leaves_the_download_everything(m: Measurements) -> Verdict:
+    printed = m.published.find("Table 3", "forward_throughput", protocol="Reno", runs_share="20 percent of runs")
+    return near([mbit("download", two_way(m, RENO, "forward_bps", locked=True), printed)])
+
+
+@of_paper(
+    "Where they take turns, the download gets 1.80 Mbit/s, less than a window for each of the upload's packets, and "
+    "the upload 22.7 kbit/s.",
+    "table 3, section 7.1.3",
+    needs=("two-way",),
+    fails=True,
+)
+def taking_turns(m: Measurements) -> Verdict:
+    def printed(way: str) -> PublishedValue:
+        return m.published.find("Table 3", f"{way}_throughput", protocol="Reno", runs_share="80 percent of runs")
+
+    forward = two_way(m, RENO, "forward_bps", locked=False)
+    bound = metrics.blocked_window_bps(100e3, 1000, 28.8e3)
+    return near(
+        [
+            mbit("download", forward, printed("forward")),
+            kbit("upload", two_way(m, RENO, "reverse_bps", locked=False), printed("reverse")),
+        ]
+    ).but(mbit("the bound of a window for each packet", bound))
+
+
+@of_paper(
+    "Over 1, 2 and 3 hops of packet radio Reno gets 40.7, 19.0 and 12.1 kbit/s.",
+    "table 5",
+    needs=("radio",),
+)
+def reno_over_packet_radio(m: Measurements) -> Verdict:
+    return near(
+        [
+            kbit(
+                f"{hops} hops",
+                m.value("radio", "throughput_bps", hops=hops, scheme=RENO.key),
+                m.published.find("Table 5", "throughput", hops=hops, protocol="Reno"),
+            )
+            for hops in (1, 2, 3)
+        ]
+    )
+
+
+@of_paper(
+    "Over two hops Reno's round trips are long and vary: 2.67 s with a deviation of about 1 s.",
+    "section 7.2.2, figure 13",
+    needs=("radio",),
+    fails=True,
+)
+def round_trips_over_two_hops(m: Measurements) -> Verdict:
+    where = "Section 7.2.2 / Figure 13"
+    return near(
+        [
+            number(
+                name,
+                m.value("radio", column, hops=2, scheme=RENO.key),
+                "s",
+                scale=1e-3,
+                published=m.published.find(where, metric, case="Reno, 2 hops"),
+            )
+            for name, column, metric in (
+                ("mean RTT", "rtt_ms", "rtt_mean"),
+                ("standard deviation", "rtt_std_ms", "rtt_std_dev"),
+            )
+        ]
+    )
+
+
+@of_paper(
+    "Of more connections over one hop Reno makes an ever less even sharing: the index falls from 0.85 for two to 0.49 "
+    "for twelve.",
+    "section 7.2.3, figure 14",
+    needs=("radio-many",),
+    fails=True,
+)
+def fairness_falls_with_connections(m: Measurements) -> Verdict:
+    where = "Section 7.2.3 / Figure 14"
+    found = [
+        number(
+            f"{connections} connections",
+            m.value("radio-many", "fairness_index", connections=connections, scheme=RENO.key),
+            published=m.published.find(where, "fairness_index", case=f"Reno, {connections} connections"),
+        )
+        for connections in (2, 12)
+    ]
+    return all_of(ordered(found), near(found))
+
+
+@of_paper(
+    "Utilisation of one hop hardly depends on the number of connections: 42.8 to 47.1 kbit/s for two to twelve.",
+    "section 7.2.3, table 6",
+    needs=("radio-many",),
+)
+def utilisation_hardly_depends_on_connections(m: Measurements) -> Verdict:
+    found = [
+        kbit(
+            f"{connections} connections",
+            m.value("radio-many", "throughput_bps", connections=connections, scheme=RENO.key),
+            m.published.find("Table 6", "aggregate_throughput", connections=connections, protocol="Reno"),
+        )
+        for connections in (2, 4, 6, 8, 10, 12)
+    ]
+    return all_of(agree_within(0.1, found), near(found))
+
+
+CLAIMS: tuple[Claim, ...] = (
+    reno_over_slow_return_lines,
+    compression_is_a_big_win,
+    queued_acks_lengthen_the_round_trip,
+    lost_acks_let_more_go,
+    reno_with_forward_loss,
+    reno_downloads_do_not_share,
+    two_kinds_of_two_way_runs,
+    lock_out_leaves_the_download_everything,
+    taking_turns,
+    reno_over_packet_radio,
+    round_trips_over_two_hops,
+    fairness_falls_with_connections,
+    utilisation_hardly_depends_on_connections,
+)

@@ -1,0 +1,260 @@
+"""The paper's figures: bars and curves of what its schemes reach, windows and sequence numbers over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+
+from lopsided.papers.balakrishnan1999 import tables
+from lopsided.papers.balakrishnan1999.setup import (
+    CONNECTIONS,
+    HOPS,
+    LINES,
+    RENO,
+    SCHEMES,
+    TWO_WAY_SCHEMES,
+    Scheme,
+)
+from lopsided.papers.balakrishnan1999.shared import INKS, ack_limit_bps
+from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.model import Comparison, Figure
+from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
+from lopsided.papers.framework.tables import compare
+from lopsided.papers.framework.traces import traces_of
+from lopsided.views.plot import style
+
+
+def bars(
+    schemes: Sequence[Scheme], places: Sequence[float], read: Callable[[Scheme, int], Spread], scale: float, name: str
+) -> Iterable[Line]:
+    """For each scheme a bar at each place, side by side."""
+    width = 0.8 / len(schemes)
+    for number, scheme in enumerate(schemes):
+        at = np.array(places) + (number - (len(schemes) - 1) / 2) * width
+        found = np.array([read(scheme, place) for place in range(len(places))]) * scale
+        look = {"look": "bar", "width": width * 0.9, "label": scheme.title}
+        yield Line(at, found[:, 0], INKS[scheme.key], low=found[:, 1], high=found[:, 2], **look)
+
+
+# --- Figure 8: one download, no forward loss
+
+
+def _case_a(m: Measurements) -> Iterable[Line]:
+    def read(scheme: Scheme, place: int) -> Spread:
+        return m.value("one-way", "throughput_bps", line=LINES[place].key, scheme=scheme.key)
+
+    yield from bars(SCHEMES, range(len(LINES)), read, 1e-6, "throughput")
+    for place, line in enumerate(LINES):
+        limit = ack_limit_bps(line) / 1e6
+        yield Line([place - 0.45, place + 0.45], [limit, limit], style.MUTED, style=(0, (4, 3)), width=1.5)
+    for place, printed in zip((0, 1, 2), _printed_of_figure_8(m), strict=True):
+        reno = -(len(SCHEMES) - 1) / 2 * 0.8 / len(SCHEMES)
+        yield printed_mark(place + reno, printed.published.number, style.INK)
+
+
+def _printed_of_figure_8(m: Measurements) -> tuple[Comparison, ...]:
+    cases = (
+        ("9.6", "Section 7.1.1 / Figure 8", "case A, Reno, SLIP without header compression, first value printed"),
+        ("9.6C", "Section 7.1.1 / Figure 8", "case A, Reno, 9.6 kbps with header compression"),
+        ("28.8", "Section 7.1.1 / Figure 8", "case A, Reno, SLIP without header compression, second value printed"),
+    )
+    return tuple(
+        compare(
+            m.published.find(where, "throughput", case=case),
+            m.value("one-way", "throughput_bps", line=line, scheme=RENO.key),
+            scale=1e-6,
+        )
+        for line, where, case in cases
+    )
+
+
+FIGURE_8 = Plot(
+    "One download over a slow return line, nothing lost forward",
+    "10 Mbit/s, 50 ms back, 10 packets of buffer (figure 8). Diamonds: printed; dashed: an ACK for each packet",
+    "return line",
+    (Panel("Mbit/s", _case_a, height=3.0, limits=(0, 11.5), legend=("upper left", 4)),),
+    ("one-way",),
+    ticks=range(len(LINES)),
+    x_limits=(-0.5, len(LINES) - 0.5),
+    tick_names=[line.title for line in LINES],
+    comparisons=_printed_of_figure_8,
+    data=lambda m: m.table("one-way"),
+)
+
+
+# --- Figure 9: windows where packets are lost forward
+
+
+def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
+    run = m.run("lossy", scheme=scheme.key, return_delay_ms=50.0)
+    trace = traces_of(run, ("forward",))["forward"]
+    yield Line(trace.time_s, trace.cwnd_bytes / 960, INKS[scheme.key], look="step", width=1.2)
+
+
+FIGURE_9 = Plot(
+    "The window where packets are lost forward",
+    "Case B: every buffer 10 packets, return line 28.8 kbit/s compressed (figure 9)",
+    "time (s)",
+    tuple(Panel("packets", partial(_window, scheme=scheme), scheme.title, 1.5, limits=(0, 128)) for scheme in SCHEMES),
+    ("lossy",),
+    x_limits=(0, 50),
+    axis="time_s",
+)
+
+
+# --- Figures 10 and 11: a download beside an upload over time
+
+
+def _sequences(m: Measurements, scheme: Scheme, flow: str, scale: float) -> Iterable[Line]:
+    run = m.run("two-way", scheme=scheme.key, series=0)
+    trace = traces_of(run, (flow,))[flow]
+    yield Line(
+        trace.time_s, trace.acked_bytes * scale, style.DOWN[0] if flow == "forward" else style.UP[0], look="step"
+    )
+
+
+def beside_an_upload(title: str, place: str, scheme: Scheme) -> Plot:
+    """What was acknowledged of both flows, over time."""
+    return Plot(
+        title,
+        f"{scheme.title}: return line of 28.8 kbit/s, compressed, the upload begins between 5 s and 10 s ({place})",
+        "time (s)",
+        (
+            Panel(
+                "MB",
+                partial(_sequences, scheme=scheme, flow="forward", scale=1e-6),
+                "acknowledged of the download",
+                2.2,
+            ),
+            Panel(
+                "kB",
+                partial(_sequences, scheme=scheme, flow="reverse", scale=1e-3 * 6 / 40),
+                "acknowledged of the upload",
+                1.8,
+            ),
+        ),
+        x_limits=(0, 50),
+        axis="time_s",
+    )
+
+
+# --- Packet radio
+
+
+def _over_hops(m: Measurements) -> Iterable[Line]:
+    def read(scheme: Scheme, place: int) -> Spread:
+        return m.value("radio", "throughput_bps", hops=HOPS[place], scheme=scheme.key)
+
+    yield from bars(SCHEMES, HOPS, read, 1e-3, "throughput")
+    printed = [scheme for scheme in SCHEMES if 5 in scheme.tables]
+    for number, scheme in enumerate(SCHEMES):
+        for hops in HOPS if scheme in printed else ():
+            at = hops + (number - (len(SCHEMES) - 1) / 2) * 0.8 / len(SCHEMES)
+            yield printed_mark(
+                at, m.published.find("Table 5", "throughput", hops=hops, protocol=scheme.title).number, style.INK
+            )
+
+
+FIGURE_12 = Plot(
+    "A download over hops of packet radio",
+    "100 kbit/s, half duplex (figure 12); diamonds: printed in table 5",
+    "hops",
+    (Panel("kbit/s", _over_hops, height=3.0, limits=(0, 60), legend=("upper left", 4)),),
+    ("radio",),
+    ticks=HOPS,
+    x_limits=(0.5, 3.5),
+    data=lambda m: m.table("radio"),
+)
+
+
+def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
+    run = m.run("radio", hops=2, scheme=scheme.key)
+    samples = run.samples.to_polars()
+    timed = samples.filter(samples["rtt_count"] > 0)
+    rtt = (timed["rtt_sum_ms"] / timed["rtt_count"] / 1e3).to_numpy()
+    yield Line(timed["time_s"].to_numpy(), rtt, INKS[scheme.key], mark=".", size=3, width=0.8)
+
+
+def _printed_of_figure_13(m: Measurements) -> tuple[Comparison, ...]:
+    return tuple(
+        compare(
+            m.published.find("Section 7.2.2 / Figure 13", metric, case=f"{scheme.title}, 2 hops"),
+            m.value("radio", column, hops=2, scheme=scheme.key),
+            scale=1e-3,
+        )
+        for scheme in SCHEMES
+        if 6 in scheme.tables
+        for metric, column in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
+    )
+
+
+FIGURE_13 = Plot(
+    "Round trips over two hops of packet radio",
+    "Means of half a second each (figure 13)",
+    "time (s)",
+    tuple(
+        Panel("RTT (s)", partial(_round_trips, scheme=scheme), scheme.title, 1.8, limits=(0, 6))
+        for scheme in SCHEMES
+        if 6 in scheme.tables
+    ),
+    ("radio",),
+    x_limits=(0, 100),
+    comparisons=_printed_of_figure_13,
+    axis="time_s",
+)
+
+
+def _fairness(m: Measurements) -> Iterable[Line]:
+    for scheme in SCHEMES:
+        if 6 in scheme.tables:
+            curve = m.curve("radio-many", "fairness_index", "connections", scheme=scheme.key)
+            yield Line.of(curve, INKS[scheme.key], column=f"{scheme.key}_fairness_index", end=scheme.title)
+    for number in (2, 12):
+        yield printed_mark(number, _printed_fairness(m, number), INKS[RENO.key])
+
+
+def _printed_fairness(m: Measurements, connections: int) -> float:
+    case = f"Reno, {connections} connections"
+    return m.published.find("Section 7.2.3 / Figure 14", "fairness_index", case=case).number
+
+
+FIGURE_14 = Plot(
+    "How evenly connections share one hop of packet radio",
+    "Jain's index of throughputs over 100 s (figure 14); diamonds: printed for Reno",
+    "connections",
+    (Panel("fairness index", _fairness, height=2.8, limits=(0, 1.08)),),
+    ("radio-many",),
+    ticks=CONNECTIONS,
+    x_limits=(0.5, 12.6),
+    comparisons=lambda m: (
+        compare(
+            m.published.find("Section 7.2.3 / Figure 14", "fairness_index", case=f"Reno, {number} connections"),
+            m.value("radio-many", "fairness_index", connections=number, scheme=RENO.key),
+        )
+        for number in (2, 12)
+    ),
+)
+
+
+FIGURES = (
+    Figure("8", "One download over a slow return line", ("one-way",), FIGURE_8),
+    Figure("9", "Windows where packets are lost forward", ("lossy",), FIGURE_9),
+    Figure(
+        "10",
+        "A download beside an upload",
+        ("two-way",),
+        beside_an_upload("A download and an upload take turns", "figure 10 shows AF", TWO_WAY_SCHEMES[0]),
+    ),
+    Figure("12", "Throughput over hops of packet radio", ("radio",), FIGURE_12),
+    Figure("13", "Round trips over two hops", ("radio",), FIGURE_13),
+    Figure("14", "Fairness over packet radio", ("radio-many",), FIGURE_14),
+    Figure("1", "A download with forward loss", ("lossy",), tables.table_1, "Table"),
+    Figure("2", "Two downloads", ("two-downloads",), tables.table_2, "Table"),
+    Figure("3", "A download and an upload", ("two-way",), tables.table_3, "Table"),
+    Figure("4", "Parameters of the packet radio", (), tables.table_4, "Table"),
+    Figure("5", "Throughput over packet radio", ("radio",), tables.table_5, "Table"),
+    Figure("6", "Many connections over packet radio", ("radio-many",), tables.table_6, "Table"),
+    Figure("K", "Normalised bandwidth ratio and limits", (), tables.table_k, "Table"),
+)

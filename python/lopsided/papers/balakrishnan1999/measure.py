@@ -1,0 +1,118 @@
+"""What is taken from one run: throughput, windows, round trips, and what became of the ACKs.
+
+Throughput counts whole packets of 1000 B, as the paper's simulator does; windows are in packets. Two flows are measured
+while both are active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lopsided import metrics
+from lopsided.papers.framework.traces import traces_of
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Case
+    from lopsided.run import Run
+
+PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
+WHOLE = PACKET_BYTES / PAYLOAD_BYTES
+"""Octets of packets for each octet of payload."""
+
+SCALED_PAYLOAD_BYTES, SCALED_PACKET_BYTES = 6627, 6667
+"""Of the uploads, on a return line that is scaled by 40/6."""
+UNSCALED = SCALED_PACKET_BYTES / SCALED_PAYLOAD_BYTES * 6 / 40
+
+
+def one_way(run: Run, _case: Case) -> Mapping[str, float]:
+    """A download's throughput, window and RTT; the ACKs that came to the slow line, and what became of them."""
+    flow = next(iter(run.flows.rows()))
+    return {
+        "throughput_bps": flow["goodput_bps"] * WHOLE,
+        "cwnd_packets": flow["cwnd_mean_bytes"] / PAYLOAD_BYTES,
+        "rtt_ms": flow["rtt_mean_ms"],
+        "rtt_std_ms": flow["rtt_std_ms"],
+        "retransmits": float(flow["retransmits"]),
+        "timeouts": float(flow["timeouts"]),
+        **_acks(run),
+    }
+
+
+def _acks(run: Run) -> dict[str, float]:
+    """ACKs at the return line: come, dropped for want of room, filtered, delivered."""
+    up = next(row for row in run.links.rows() if row["link"] == "link" and row["direction"] == "up")
+    lost: dict[str, int] = {}
+    for row in run.drops.rows():
+        if row["node"] == "link" and row["direction"] == "up":
+            lost[row["reason"]] = row["packets"]
+    filtered = lost.get("ack_filtered", 0)
+    return {
+        "acks_sent": float(up["arrived_packets"]),
+        "acks_delivered": float(up["sent_packets"]),
+        "acks_filtered": float(filtered),
+        "acks_dropped": float(sum(lost.values()) - filtered),
+    }
+
+
+def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
+    """Both downloads' throughput while both are active, its sum, and Jain's index."""
+    rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
+    return {
+        "first_bps": rates[0],
+        "second_bps": rates[1],
+        "total_bps": sum(rates),
+        "fairness_index": metrics.jain_index(rates),
+    }
+
+
+def two_way(run: Run, _case: Case) -> Mapping[str, float]:
+    """Download and upload while both are active, and the mean queue before the return line then."""
+    import polars as pl
+
+    forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
+    begin = max(row["start_s"] for row in run.flows.rows())
+    up = run.queues.to_polars().filter(
+        (pl.col("link") == "link") & (pl.col("direction") == "up") & (pl.col("time_s") >= begin)
+    )
+    flows = {row["name"]: row for row in run.flows.rows()}
+    return {
+        "forward_bps": forward * WHOLE,
+        "reverse_bps": reverse * UNSCALED,
+        "backlog_packets": float(up["backlog_packets"].cast(pl.Float64).to_numpy().mean()),
+        "forward_timeouts": float(flows["forward"]["timeouts"]),
+        "reverse_timeouts": float(flows["reverse"]["timeouts"]),
+    }
+
+
+def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
+    """The goodputs from the last beginning to the first end."""
+    flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
+    begin = max(flows[name]["start_s"] for name in names)
+    end = min(flows[name]["stop_s"] for name in names)
+    traces = traces_of(run, names)
+    return [traces[name].goodput_bps(begin, end) for name in names]
+
+
+def radio(run: Run, _case: Case) -> Mapping[str, float]:
+    """All downloads' throughput together, Jain's index, and the round trips of the first."""
+    flows = list(run.flows.rows())
+    rates = [row["goodput_bps"] * WHOLE for row in flows]
+    last: dict[str, float] = {}
+    for row in run.parts.rows():
+        if row["node"] == "radio" and row["quantity"] in ("calls", "calls_unanswered", "acks_piggybacked"):
+            last[f"{row['part']} {row['quantity']}"] = row["value"]
+
+    def total(quantity: str) -> float:
+        return sum(value for name, value in last.items() if name.endswith(f" {quantity}"))
+
+    return {
+        "throughput_bps": sum(rates),
+        "fairness_index": metrics.jain_index(rates),
+        "rtt_ms": flows[0]["rtt_mean_ms"],
+        "rtt_std_ms": flows[0]["rtt_std_ms"],
+        "timeouts": float(sum(row["timeouts"] for row in flows)),
+        "calls": total("calls"),
+        "unanswered": total("calls_unanswered"),
+        "piggybacked": total("acks_piggybacked"),
+    }

@@ -1,0 +1,260 @@
+"""Tables 1 to 6, published beside measured, and the arithmetic of section 4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import polars as pl
+
+from lopsided import metrics
+from lopsided.papers.balakrishnan1999.setup import (
+    CONNECTIONS,
+    FORWARD_BPS,
+    HOPS,
+    LINES,
+    PACKET_BYTES,
+    RENO,
+    SCHEMES,
+    TWO_WAY_SCHEMES,
+    Scheme,
+)
+from lopsided.papers.balakrishnan1999.shared import locked_out, lossy, runs_of, two_way
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Artifact, Comparison
+from lopsided.papers.framework.tables import compare, table
+
+AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
+"""What the authors' classes in ns-2.35 gave on the one-flow cells: means of the runs of each."""
+
+
+def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
+    """The row of the authors' code for a cell; None where it was not run."""
+    rows = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
+    found = rows.filter((pl.col("case") == case) & (pl.col("line") == line) & (pl.col("scheme") == scheme.key))
+    return found.row(0, named=True) if found.height else None
+
+
+def table_1(m: Measurements) -> Artifact:
+    """Case B: throughput, mean window and mean RTT (BAL-E05)."""
+
+    def cell(column: str, scale: float = 1.0) -> Callable[[Scheme], float]:
+        return lambda scheme: lossy(m, scheme, column).median * scale
+
+    def of_authors(column: str) -> Callable[[Scheme], float]:
+        return lambda scheme: (authors("B", "28.8C", scheme) or {}).get(column, float("nan"))
+
+    columns: dict[str, Callable[[Scheme], object]] = {
+        "scheme": lambda scheme: scheme.title,
+        "Mbit/s": cell("throughput_bps", 1e-6),
+        "Mbit/s_ns-2": of_authors("throughput_mbps"),
+        "window": cell("cwnd_packets"),
+        "window_ns-2": of_authors("cwnd_packets"),
+        "RTT_ms": cell("rtt_ms"),
+        "RTT_ms_ns-2": of_authors("rtt_ms"),
+        "ACKs_delivered": cell("acks_delivered"),
+        "ACKs_delivered_ns-2": of_authors("acks_delivered"),
+        "ACKs_filtered": cell("acks_filtered"),
+        "ACKs_filtered_ns-2": of_authors("acks_filtered"),
+        "timeouts": cell("timeouts"),
+    }
+    printed = {
+        "throughput": ("throughput_bps", 1e-6),
+        "average_cwnd": ("cwnd_packets", 1),
+        "average_rtt": ("rtt_ms", 1),
+    }
+    compared = tuple(
+        compare(m.published.find("Table 1", metric, protocol=scheme.title), lossy(m, scheme, column), scale=scale)
+        for scheme in SCHEMES
+        if 1 in scheme.tables
+        for metric, (column, scale) in printed.items()
+    )
+    notes = (
+        "Means over five delays of the return line within 0.4 ms of 50 ms; windows in packets. ns-2: the authors' own "
+        "classes in ns-2.35, repaired, recorded.",
+    )
+    return Artifact(table(SCHEMES, columns), None, compared, notes)
+
+
+def table_2(m: Measurements) -> Artifact:
+    """Two downloads (BAL-E06)."""
+
+    def cell(column: str, scale: float = 1.0) -> Callable[[Scheme], object]:
+        return lambda scheme: m.value("two-downloads", column, scheme=scheme.key).median * scale
+
+    columns: dict[str, Callable[[Scheme], object]] = {
+        "scheme": lambda scheme: scheme.title,
+        "Mbit/s_both": cell("total_bps", 1e-6),
+        "Mbit/s_first": cell("first_bps", 1e-6),
+        "Mbit/s_second": cell("second_bps", 1e-6),
+        "fairness_index": cell("fairness_index"),
+    }
+
+    def compared() -> Iterable[Comparison]:
+        for scheme in SCHEMES:
+            name = scheme.title.split("/")[0]
+            if 2 not in scheme.tables:
+                continue
+            for metric, column, scale in (
+                ("total_throughput", "total_bps", 1e-6),
+                ("fairness_index", "fairness_index", 1),
+            ):
+                found = m.value("two-downloads", column, scheme=scheme.key)
+                yield compare(m.published.find("Table 2", metric, protocol=name), found, scale=scale)
+
+    return Artifact(table(SCHEMES, columns), None, tuple(compared()))
+
+
+def table_3(m: Measurements) -> Artifact:
+    """A download and an upload (BAL-E07)."""
+    columns: dict[str, Callable[[Scheme], object]] = {
+        "scheme": lambda scheme: scheme.title,
+        "runs": lambda scheme: runs_of(m, scheme),
+        "%_locked_out": lambda scheme: locked_out(m, scheme) * 100,
+        "down_Mbit/s": lambda scheme: two_way(m, scheme, "forward_bps").median / 1e6,
+        "up_kbit/s": lambda scheme: two_way(m, scheme, "reverse_bps").median / 1e3,
+        "down_Mbit/s_if_not": lambda scheme: two_way(m, scheme, "forward_bps", locked=False).median / 1e6,
+        "up_kbit/s_if_not": lambda scheme: two_way(m, scheme, "reverse_bps", locked=False).median / 1e3,
+        "queue_if_not": lambda scheme: two_way(m, scheme, "backlog_packets", locked=False),
+    }
+
+    def compared() -> Iterable[Comparison]:
+        for scheme in TWO_WAY_SCHEMES:
+            if 3 not in scheme.tables:
+                continue
+            shares = (
+                ((False, "80 percent of runs"), (True, "20 percent of runs")) if scheme is RENO else ((None, "all"),)
+            )
+            for locked, share in shares:
+                for metric, column, scale in (
+                    ("forward_throughput", "forward_bps", 1e-6),
+                    ("reverse_throughput", "reverse_bps", 1e-3),
+                ):
+                    found = two_way(m, scheme, column, locked=locked)
+                    row = m.published.find("Table 3", metric, protocol=scheme.title, runs_share=share)
+                    yield compare(row, found, scale=scale)
+
+    notes = ("Locked out: an upload that makes no progress. Means of the runs; the queue is that of the return line.",)
+    return Artifact(table(TWO_WAY_SCHEMES, columns), None, tuple(compared()), notes)
+
+
+def table_4(m: Measurements) -> Artifact:
+    """The parameters of the packet radio, as the scenario has them (BAL-M16)."""
+    from lopsided.scenario import Scenario
+
+    medium = Scenario.load(m.paper.folder / "scenarios" / "radio-1.toml").resolved["media"][0]
+    if medium["kind"] != "packet_radio":
+        raise ValueError(f"radio-1.toml has the medium {medium['kind']}")
+    rows = (
+        ("link_bandwidth", "rate, kbit/s", medium["rate_bps"] / 1e3),
+        ("fixed_link_latency", "latency, ms", medium["latency_s"] * 1e3),
+        ("turnaround_transmit_to_receive", "transmit to receive, ms", medium["transmit_to_receive_s"] * 1e3),
+        ("turnaround_receive_to_transmit", "receive to transmit, ms", medium["receive_to_transmit_s"] * 1e3),
+        ("receiver_buffer_size", "receive buffer, kB", 33 * 0.96),
+    )
+    columns = {"parameter": lambda row: row[1], "here": lambda row: row[2]}
+    compared = tuple(compare(m.published.find("Table 4", "value", case=key), value) for key, _, value in rows)
+    return Artifact(table(rows, columns), None, compared, ("The queue of 10 packets holds 9, as the authors' do.",))
+
+
+def table_5(m: Measurements) -> Artifact:
+    """Throughput over one, two and three hops of packet radio (BAL-E08)."""
+    pairs = [(hops, scheme) for hops in HOPS for scheme in SCHEMES]
+
+    def cell(column: str, scale: float = 1.0) -> Callable[[tuple[int, Scheme]], float]:
+        return lambda pair: m.value("radio", column, hops=pair[0], scheme=pair[1].key).median * scale
+
+    columns: dict[str, Callable[[tuple[int, Scheme]], object]] = {
+        "hops": lambda pair: pair[0],
+        "scheme": lambda pair: pair[1].title,
+        "kbit/s": cell("throughput_bps", 1e-3),
+        "RTT_s": cell("rtt_ms", 1e-3),
+        "RTT_std_s": cell("rtt_std_ms", 1e-3),
+        "timeouts": cell("timeouts"),
+        "calls": cell("calls"),
+        "unanswered": cell("unanswered"),
+    }
+    compared = tuple(
+        compare(
+            m.published.find("Table 5", "throughput", hops=hops, protocol=scheme.title),
+            m.value("radio", "throughput_bps", hops=hops, scheme=scheme.key),
+            scale=1e-3,
+        )
+        for hops, scheme in pairs
+        if 5 in scheme.tables
+    )
+    return Artifact(table(pairs, columns), None, compared)
+
+
+def table_6(m: Measurements) -> Artifact:
+    """Throughput of all connections over one hop (BAL-E09); the printed deviations fit no reading (BAL-A14)."""
+    columns: dict[str, Callable[[int], object]] = {"connections": lambda number: number}
+    schemes = [scheme for scheme in SCHEMES if 6 in scheme.tables]
+    for scheme in schemes:
+        columns |= {
+            f"kbit/s_{scheme.title}": lambda number, key=scheme.key: (
+                m.value("radio-many", "throughput_bps", connections=number, scheme=key).median / 1e3
+            ),
+            f"fairness_{scheme.title}": lambda number, key=scheme.key: m.value(
+                "radio-many", "fairness_index", connections=number, scheme=key
+            ),
+        }
+    compared = tuple(
+        compare(
+            m.published.find("Table 6", "aggregate_throughput", connections=number, protocol=scheme.title),
+            m.value("radio-many", "throughput_bps", connections=number, scheme=scheme.key),
+            scale=1e-3,
+        )
+        for number in CONNECTIONS
+        for scheme in schemes
+    )
+    return Artifact(table(CONNECTIONS, columns), None, compared)
+
+
+SIZES = (("SLIP", 52), ("CSLIP", 18))
+"""Of an ACK with timestamps on the measured lines (section 4.2.1)."""
+
+
+def table_k(m: Measurements) -> Artifact:
+    """The normalised bandwidth ratio and the limits that follow (BAL-M02, BAL-M03)."""
+    rows = [
+        *((f"28.8 kbit/s, {name}, ACKs of {octets} B", 28800.0, octets, 2) for name, octets in SIZES),
+        *((f"{line.title}, ACKs of {line.ack_bytes} B", line.rate_bps, line.ack_bytes, 1) for line in LINES),
+        ("Ethernet, ACKs of 52 B", FORWARD_BPS, 52, 2),
+    ]
+
+    def k(row: tuple[str, float, int, int]) -> float:
+        return metrics.normalised_bandwidth_ratio(FORWARD_BPS, row[1], PACKET_BYTES, row[2])
+
+    def limit(row: tuple[str, float, int, int]) -> float:
+        return metrics.ack_limited_bps(FORWARD_BPS, row[1], PACKET_BYTES, row[2], row[3]) / 1e6
+
+    columns: dict[str, Callable[[tuple[str, float, int, int]], object]] = {
+        "return_line": lambda row: row[0],
+        "k": k,
+        "packets_per_ACK": lambda row: row[3],
+        "limit_Mbit/s": limit,
+    }
+
+    def compared() -> Iterable[Comparison]:
+        section = "Section 4.2.1"
+        for row, (name, _) in zip(rows, SIZES, strict=False):
+            case = f"10 Mbps forward, 28.8 kbps {name} reverse, 1 KB data"
+            yield compare(m.published.find(section, "k", case=case), k(row))
+            case = f"28.8 kbps {name} reverse, delayed acks"
+            yield compare(m.published.find(f"{section} / Figure 2", "throughput_limit", case=case), limit(row))
+        yield compare(m.published.find(section, "k", case="10 Mbps forward, Ethernet reverse"), k(rows[-1]))
+        of_100 = metrics.normalised_bandwidth_ratio(FORWARD_BPS, 100e3, 1000, 40)
+        yield compare(
+            m.published.find(section, "k", case="10 Mbps forward, 100 kbps reverse, 1000 B data, 40 B acks"), of_100
+        )
+        blocked = metrics.blocked_window_bps(100e3, 1000, 1000 * 8 / 0.28) / 1e6
+        case = "upper bound, 100 KB socket buffer, 280 ms reverse packet"
+        yield compare(m.published.find("Section 7.1.3", "forward_throughput_bound", case=case), blocked)
+        blocked = metrics.blocked_window_bps(150e3, 1424, 28.8e3) / 1e6
+        case = "upper bound, 150 KB socket buffer, 1424 B segments"
+        where = "Section 9.1.3 / Figure 22"
+        remark = "its own formula gives this (BAL-A15)"
+        yield compare(m.published.find(where, "forward_throughput_bound", case=case), blocked, remark)
+
+    return Artifact(table(rows, columns), None, tuple(compared()), ("Computed.",))

@@ -1,0 +1,68 @@
+"""balakrishnan1999: the scenarios say what the paper says, and the cells that its authors' code gave come out here.
+
+One seed, and the experiments of the simulated Hybrid network alone; the report runs all of them with the paper's seeds.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lopsided import Scenario, papers
+from lopsided.papers.balakrishnan1999 import tables
+from lopsided.papers.balakrishnan1999.setup import LINES, RENO
+from lopsided.papers.balakrishnan1999.shared import lossy
+from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.model import Paper
+from lopsided.studies.jobs import run_jobs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def paper() -> Paper:
+    return papers.load("balakrishnan1999")
+
+
+@pytest.fixture(scope="module")
+def m(paper: Paper) -> Measurements:
+    return run_experiments(paper, [paper.experiment("one-way"), paper.experiment("lossy")], 1, run_jobs)
+
+
+def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
+    def printed(where: str, case: str, metric: str) -> float:
+        return paper.published.find(where, metric, case=case).number
+
+    hybrid = Scenario.load(paper.folder / "scenarios" / "hybrid.toml")
+    up = next(link for link in hybrid.resolved["links"] if link["name"] == "link")["up"]
+    assert up["delay_s"] * 1e3 == printed("Section 7.1", "reverse channel in simulation", "one_way_latency")
+    assert hybrid.duration_s == printed("Section 7.1.1", "case A and B", "transfer_duration")
+    for hops in (1, 2, 3):
+        radio = Scenario.load(paper.folder / "scenarios" / f"radio-{hops}.toml")
+        assert len([each for each in radio.resolved["links"] if "radio" in each["to"]]) == hops + 1
+        assert radio.duration_s == printed("Section 7.2.2", "transfer", "duration")
+
+
+@pytest.mark.parametrize("line", [line.key for line in LINES])
+def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str) -> None:
+    authors = tables.authors("A", line, RENO)
+    assert authors is not None
+    measured = m.row("one-way", line=line, scheme=RENO.key)
+    assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
+    assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=0.05)
+    assert measured["rtt_ms"] == pytest.approx(authors["rtt_ms"], rel=0.05)
+    assert measured["acks_delivered"] == pytest.approx(authors["acks_delivered"], rel=0.1)
+
+
+def test_forward_losses_do_to_reno_what_they_do_in_the_authors_code(m: Measurements) -> None:
+    authors = tables.authors("B", "28.8C", RENO)
+    assert authors is not None
+    assert lossy(m, RENO, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
+    assert lossy(m, RENO, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.05)
+    assert lossy(m, RENO, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.05)
+    assert lossy(m, RENO, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
+
+
+def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) -> None:
+    for row in tables.table_k(m).comparisons:
+        if "BAL-A15" not in row.remark:
+            assert row.measured == pytest.approx(row.published.number, rel=0.02), row.published
