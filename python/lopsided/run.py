@@ -157,23 +157,21 @@ class Run:
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
         """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
-        return self.write(folders.prepare(Path(folder), overwrite=overwrite), report=report)
+        self.folder = Path(folder)
+        with folders.writing(self.folder, overwrite=overwrite) as staged:
+            self.write(staged, report=report)
+        return self.folder
 
-    def write(self, folder: Path, *, report: bool = True) -> Path:
-        """Writes into a folder that `lopsided.data.run_folder.prepare` made ready."""
-        try:
-            (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
-            for name in run_tables():
-                self._table(name).to_polars().write_parquet(folder / f"{name}.parquet")
-            if self.scenario.asks_for_fairness:
-                self.fairness().groups.write(folder / "fairness.parquet")
-            if report:
-                (folder / "report.html").write_text(self.report(), encoding="utf-8")
-            folders.write_manifest(folder, self.manifest())
-        except OSError as error:
-            raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
-        self.folder = folder
-        return folder
+    def write(self, folder: Path, *, report: bool = True) -> None:
+        """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
+        (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
+        for name in run_tables():
+            self._table(name).to_polars().write_parquet(folder / f"{name}.parquet")
+        if self.scenario.asks_for_fairness:
+            self.fairness().groups.write(folder / "fairness.parquet")
+        if report:
+            (folder / "report.html").write_text(self.report(), encoding="utf-8")
+        folders.write_manifest(folder, self.manifest())
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:

@@ -173,17 +173,22 @@ def _read(path: Path) -> str:
     try:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
-        if path.exists() and path.stat().st_size > _LARGEST_FILE:
+        with path.open("rb") as file:
+            # Not asked for its size first: a device or a pipe has none.
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
             raise ScenarioError(
                 f"{path} is too large to be a scenario file (over {_LARGEST_FILE // 2**20} MiB)", str(path)
             )
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except FileNotFoundError:
         raise ScenarioError(f"{path} does not exist", str(path)) from None
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not text in UTF-8 (byte {error.start})", str(path)) from None
     except OSError as error:
-        raise ScenarioError(f"cannot read {path}: {error.strerror}", str(path)) from None
+        raise ScenarioError(f"cannot read {str(path)[:100]}: {error.strerror}", str(path)) from None
+    except ValueError:
+        raise ScenarioError("no file's name may hold the character NUL") from None
 
 
 def _overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,12 +1,17 @@
 """Run folders: there and back, and what is refused."""
 
+import errno
 import json
+import shutil
 
+import polars as pl
 import pytest
 
 import lopsided as lop
+from lopsided.data import output
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
+from lopsided.views.plot import style
 
 
 @pytest.fixture
@@ -79,11 +84,106 @@ def test_what_is_no_run_folder(tmp_path):
         lop.Run.load(tmp_path)
 
 
+def listing(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
 def test_a_run_that_came_to_nothing_leaves_nothing(tmp_path):
-    folder = folders.prepare(tmp_path / "run")
-    (folder / "pcap").mkdir()
-    folders.abandon(folder)
-    assert not folder.exists()
+    with pytest.raises(KeyboardInterrupt), folders.writing(tmp_path / "run") as staged:
+        (staged / "pcap").mkdir()
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_until_the_new_run_is_whole_the_old_one_stays(adsl_run, saved, tmp_path):
+    before = {name: (saved / name).read_bytes() for name in listing(saved)}
+    with pytest.raises(KeyboardInterrupt), folders.writing(saved, overwrite=True) as staged:
+        adsl_run.write(staged)
+        raise KeyboardInterrupt
+    assert {name: (saved / name).read_bytes() for name in listing(saved)} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_only_the_files_of_the_run_are_replaced(adsl_run, saved):
+    mine = ("figures/mine.png", "cells.csv", "pcap/mine.pcap", "notes.txt")
+    for name in mine:
+        (saved / name).parent.mkdir(exist_ok=True)
+        (saved / name).write_text(f"my {name}")
+    style.save(adsl_run.plot("goodput"), saved / "goodput.png")
+    adsl_run.save(saved, overwrite=True, report=False)
+    assert {name: (saved / name).read_text() for name in mine} == {name: f"my {name}" for name in mine}
+    assert not (saved / "goodput.png").exists(), "a picture of the run that is no more"
+    assert lop.Run.load(saved).digest == adsl_run.digest
+
+
+def test_a_file_that_the_new_run_would_hide_is_not_lost(adsl_run, saved):
+    (saved / "report.html").write_text("my own")
+    with pytest.raises(lop.FolderError, match=r"report\.html is not of the run"):
+        adsl_run.save(saved, overwrite=True, report=True)
+    assert (saved / "report.html").read_text() == "my own"
+
+
+def test_a_folder_is_written_by_one_at_a_time(adsl_run, tmp_path):
+    with folders.writing(tmp_path / "run") as staged:
+        with pytest.raises(lop.FolderError, match="being written by another process"):
+            adsl_run.save(tmp_path / "run")
+        adsl_run.write(staged, report=False)
+    assert lop.Run.load(tmp_path / "run").digest == adsl_run.digest
+
+
+def test_who_comes_second_does_not_replace_the_first(adsl_run, tmp_path):
+    with pytest.raises(lop.FolderError, match="already holds a run"), folders.writing(tmp_path / "run") as staged:
+        adsl_run.write(staged, report=False)
+        shutil.copytree(staged, tmp_path / "run")
+    assert lop.Run.load(tmp_path / "run").digest == adsl_run.digest
+
+
+def test_what_a_killed_run_left_goes_with_the_next(adsl_run, tmp_path):
+    left = tmp_path / ".run.lopsided-writing"
+    (left / "pcap").mkdir(parents=True)
+    (left / "flows.parquet").touch()
+    adsl_run.save(tmp_path / "run", report=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert "pcap" not in [path.name for path in (tmp_path / "run").iterdir()]
+
+
+def test_a_kill_between_two_moves_loses_nothing(adsl_run, saved, tmp_path):
+    saved.rename(tmp_path / ".run.lopsided-old")
+    with pytest.raises(lop.FolderError, match="already holds a run"):
+        adsl_run.save(saved, report=False)
+    assert lop.Run.load(saved).digest == adsl_run.digest
+
+
+def test_without_an_exchange_the_folder_is_moved_in_two_steps(adsl_run, saved, tmp_path, monkeypatch):
+    def refuse(one, other):
+        raise OSError(errno.EINVAL, "not here")
+
+    monkeypatch.setattr(output, "_exchange", refuse)
+    (saved / "notes.txt").write_text("mine")
+    adsl_run.save(saved, overwrite=True, report=False)
+    assert (saved / "notes.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(adsl_run, tmp_path, monkeypatch):
+    def full(self, path):
+        raise pl.exceptions.ComputeError("No space left on device (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(lop.FolderError, match="No space left"):
+        adsl_run.save(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_somebody_else_is_not_replaced(adsl_run, tmp_path):
+    target = tmp_path / "goodput.png"
+    target.write_text("mine")
+    with pytest.raises(lop.FolderError, match="--overwrite"):
+        output.check_free(target)
+    output.check_free(target, overwrite=True)
+    for name in ("a.png", "a.svg", "a.pdf"):
+        style.save(adsl_run.plot("goodput"), tmp_path / name)
+        output.check_free(tmp_path / name)
 
 
 def test_a_new_name_is_found_beside_those_taken(tmp_path):

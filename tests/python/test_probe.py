@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 
 import pytest
 
@@ -58,6 +59,66 @@ def test_the_thesis_log_has_its_nine_columns(port: int):
     assert all(len(line.split("\t")) == 9 for line in lines)
 
 
+FLOW = {"name": "x", "direction": "down", "start_s": 0, "duration_s": 0.2}
+WRONG = [
+    {"flow": {**FLOW, "cc": 7}},
+    {"flow": {**FLOW, "size": "many"}},
+    {"flow": {**FLOW, "direction": "sideways"}},
+    {"flow": {**FLOW, "name": "x" * 65}},
+    {"flow": {**FLOW, "duration_s": True}},
+    {"flow": [FLOW]},
+    {"interval_s": 0},
+    {"interval_s": 1e-9},
+    {"token": 7},
+]
+
+
+def request(**changes: object) -> bytes:
+    """A request of a download, changed."""
+    wish = {"role": "data", "token": "t", "flow": FLOW, "interval_s": 0.02}
+    return json.dumps(wish | changes).encode() + b"\n"
+
+
+def test_what_a_stranger_sends_is_printed_without_escapes():
+    noted: list[str] = []
+    ready, stop = threading.Event(), threading.Event()
+
+    def note(text: str) -> None:
+        noted.append(text)
+        ready.set()
+
+    thread = threading.Thread(target=probe.serve, args=(0, "127.0.0.1", note, stop), daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    with (
+        contextlib.suppress(ConnectionResetError),
+        socket.create_connection(("127.0.0.1", int(noted[0].split()[-1]))) as connection,
+    ):
+        connection.sendall(request(flow={**FLOW, "name": "\x1b[2J\r\nforged"}))
+        while connection.recv(1 << 16):
+            pass
+    stop.set()
+    thread.join()
+    assert noted[1] == "127.0.0.1: ?[2J??forged, down"
+
+
+def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(probe, "PATIENCE_S", 1.0)
+    one, other = socket.socketpair()
+    with one, other:
+        began = time.monotonic()
+        thread = threading.Thread(target=lambda: [other.send(b"x"), time.sleep(0.7), other.send(b"x")])
+        thread.start()
+        with pytest.raises((ValueError, TimeoutError)):
+            probe._read_line(one)  # pyright: ignore[reportPrivateUsage]
+        assert time.monotonic() - began < 5
+        thread.join()
+    sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
+    taken = [sink._enter("10.0.0.1") for _ in range(probe.MOST_CONNECTIONS)]  # pyright: ignore[reportPrivateUsage]
+    assert taken.count(True) == probe.MOST_FROM_ONE
+    assert sink._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
+
+
 def test_the_sink_outlives_nonsense(port: int):
     hostile = {"name": "x", "direction": "down", "start_s": 0, "duration_s": 1e9}
     for text in (
@@ -65,6 +126,9 @@ def test_the_sink_outlives_nonsense(port: int):
         b"{}\n",
         b"x" * 9000,
         json.dumps({"role": "data", "token": "t", "flow": hostile}).encode() + b"\n",
+        b"[" * 4000 + b"\n",
+        b"[1]\n",
+        *(request(**change) for change in WRONG),
     ):
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(text)

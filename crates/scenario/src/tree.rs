@@ -115,6 +115,30 @@ pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     }
 }
 
+/// Reports every text and key that holds a control character: such a name would reach a terminal.
+pub(crate) fn refuse_control_characters(table: &Table, report: &mut Report<'_>) {
+    for entry in &table.entries {
+        refuse_in(&entry.key, entry.key_place, "a key", report);
+        refuse_in_value(&entry.node, report);
+    }
+}
+
+fn refuse_in_value(node: &Node, report: &mut Report<'_>) {
+    match &node.value {
+        Value::Text(text) => refuse_in(text, node.place, "a text", report),
+        Value::List(items) => items.iter().for_each(|item| refuse_in_value(item, report)),
+        Value::Table(table) => refuse_control_characters(table, report),
+        Value::Number(_) | Value::Bool(_) | Value::Date(_) => {}
+    }
+}
+
+fn refuse_in(text: &str, place: Place, what: &str, report: &mut Report<'_>) {
+    if let Some(found) = text.chars().find(|letter| letter.is_control()) {
+        let message = format!("{what} holds the control character U+{:04X}", u32::from(found));
+        report.problem(place, "", message, None);
+    }
+}
+
 /// The commonest slip: a quantity without its quotes.
 fn syntax_help(text: &str, at: usize) -> Option<String> {
     let text = text.get(..text.len())?;

@@ -6,6 +6,7 @@ or a bad scenario; 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pkgutil
 import sys
@@ -93,4 +94,9 @@ def invoke(arguments: Sequence[str]) -> int:
         # The reader went away (`| head`): point stdout elsewhere, or the interpreter's last flush complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # What commands write elsewhere is told by them.
+        with contextlib.suppress(OSError):
+            say_error(f"cannot print: {error.strerror or error}")
+        return 1
     return result if isinstance(result, int) else 0

@@ -96,8 +96,8 @@ def aqm(
         raise UsageError("name a scenario file, or a suite: --suite rfc7928")
     scenario = load(file, settings, controllers)
     default = folders.free_name(Path("runs"), f"aqm-{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
-    folder = folders.prepare(out_folder or default, overwrite=overwrite)
-    try:
+    folder = out_folder or default
+    with folders.writing(folder, overwrite=overwrite) as staged:
         with progress(f"queue disciplines at {scenario.name}", quiet=quiet or as_json) as show:
             found = study.aqm(
                 scenario,
@@ -114,10 +114,7 @@ def aqm(
                 workers=workers,
                 progress=show,
             )
-        page.write(found, folder, report=report)
-    except BaseException:
-        folders.abandon(folder)
-        raise
+        page.write(found, staged, report=report)
     if as_json:
         say_json({**found.to_dict(), "folder": folder})
     elif not quiet:
@@ -147,17 +144,14 @@ def _suite(
     if file is not None:
         raise UsageError(f"a suite has scenarios of its own: leave out {file}, or --suite")
     default = folders.free_name(Path("runs"), f"aqm-{name}-{datetime.now():%Y%m%d-%H%M%S}")
-    folder = folders.prepare(out_folder or default, overwrite=overwrite)
-    try:
+    folder = out_folder or default
+    with folders.writing(folder, overwrite=overwrite) as staged:
         with progress(name, quiet=quiet or as_json) as show:
             wanted = [part.strip() for part in sections.split(",") if part.strip()]
             found = study.run_suite(
                 name, queues, sections=wanted, ecn=ecn, repeat=seeds, seed=seed, workers=workers, progress=show
             )
-        page.write_suite(found, folder)
-    except BaseException:
-        folders.abandon(folder)
-        raise
+        page.write_suite(found, staged)
     if as_json:
         say_json({"suite": name, "cells": list(found.rows()), "folder": folder})
         return

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lopsided.cli.compare_packets import aligned, aligned_folders, show_packets
-from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Seed, Settings, load, split
+from lopsided.cli.options import (
+    Controllers,
+    Json,
+    Kernel,
+    Overwrite,
+    Quiet,
+    Seed,
+    Settings,
+    load,
+    picture_at,
+    split,
+)
 from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
 
@@ -38,6 +49,7 @@ def compare(
     ignore: Annotated[str, Parameter(show_default=False)] = "",
     keep: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
     fail: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     kernel: Kernel = None,
     as_json: Json = False,
@@ -89,6 +101,8 @@ def compare(
     """
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: a run is made at least once")
+    if figure is not None:
+        picture_at(figure, overwrite=overwrite)
     bounds = dict(_tolerance(text) for text in tolerance)
     span = None if window is None else _window(window)
     is_quiet = quiet or as_json

@@ -20,11 +20,14 @@ def doctor(*, as_json: Json = False) -> int:
         say_json({"kernel": kind, "findings": [vars(finding) for finding in findings]})
         return 0
     from rich.table import Table as Grid
+    from rich.text import Text
 
     grid = Grid(box=None, show_header=False, pad_edge=False)
     for finding in findings:
-        mark = "[green]yes[/]" if finding.good else "[yellow]no[/]"
-        seen = finding.seen + (f"\n[dim]{finding.remedy}[/]" if finding.remedy else "")
+        mark = Text("yes", "green") if finding.good else Text("no", "yellow")
+        seen = Text(finding.seen)
+        if finding.remedy:
+            seen.append(f"\n{finding.remedy}", "dim")
         grid.add_row(mark, finding.name, seen)
     out().print(grid)
     say(f"\n`--world kernel` runs in: {kind or 'nothing yet'}")

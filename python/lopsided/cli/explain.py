@@ -7,9 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Quiet
+from lopsided.cli.options import Overwrite, Quiet, picture_at
 from lopsided.cli.terminal import heading, link, out, progress, say, say_prose
-from lopsided.errors import FolderError, UsageError
 
 
 def explain(
@@ -21,6 +20,7 @@ def explain(
     to: Annotated[str | None, Parameter(show_default=False)] = None,
     everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Tell what a connection went through and why, in words and as a picture.
@@ -55,8 +55,8 @@ def explain(
     from lopsided.views.plot import story as pictures
     from lopsided.views.plot import style
 
-    if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{figure.name}: a picture is written as .png, .svg or .pdf")
+    if figure is not None:
+        picture_at(figure, overwrite=overwrite)
     span = [parse_time(text) if text else None for text in (from_, to)]
     run = Run.load(folder)
     with progress("running it again", quiet=quiet) as report:
@@ -67,9 +67,6 @@ def explain(
         if table is not None:
             out().print(table)
     out().print(views.timeline(found, everything=everything))
-    target = figure or folder / f"explain-{found.flow}.png"
-    try:
-        style.save(pictures.figure(found), target)
-    except OSError as error:
-        raise FolderError(f"cannot write {target}: {error.strerror or error}") from error
+    target = figure or picture_at(folder / f"explain-{found.flow}.png", overwrite=overwrite)
+    style.save(pictures.figure(found), target)
     say(link(target))

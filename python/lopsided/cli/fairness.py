@@ -139,14 +139,11 @@ def fairness(
     )
     study.check()
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
-    folder = folders.prepare(out_folder or default, overwrite=overwrite)
-    try:
+    folder = out_folder or default
+    with folders.writing(folder, overwrite=overwrite) as staged:
         with progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
             matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
-        page.write(matrix, folder, report=report)
-    except BaseException:
-        folders.abandon(folder)
-        raise
+        page.write(matrix, staged, report=report)
     if as_json:
         say_json({**matrix.to_dict(), "folder": folder})
     elif not quiet:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lopsided.data.output import check_free
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ Quiet = Annotated[
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), show_default=False, help="Print the result as JSON, and nothing else.")
 ]
+Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Replace the files that are there.")]
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
@@ -55,6 +57,14 @@ def load(file: Path, settings: Sequence[str] = (), controllers: Sequence[str] = 
     from lopsided.scenario import Scenario
 
     return Scenario.load(file, load_controllers(controllers), **dict(split(setting) for setting in settings))
+
+
+def picture_at(path: Path, *, overwrite: bool = False) -> Path:
+    """The path of a picture to draw: its kind is one that we write, and nobody else's file is there."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{path.name}: a picture is written as .png, .svg or .pdf")
+    check_free(path, overwrite=overwrite)
+    return path
 
 
 def split(setting: str) -> tuple[str, str]:

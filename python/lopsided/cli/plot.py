@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lopsided.cli.options import Overwrite, picture_at
 from lopsided.cli.terminal import link, say
-from lopsided.errors import FolderError, UsageError
 
 
 def plot(
@@ -19,6 +19,7 @@ def plot(
     out: Annotated[Path | None, Parameter(show_default=False)] = None,
     flow: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Draw a figure from a run folder.
 
@@ -44,15 +45,10 @@ def plot(
     from lopsided.run import Run
     from lopsided.views.plot import style
 
-    target = out or folder / f"{kind}.png"
-    if target.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{target.name}: a picture is written as .png, .svg or .pdf")
+    target = picture_at(out or folder / f"{kind}.png", overwrite=overwrite)
     options: dict[str, object] = {"flows": flow} if flow else {}
     if window:
         options["window_s"] = parse_time(window)
     figure = Run.load(folder).plot(kind, **options)
-    try:
-        style.save(figure, target)
-    except OSError as error:
-        raise FolderError(f"cannot write {target}: {error.strerror or error}") from error
+    style.save(figure, target)
     say(link(target))

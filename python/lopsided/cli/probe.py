@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Quiet
+from lopsided.cli.options import Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, out, say, say_json
-from lopsided.errors import FolderError, UsageError
+from lopsided.data.output import check_free, whole_file
+from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     from lopsided.studies.probe import Log
@@ -29,8 +30,9 @@ def probe(
     cc: Annotated[str | None, Parameter(show_default=False)] = None,
     interval: str = "20ms",
     port: int = 5001,
-    bind: Annotated[str, Parameter(show_default=False)] = "",
+    bind: str = "127.0.0.1",
     log: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,7 +40,7 @@ def probe(
 
     For example:
 
-        lopsided probe sink
+        lopsided probe sink --bind 0.0.0.0
         lopsided probe send server.example --upload-after 30s --out log.tsv
         lopsided probe send server.example --down 4 --up 0 --stagger 2s --cc reno --out log.parquet
 
@@ -67,7 +69,7 @@ def probe(
     port
         The sink's port.
     bind
-        The address that the sink listens on; default: all.
+        The address that the sink listens on; `0.0.0.0` for all. Whoever reaches it may use it: it asks for no password.
     log
         The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
     """
@@ -90,6 +92,9 @@ def probe(
         size=size,
         cc=cc,
     )
+    if log is not None:
+        for path in _files(log, [flow.name for flow in flows]):
+            check_free(path, overwrite=overwrite)
     if not quiet and not as_json:
         errors().print(f"{len(flows)} flows, {duration}")
     logs = probing.run(host, flows, port=port, interval_s=parse_time(interval))
@@ -155,17 +160,23 @@ def _show(logs: list[Log]) -> None:
     out().print(grid)
 
 
+def _files(path: Path, flows: list[str]) -> list[Path]:
+    """The files that a log of these flows takes: `.tsv` has one for each."""
+    if path.suffix != ".tsv" or len(flows) == 1:
+        return [path]
+    return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]
+
+
 def _write(logs: list[Log], path: Path) -> None:
     from lopsided.studies import probe as probing
 
-    try:
-        if path.suffix == ".tsv":
-            for log in logs:
-                target = path if len(logs) == 1 else path.with_stem(f"{path.stem}-{log.flow.name}")
-                target.write_text("\n".join(probing.thesis_lines(log)) + "\n")
-        elif path.suffix == ".csv":
-            probing.frame(logs).write_csv(path)
+    if path.suffix == ".tsv":
+        for log, target in zip(logs, _files(path, [log.flow.name for log in logs]), strict=True):
+            with whole_file(target) as temporary:
+                temporary.write_text("\n".join(probing.thesis_lines(log)) + "\n")
+        return
+    with whole_file(path) as temporary:
+        if path.suffix == ".csv":
+            probing.frame(logs).write_csv(temporary)
         else:
-            probing.frame(logs).write_parquet(path)
-    except OSError as error:
-        raise FolderError(f"cannot write {path}: {error.strerror or error}") from error
+            probing.frame(logs).write_parquet(temporary)

@@ -21,7 +21,6 @@ from lopsided.cli.options import (
     load,
 )
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
-from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
@@ -86,28 +85,24 @@ def run(
         The scenario file.
     """
     from lopsided.data import run_folder as folders
+    from lopsided.studies.jobs import seeds
 
-    if repeat < 1:
-        raise UsageError(f"--repeat {repeat}: a run is made at least once")
     scenario = load(file, settings, controllers)
+    seeds(scenario.seed if seed is None else seed, repeat)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})
-    # The folder is made before the work, so that an impossible one costs nothing.
-    folder = folders.prepare(out_folder or _default_folder(scenario), overwrite=overwrite)
-    capture = {} if pcap is None else {"pcap": folder / "pcap", "pcap_at": pcap or ("hosts", "links")}
-    try:
+    folder = out_folder or _default_folder(scenario)
+    # Before the work, so that an impossible folder costs nothing.
+    with folders.writing(folder, overwrite=overwrite) as staged:
+        capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
             runs = _runs(scenario, seed, repeat, workers, show, {"world": world, "kernel": kernel}, capture)
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
-    except BaseException:
-        folders.abandon(folder)
-        raise
-    first = runs[0]
-    if repeat > 1:
-        _rows(runs).write(folder / "repeats.parquet")
-    first.write(folder, report=report)
+        if repeat > 1:
+            _rows(runs).write(staged / "repeats.parquet")
+        runs[0].write(staged, report=report)
     if as_json:
         say_json(_as_json(runs, folder))
     elif not quiet:

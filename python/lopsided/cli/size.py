@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Quiet, Workers
+from lopsided.cli.options import Json, Overwrite, Quiet, Workers, picture_at
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
-from lopsided.errors import FolderError, UsageError
+from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     from lopsided.studies.sizing import Sizing
@@ -30,6 +31,7 @@ def size(
     repeat: int = 5,
     seed: int = 1,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -69,7 +71,7 @@ def size(
     seed
         The first seed.
     plot
-        Write the curve to this picture (.png, .svg or .pdf); default: size.png here.
+        Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     """
     from lopsided.studies import sizing as sizings
 
@@ -80,9 +82,7 @@ def size(
         return
     if down is None or up is None or rtt is None:
         raise UsageError("write --down, --up and --rtt of the line, or --measure HOST to find them on a real one")
-    target = plot or Path("size.png")
-    if target.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{target.name}: a picture is written as .png, .svg or .pdf")
+    target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
     with progress(f"{down} down, {up} up", quiet=quiet or as_json) as report:
         found = sizings.size(
             down,
@@ -100,10 +100,7 @@ def size(
     if plot or not (as_json or quiet):
         from lopsided.views.plot import style
 
-        try:
-            style.save(found.plot(), target)
-        except OSError as error:
-            raise FolderError(f"cannot write {target}: {error.strerror or error}") from error
+        style.save(found.plot(), target)
     if as_json:
         say_json(found.to_dict())
     elif quiet:

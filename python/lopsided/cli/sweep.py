@@ -8,9 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World, load, split
+from lopsided.cli.options import Controllers, Json, Kernel, Overwrite, Quiet, Workers, World, load, picture_at, split
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
-from lopsided.errors import FolderError, UsageError
+from lopsided.data import output
+from lopsided.errors import UsageError
 
 
 def sweep(
@@ -22,6 +23,7 @@ def sweep(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
@@ -64,27 +66,26 @@ def sweep(
     }
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
     table_path = _target(out_file, scenario.name)
-    try:
-        with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
-            table = sweeps.sweep(
-                scenario,
-                swept or None,
-                repeat=repeat,
-                world=world,
-                kernel=kernel,
-                workers=workers,
-                progress=report,
-            )
-        table.write(table_path)
-        if plot or (count <= 2 and not as_json):
-            from lopsided.views.plot import style, sweep_curves
+    output.check_free(table_path, overwrite=overwrite)
+    picture = plot or (table_path.with_suffix(".png") if count <= 2 and not as_json else None)
+    if picture:
+        picture_at(picture, overwrite=overwrite)
+    with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
+        table = sweeps.sweep(
+            scenario,
+            swept or None,
+            repeat=repeat,
+            world=world,
+            kernel=kernel,
+            workers=workers,
+            progress=report,
+        )
+    with output.whole_file(table_path) as temporary:
+        table.write(temporary)
+    if picture:
+        from lopsided.views.plot import style, sweep_curves
 
-            picture = plot or table_path.with_suffix(".png")
-            style.save(sweep_curves.draw(table, scenario), picture)
-        else:
-            picture = None
-    except OSError as error:
-        raise FolderError(f"cannot write {table_path}: {error.strerror or error}") from error
+        style.save(sweep_curves.draw(table, scenario), picture)
     if as_json:
         say_json(list(table.rows()))
     elif not quiet:
@@ -102,8 +103,4 @@ def _target(given: Path | None, name: str) -> Path:
     path = given or Path("runs") / f"{name}-sweep-{datetime.now():%Y%m%d-%H%M%S}.parquet"
     if path.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{path.name}: a sweep is written as .parquet or .csv")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FolderError(f"cannot make {path.parent}: {error.strerror}") from error
     return path

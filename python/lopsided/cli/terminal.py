@@ -22,7 +22,9 @@ def out() -> Console:
     """Standard output."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    # A process may be started without one.
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    return Console(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
 
 
 @cache
@@ -30,36 +32,36 @@ def errors() -> Console:
     """Standard error."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 def say(text: str, style: str = "") -> None:
     """A line of result, as it is."""
-    out().print(text, style=style, markup=False, soft_wrap=True)
+    out().print(text, style=style, soft_wrap=True)
 
 
 def say_prose(text: str) -> None:
     """A paragraph, wrapped between words."""
-    out().print(text, markup=False)
+    out().print(text)
 
 
 def heading(title: str, details: str) -> None:
     """What the result is of, and how it came about."""
-    out().print(title, style="bold", markup=False, soft_wrap=True)
-    out().print(details, style="dim", markup=False)
+    out().print(title, style="bold", soft_wrap=True)
+    out().print(details, style="dim")
 
 
 def say_path(what: str, path: Path) -> None:
     """Where something was written."""
-    out().print(f"[dim]{what}[/]  ", end="")
-    out().print(link(path), markup=False, soft_wrap=True)
+    out().print(f"{what}  ", style="dim", end="")
+    out().print(link(path), soft_wrap=True)
 
 
 def say_error(text: str, *, prefix: bool = True) -> None:
     """A failure, to stderr, as it is."""
     if prefix:
-        errors().print("[bold red]error:[/] ", end="")
-    errors().print(text, markup=False, soft_wrap=True)
+        errors().print("error: ", style="bold red", end="")
+    errors().print(text, soft_wrap=True)
 
 
 def say_json(value: Any) -> None:

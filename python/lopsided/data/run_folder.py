@@ -1,28 +1,29 @@
 """Run folders: what a run leaves on disk, and how it is read back.
 
     scenario.toml       the scenario as it ran, every default filled in
-    manifest.json       format, version, world, seed, digest, when and where
+    manifest.json       format, version, world, seed, digest, when, where, and the files of the run
     flows.parquet ...   one file per table
     report.html         for people; self-contained
     fairness.parquet    where the scenario asks for it
+    pcap/               where captures were asked for
 
 A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html; a
 comparison of queue disciplines, of `kind` aqm, its tables as CSV and the same; a suite of them a folder for each of
 its sections.
 
-A folder is known by its manifest. A folder that holds anything else is never written into.
+A folder is known by its manifest, and is complete: it was written elsewhere and moved to its place. Files that the
+manifest does not list belong to somebody else and stay when a run is replaced.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from lopsided.data.catalogue import run_tables
+from lopsided.data import output
 from lopsided.errors import FolderError
 
 FORMAT = 2
@@ -35,45 +36,60 @@ AQM_TABLES = ("cells", "users", "runs", "user_runs", "delays")
 MANIFEST = "manifest.json"
 
 
-def prepare(folder: Path, *, overwrite: bool = False) -> Path:
-    """Makes `folder` ready to be written.
+@contextmanager
+def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
+    """An empty folder to write a run in; as the block ends it is moved to `place`.
 
-    An earlier run there is replaced only with `overwrite`; other people's files never are.
+    An earlier run there is replaced only with `overwrite`, and not before this one is whole; other people's files
+    never are. A block that raises leaves everything as it was.
     """
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file; a run needs a folder")
-    if folder.is_dir() and any(folder.iterdir()):
+    _check(place, overwrite)
+    with output.staging(place) as folder:
+        yield folder
+        # Somebody may have written there since.
+        _check(place, overwrite)
         if not (folder / MANIFEST).is_file():
-            raise FolderError(f"{folder} holds files that are not a run; choose another folder")
+            raise FolderError(f"nothing was written for {place}")
+        output.put(folder, place, _others(place, _files(folder)))
+
+
+def _check(place: Path, overwrite: bool) -> None:
+    with output.told(place):
+        if place.exists() and not place.is_dir():
+            raise FolderError(f"{place} is a file; a run needs a folder")
+        if not place.is_dir() or not any(place.iterdir()):
+            return
+        if not (place / MANIFEST).is_file():
+            raise FolderError(f"{place} holds files that are not a run; choose another folder")
         if not overwrite:
-            raise FolderError(f"{folder} already holds a run; choose another folder or ask to overwrite it")
-        _remove_run(folder)
+            raise FolderError(f"{place} already holds a run; choose another folder or ask to overwrite it")
+        if _listed(place) is None:
+            raise FolderError(f"{place} does not say which of its files are the run's; choose another folder")
+
+
+def _files(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+
+
+def _listed(place: Path) -> set[Path] | None:
+    """The files that the manifest calls the run's; None where it does not say."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FolderError(f"cannot make {folder}: {error.strerror}") from error
-    return folder
+        files = json.loads((place / MANIFEST).read_text(encoding="utf-8"))["files"]
+        return {Path(MANIFEST), *map(Path, cast("list[str]", files))}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
-def abandon(folder: Path) -> None:
-    """Removes what a run that came to nothing left in a folder that `prepare` made ready."""
-    if not (folder / MANIFEST).exists():
-        _remove_run(folder)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-
-
-def _remove_run(folder: Path) -> None:
-    ours = ["scenario.toml", MANIFEST, "report.html", *(f"{table}.csv" for table in AQM_TABLES)]
-    ours += [f"{table}.parquet" for table in (*run_tables(), *STUDY_TABLES, "repeats", "fairness")]
-    for name in ours:
-        (folder / name).unlink(missing_ok=True)
-    for name in ("pcap", "figures"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for section in folder.iterdir() if folder.is_dir() else ():
-        if (section / MANIFEST).is_file():
-            _remove_run(section)
-            section.rmdir()
+def _others(place: Path, new: set[Path]) -> list[Path]:
+    """The files in `place` that are no run's, nor pictures drawn of it; refused where a new one is called so."""
+    if not place.is_dir():
+        return []
+    others = [
+        path for path in sorted(_files(place) - (_listed(place) or set())) if not output.is_our_picture(place / path)
+    ]
+    if taken := [path for path in others if path in new]:
+        raise FolderError(f"{place / taken[0]} is not of the run that is there; move it away or choose another folder")
+    return others
 
 
 def free_name(parent: Path, name: str) -> Path:
@@ -86,21 +102,22 @@ def free_name(parent: Path, name: str) -> Path:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes the manifest, last and in one step: a folder with a manifest is complete."""
-    temporary = folder / f".{MANIFEST}.{os.getpid()}"
-    temporary.write_text(json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n")
-    temporary.replace(folder / MANIFEST)
+    """Writes the manifest, last: it lists the files that were written before it."""
+    files = sorted(str(path) for path in _files(folder))
+    text = json.dumps({"format": FORMAT, **manifest, "files": files}, indent=2)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run folder, refused with a reason if it is none or of another format."""
     path = folder / MANIFEST
-    if not folder.exists():
-        raise FolderError(f"{folder} does not exist")
-    if not path.is_file():
-        raise FolderError(f"{folder} is not a run folder: it has no {MANIFEST}")
+    with output.told(folder, "read"):
+        if not folder.exists():
+            raise FolderError(f"{folder} does not exist")
+        if not path.is_file():
+            raise FolderError(f"{folder} is not a run folder: it has no {MANIFEST}")
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_text(encoding="utf-8"))
         found = int(manifest["format"])
     except (ValueError, KeyError, TypeError) as error:
         raise FolderError(f"{path} is damaged: {error}") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lopsided.errors import UsageError
 from lopsided.run_options import RunOptions
+from lopsided.scenario import checked_seed
 from lopsided.worlds import world as world_of
 from lopsided.worlds.base import Job
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 T = TypeVar("T")
+
+MOST_RUNS = 1_000_000
+"""Runs of one sweep or repetition: as many as a file's `[sweep]` may ask for."""
 Progress = Callable[[float], object]
 
 
@@ -57,6 +61,23 @@ def run_jobs(
     return [reduced[number] for number in range(len(jobs))]
 
 
+def seeds(first: int, times: int) -> range:
+    """The seeds of `times` repetitions, refused where there are too many or where they leave 64 bits."""
+    if times < 1:
+        raise UsageError(f"cannot repeat a run {times} times")
+    check_count(times)
+    checked_seed(first)
+    if first + times > 2**64:
+        raise UsageError(f"{times} seeds from {first} on go beyond 2^64 - 1")
+    return range(first, first + times)
+
+
+def check_count(runs: int) -> None:
+    """Refuses more runs than can be meant."""
+    if runs > MOST_RUNS:
+        raise UsageError(f"{runs:,} runs are asked for; at most {MOST_RUNS:,} are made at once")
+
+
 def run_repeated(
     scenario: Scenario,
     times: int,
@@ -68,8 +89,5 @@ def run_repeated(
     progress: Progress | None = None,
 ) -> list[Run]:
     """Runs the scenario with `times` seeds: `seed` (default: the scenario's) and those that follow it."""
-    if times < 1:
-        raise UsageError(f"cannot repeat a run {times} times")
-    first = scenario.seed if seed is None else seed
-    jobs = [Job(scenario, first + number) for number in range(times)]
+    jobs = [Job(scenario, each) for each in seeds(scenario.seed if seed is None else seed, times)]
     return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, workers=workers, progress=progress)

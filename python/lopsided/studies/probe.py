@@ -5,7 +5,7 @@ back what the kernel of each sender said about itself (TCP_INFO) on a fixed inte
 application got. The sender of a download is the sink, so its log is fetched when all is over.
 
 A connection begins with one line of JSON that says what it is. Left out: encryption and passwords (a sink is started
-for an experiment, on a network one knows); it bounds how long and for how many it works.
+for an experiment, on a network one knows). The sink bounds how long it works, for how many, and what it keeps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lopsided import metrics
 from lopsided.errors import RunError, UsageError
@@ -32,10 +32,14 @@ PORT = 5001
 INTERVAL_S = 0.02
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
+MOST_FROM_ONE = 40
+"""Connections that the sink serves at once: in all, and of one address, so that nobody holds all places."""
 PATIENCE_S = 15.0
-"""How long either side waits for the other to say something."""
+"""How long either side waits for the other to say something; the sink, for the whole of a request."""
 
-_LONGEST_LINE = 4096
+_LONGEST_LINE, _LONGEST_NAME = 4096, 64
+_MOST_SAMPLES = 200_000
+_SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 
@@ -89,17 +93,25 @@ class Log:
 
 
 def serve(
-    port: int = PORT, address: str = "", note: Callable[[str], object] = print, stop: threading.Event | None = None
+    port: int = PORT,
+    address: str = "127.0.0.1",
+    note: Callable[[str], object] = print,
+    stop: threading.Event | None = None,
 ) -> None:
     """The sink: serves until interrupted, or until `stop` is set."""
     sink = _Sink(note)
     with socket.create_server((address, port), family=socket.AF_INET, backlog=64) as listener:
         listener.settimeout(0.2)
-        note(f"listening on port {listener.getsockname()[1]}")
+        note("listening on {} port {}".format(*listener.getsockname()))
         while stop is None or not stop.is_set():
             try:
                 connection, peer = listener.accept()
             except TimeoutError:
+                continue
+            except OSError as error:
+                # Out of descriptors: those that are served give theirs back.
+                note(f"a connection was not taken: {error.strerror or error}")
+                time.sleep(0.2)
                 continue
             threading.Thread(target=sink.handle, args=(connection, peer[0]), daemon=True).start()
 
@@ -163,44 +175,106 @@ def thesis_lines(log: Log) -> list[str]:
 
 
 class _Sink:
+    """What the sink does with each connection, and the reports that it keeps until they are asked for."""
+
     def __init__(self, note: Callable[[str], object]) -> None:
         self._note = note
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._lock = threading.Lock()
+        self._served: dict[str, int] = {}
         self._reports: dict[str, dict[str, Any]] = {}
 
     def handle(self, connection: socket.socket, peer: str) -> None:
-        """One connection, from its first line on."""
+        """One connection, from its first line on. Whatever comes, the sink goes on."""
         with connection:
-            if not self._room.acquire(blocking=False):
+            if not self._enter(peer):
                 return
             try:
                 connection.settimeout(PATIENCE_S)
                 self._obey(connection, _read_line(connection), peer)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                self._note(f"{peer}: {error}")
+            except Exception as error:
+                self._note(f"{peer}: {printable(str(error) or type(error).__name__)}")
             finally:
-                self._room.release()
+                self._leave(peer)
+
+    def _enter(self, peer: str) -> bool:
+        with self._lock:
+            count = self._served.get(peer, 0)
+            if count >= MOST_FROM_ONE or sum(self._served.values()) >= MOST_CONNECTIONS:
+                return False
+            self._served[peer] = count + 1
+            return True
+
+    def _leave(self, peer: str) -> None:
+        with self._lock:
+            self._served[peer] -= 1
+            if not self._served[peer]:
+                del self._served[peer]
 
     def _obey(self, connection: socket.socket, wish: dict[str, Any], peer: str) -> None:
-        token = str(wish["token"])
-        if wish["role"] == "report":
-            connection.sendall(json.dumps(self._reports.pop(token, {})).encode() + b"\n")
+        token = _word(wish.get("token"), "token")
+        if wish.get("role") == "report":
+            with self._lock:
+                report = self._reports.pop(token, {})
+            connection.sendall(json.dumps(report).encode() + b"\n")
             return
-        flow = Flow(**wish["flow"])
-        if not 0 < flow.duration_s <= LONGEST_S:
-            raise ValueError(f"a flow of {flow.duration_s} s is not served")
+        flow = _wished(wish.get("flow"))
         log = Log(flow)
-        self._note(f"{peer}: {flow.name}, {flow.direction}")
+        self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            _receive(connection, log, PATIENCE_S + flow.duration_s)
+            _receive(connection, log, PATIENCE_S + flow.duration_s, flow.duration_s)
         else:
-            _send(connection, log, float(wish["interval_s"]))
+            _send(connection, log, _interval(wish.get("interval_s"), flow))
+        self._keep(token, log)
+
+    def _keep(self, token: str, log: Log) -> None:
+        report = {"received": log.received, "seconds": log.seconds, "samples": [asdict(one) for one in log.samples]}
         with self._lock:
             while len(self._reports) >= MOST_CONNECTIONS and token not in self._reports:
                 self._reports.pop(next(iter(self._reports)))
-            report = {"received": log.received, "seconds": log.seconds, "samples": [asdict(one) for one in log.samples]}
-            self._reports.setdefault(token, {})[flow.name] = report
+            flows = self._reports.setdefault(token, {})
+            if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
+                flows[log.flow.name] = report
+
+
+def printable(text: str) -> str:
+    """What a stranger sent, as one line without terminal escapes."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
+
+
+def _word(value: object, what: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+        raise ValueError(f"the {what} is no short text")
+    return value
+
+
+def _number(value: object, what: str, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise ValueError(f"the {what} does not lie between {least:g} and {most:g}")
+    return value
+
+
+def _wished(value: object) -> Flow:
+    """The flow that a request asks for, every part of it checked."""
+    if not isinstance(value, dict):
+        raise ValueError("the request names no flow")
+    wish = cast("dict[str, object]", value)
+    direction = _word(wish.get("direction"), "direction")
+    if direction not in ("down", "up"):
+        raise ValueError("a flow goes down or up")
+    cc = wish.get("cc")
+    return Flow(
+        name=_word(wish.get("name"), "name"),
+        direction=direction,
+        start_s=_number(wish.get("start_s", 0), "start", 0, LONGEST_S),
+        duration_s=_number(wish.get("duration_s"), "duration", 1e-3, LONGEST_S),
+        size=int(_number(wish.get("size", 0), "size", 0, 2**50)),
+        cc=None if cc is None else _word(cc, "congestion control"),
+    )
+
+
+def _interval(value: object, flow: Flow) -> float:
+    """The interval of samples, at most `_MOST_SAMPLES` of them."""
+    return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
 def _carry_out(host: str, port: int, token: str, log: Log, interval_s: float) -> None:
@@ -265,13 +339,14 @@ def _send(connection: socket.socket, log: Log, interval_s: float) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
-def _receive(connection: socket.socket, log: Log, patience_s: float) -> None:
-    """Reads and counts until the sender ends."""
+def _receive(connection: socket.socket, log: Log, patience_s: float, longest_s: float | None = None) -> None:
+    """Reads and counts until the sender ends; a sender that goes on for longer than `longest_s` and patience is cut."""
     connection.settimeout(patience_s)
     space = bytearray(1 << 20)
     first = last = time.monotonic()
+    until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
-        while count := connection.recv_into(space):
+        while (until is None or last < until) and (count := connection.recv_into(space)):
             last = time.monotonic()
             first = first if log.received else last
             log.received += count
@@ -299,15 +374,19 @@ def _sample(connection: socket.socket, written: int, elapsed_s: float) -> Sample
 
 
 def _read_line(connection: socket.socket) -> dict[str, Any]:
-    """The first line, octet by octet: what follows it is data."""
-    line = b""
+    """The first line, octet by octet: what follows it is data. All of it comes within `PATIENCE_S`."""
+    line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
+        connection.settimeout(max(1e-3, until - time.monotonic()))
         octet = connection.recv(1)
-        if not octet or len(line) == _LONGEST_LINE:
+        if not octet or len(line) == _LONGEST_LINE or time.monotonic() > until:
             raise ValueError("no request came")
         line += octet
-    found: dict[str, Any] = json.loads(line)
-    return found
+    found = json.loads(line)
+    if not isinstance(found, dict):
+        raise ValueError("the request is no table of JSON")
+    connection.settimeout(PATIENCE_S)
+    return cast("dict[str, Any]", found)
 
 
 def plan(

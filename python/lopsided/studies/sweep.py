@@ -6,6 +6,7 @@ Every arm of a sweep runs with the same seeds, so that arms differ by their sett
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.metrics import min_normalised_goodput
 from lopsided.scenario import setting_text
-from lopsided.studies.jobs import Progress, run_jobs
+from lopsided.studies.jobs import Progress, check_count, run_jobs, seeds
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def sweep(
         raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
     if repeat < 1:
         raise UsageError(f"cannot repeat a sweep {repeat} times")
+    check_count(math.prod(len(arms) for arms in found.values()) * repeat)
+    of_seeds = seeds(scenario.seed, repeat)
     columns = {name: axis_column(name, [arm.label for arm in arms]) for name, arms in found.items()}
     measure = measure or flow_rows
 
@@ -74,9 +77,9 @@ def sweep(
     for combination in itertools.product(*found.values()):
         changed = scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()})
         label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
-        for repetition in range(repeat):
-            jobs.append(Job(changed, scenario.seed + repetition))
-            keys.append({**label, "repetition": repetition, "seed": scenario.seed + repetition})
+        for repetition, seed in enumerate(of_seeds):
+            jobs.append(Job(changed, seed))
+            keys.append({**label, "repetition": repetition, "seed": seed})
 
     def rows(number: int, run: Run) -> list[dict[str, Any]]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]

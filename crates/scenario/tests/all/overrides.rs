@@ -93,3 +93,13 @@ fn a_value_cannot_bring_in_further_keys() {
     let errors = with(&[("scenario.seed", "1\nlink.rtt = \"5 ms\"")]).expect_err("no number");
     assert_eq!(errors.problems.len(), 1, "{errors}");
 }
+
+#[test]
+fn no_text_brings_control_characters_to_a_terminal() {
+    for title in ["\u{1b}[2J", "two\nlines", "\u{7}"] {
+        let errors = with(&[("scenario.title", title)]).expect_err("a control character");
+        assert_eq!(errors.problems.len(), 1, "{errors}");
+        assert!(errors.problems[0].message.contains("control character U+"), "{errors}");
+    }
+    assert!(with(&[("scenario.title", "Größe 5 → 9")]).is_ok());
+}

@@ -52,7 +52,8 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     console.print(f"  {facts(reproduction)}", style="dim", markup=False)
     if reproduction.claims and not in_full:
         console.print(f"  one by one: lopsided reproduce {paper.key} --claims", style="dim", markup=False)
-    console.print(f"[dim]report[/]  {report}", soft_wrap=True)
+    console.print("report  ", style="dim", end="")
+    console.print(str(report), markup=False, soft_wrap=True)
 
 
 def _sensitivity(reproduction: Reproduction) -> str:

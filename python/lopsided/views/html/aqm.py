@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
-from lopsided.errors import FolderError
 from lopsided.views import disciplines, html
 from lopsided.views.plot import disciplines as figures
 from lopsided.views.plot import style
@@ -40,26 +39,25 @@ def render(found: Aqm, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def save(found: Aqm, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes into the folder, which is made ready first."""
-    return write(found, folders.prepare(Path(folder), overwrite=overwrite), report=report)
+    """Writes the comparison into the folder and returns its path."""
+    place = Path(folder)
+    with folders.writing(place, overwrite=overwrite) as staged:
+        write(found, staged, report=report)
+    return place
 
 
-def write(found: Aqm, folder: Path, *, report: bool = True) -> Path:
-    """Writes into a folder that `lopsided.data.run_folder.prepare` made ready."""
-    try:
-        (folder / "scenario.toml").write_text(found.scenario.to_toml(), encoding="utf-8")
-        for name in folders.AQM_TABLES:
-            getattr(found, name).write(folder / f"{name}.csv")
-        (folder / "figures").mkdir(exist_ok=True)
-        drawn = _figures(found)
-        for kind, figure in drawn.items():
-            style.save(figure, folder / "figures" / f"{kind}.png")
-        if report:
-            (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
-        folders.write_manifest(folder, found.manifest())
-    except OSError as error:
-        raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
-    return folder
+def write(found: Aqm, folder: Path, *, report: bool = True) -> None:
+    """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
+    (folder / "scenario.toml").write_text(found.scenario.to_toml(), encoding="utf-8")
+    for name in folders.AQM_TABLES:
+        getattr(found, name).write(folder / f"{name}.csv")
+    (folder / "figures").mkdir(exist_ok=True)
+    drawn = _figures(found)
+    for kind, figure in drawn.items():
+        style.save(figure, folder / "figures" / f"{kind}.png")
+    if report:
+        (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
+    folders.write_manifest(folder, found.manifest())
 
 
 def _figures(found: Aqm) -> dict[str, Figure]:
@@ -78,24 +76,20 @@ def _facts(found: Aqm) -> list[tuple[str, str]]:
     ]
 
 
-def write_suite(suite: Suite, folder: Path) -> Path:
+def write_suite(suite: Suite, folder: Path) -> None:
     """Writes every section into a folder of its own, and a page and a table of all of them."""
     import polars as pl
 
     for number, found in suite.sections.items():
         part = folder / number
-        part.mkdir(parents=True, exist_ok=True)
+        part.mkdir()
         write(found, part)
-    try:
-        pl.DataFrame(list(suite.rows()), infer_schema_length=None).write_csv(folder / "cells.csv")
-        (folder / "report.html").write_text(_suite_page(suite), encoding="utf-8")
-        first = next(iter(suite.sections.values())).manifest()
-        kept = {name: first[name] for name in ("lopsided", "kind", "queues", "ecn", "repeat", "seed")}
-        digests = {number: found.digest for number, found in suite.sections.items()}
-        folders.write_manifest(folder, {**kept, "suite": suite.name, "digests": digests})
-    except OSError as error:
-        raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
-    return folder
+    pl.DataFrame(list(suite.rows()), infer_schema_length=None).write_csv(folder / "cells.csv")
+    (folder / "report.html").write_text(_suite_page(suite), encoding="utf-8")
+    first = next(iter(suite.sections.values())).manifest()
+    kept = {name: first[name] for name in ("lopsided", "kind", "queues", "ecn", "repeat", "seed")}
+    digests = {number: found.digest for number, found in suite.sections.items()}
+    folders.write_manifest(folder, {**kept, "suite": suite.name, "digests": digests})
 
 
 def _suite_page(suite: Suite) -> str:

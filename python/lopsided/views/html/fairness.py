@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
-from lopsided.errors import FolderError, UsageError
+from lopsided.errors import UsageError
 from lopsided.views import html
 from lopsided.views.plot import heat_maps, style
 from lopsided.views.view import view
@@ -37,26 +37,25 @@ def render(matrix: Matrix, figures: Mapping[str, Figure] | None = None) -> str:
 
 
 def save(matrix: Matrix, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes into the folder, which is made ready first."""
-    return write(matrix, folders.prepare(Path(folder), overwrite=overwrite), report=report)
+    """Writes the study into the folder and returns its path."""
+    place = Path(folder)
+    with folders.writing(place, overwrite=overwrite) as staged:
+        write(matrix, staged, report=report)
+    return place
 
 
-def write(matrix: Matrix, folder: Path, *, report: bool = True) -> Path:
-    """Writes into a folder that `lopsided.data.run_folder.prepare` made ready."""
-    try:
-        matrix.cells.write(folder / "cells.csv")
-        for name in folders.STUDY_TABLES:
-            getattr(matrix, name).write(folder / f"{name}.parquet")
-        (folder / "figures").mkdir(exist_ok=True)
-        figures = _figures(matrix)
-        for metric, figure in figures.items():
-            style.save(figure, folder / "figures" / f"{metric}.png")
-        if report:
-            (folder / "report.html").write_text(render(matrix, figures), encoding="utf-8")
-        folders.write_manifest(folder, matrix.manifest())
-    except OSError as error:
-        raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
-    return folder
+def write(matrix: Matrix, folder: Path, *, report: bool = True) -> None:
+    """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
+    matrix.cells.write(folder / "cells.csv")
+    for name in folders.STUDY_TABLES:
+        getattr(matrix, name).write(folder / f"{name}.parquet")
+    (folder / "figures").mkdir()
+    figures = _figures(matrix)
+    for metric, figure in figures.items():
+        style.save(figure, folder / "figures" / f"{metric}.png")
+    if report:
+        (folder / "report.html").write_text(render(matrix, figures), encoding="utf-8")
+    folders.write_manifest(folder, matrix.manifest())
 
 
 def title(matrix: Matrix) -> str:

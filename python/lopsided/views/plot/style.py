@@ -16,6 +16,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lopsided.data import output
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -200,9 +202,10 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure as `.png`, `.svg` or `.pdf`."""
-    with mpl.rc_context(_RC):
-        figure.savefig(path, dpi=150)
+    """Writes the figure as `.png`, `.svg` or `.pdf`, with a mark by which we know it again."""
+    keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
+    with mpl.rc_context(_RC), output.whole_file(path) as temporary:
+        figure.savefig(temporary, dpi=150, metadata={keys.get(path.suffix, "Creator"): output.MARK})
 
 
 def svg(figure: Figure, salt: str) -> str:

@@ -1,0 +1,202 @@
+"""What commands write: whole or not at all, and never in place of what somebody else made.
+
+A folder is written beside its place under a hidden name, locked while it is written, and moved there in one step. What
+a killed process left of such a folder is removed when the next one is made in the same place. A single file goes
+through a temporary one. Pictures carry lopsided's name, so that a picture of ours may be drawn again.
+
+Left out: a folder on a file system that can exchange two folders in no single step (`renameat2`) is moved in two; a
+kill between them leaves the earlier folder under its hidden name, from where the next run brings it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from lopsided.errors import FolderError
+
+MARK = "Drawn by lopsided"
+"""What pictures carry in their metadata."""
+
+_WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
+_MARK_WITHIN = 8192
+"""Matplotlib writes the metadata of PNG and SVG into the first octets, those of PDF into the last."""
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+# --- single files -------------------------------------------------------------------------------------------------
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Raises FolderError where `path` is taken by anything but a picture of ours."""
+    with told(path):
+        if path.is_dir():
+            raise FolderError(f"{path} is a folder; a file is written here")
+        if path.exists() and not overwrite and not is_our_picture(path):
+            raise FolderError(f"{path} is there already; choose another name, or replace it with --overwrite")
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[Path]:
+    """A temporary file beside `path`, with the same suffix, that takes its place when the block ends well."""
+    with told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem[:64]}.", suffix=path.suffix)
+        os.close(handle)
+    temporary = Path(name)
+    try:
+        with told(path):
+            yield temporary
+            _as_usual(temporary)
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _as_usual(path: Path) -> None:
+    """The permissions that a new file has: `mkstemp` lets nobody else read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
+
+
+def is_our_picture(path: Path) -> bool:
+    """Whether the file is a picture that lopsided drew."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        return False
+    with path.open("rb") as file:
+        head = file.read(_MARK_WITHIN)
+        file.seek(max(0, path.stat().st_size - _MARK_WITHIN))
+        return MARK.encode() in head + file.read()
+
+
+# --- folders ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def staging(place: Path) -> Generator[Path]:
+    """An empty folder beside `place` to write in, for `put`; gone after the block unless it was put there.
+
+    Only one process at a time has it: a second one is refused.
+    """
+    folder = place.parent / f".{place.name}{_WRITING}"
+    with told(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder, place)
+    try:
+        with told(place):
+            _bring_back(place)
+            _empty(folder)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked(folder: Path, place: Path) -> int:
+    """An open descriptor of the folder, which is made where it is missing; its lock ends with the process."""
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise FolderError(f"{place} is being written by another process; choose another folder") from None
+        # The one before may have removed it between the two steps.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), folder.stat()):
+                return lock
+        os.close(lock)
+
+
+def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
+    """Puts the staged folder in its place in one step.
+
+    `keep` names files in the folder that is there now, relative to it, which the new one shall have too.
+    """
+    for name in keep:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _also(place / name, target)
+    try:
+        _exchange(folder, place)
+        shutil.rmtree(folder, ignore_errors=True)
+    except FileNotFoundError:
+        folder.replace(place)
+    except OSError:
+        old = place.parent / f".{place.name}{_OLD}"
+        place.replace(old)
+        folder.replace(place)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _also(source: Path, target: Path) -> None:
+    """The same file in a second place; a copy where a file system has no second names."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Lets two folders change names at once."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _bring_back(place: Path) -> None:
+    """The earlier folder, where a kill between the two steps of `put` has left it."""
+    old = place.parent / f".{place.name}{_OLD}"
+    if old.exists():
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.replace(place)
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+@contextmanager
+def told(place: Path, verb: str = "write") -> Generator[None]:
+    """Failures of the file system as ours, whichever library they came through."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(f"cannot {verb} {_short(place)}: {error.strerror or error}") from error
+    except ValueError as error:
+        # Python's way to refuse a name with a NUL in it.
+        if "null" not in str(error):
+            raise
+        raise FolderError(f"cannot {verb} {_short(place)}: no name may hold the character NUL") from error
+    except Exception as error:
+        # Polars' own errors of a full disk are no OSError; none of it is imported here for their sake.
+        if type(error).__module__.partition(".")[0] != "polars":
+            raise
+        raise FolderError(f"cannot {verb} {_short(place)}: {error}") from error
+
+
+def _short(place: Path) -> str:
+    text = str(place).replace("\0", "\\0")
+    return text if len(text) <= 100 else f"{text[:60]}...{text[-20:]}"
