@@ -1,8 +1,9 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    AckFilterConfig, AsqmConfig, BdpConfig, CodelQueueConfig, FifoConfig, FqCodelConfig, Limit, PieQueueConfig,
-    PolicerConfig, PrioConfig, Queue, RedConfig, ThresholdConfig,
+    AckFilterConfig, AsqmConfig, BdpConfig, CakeConfig, CobaltQueueConfig, CodelQueueConfig, DocsisPieConfig,
+    DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue,
+    RedConfig, ThresholdConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{
@@ -24,6 +25,11 @@ const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<CodelQueueConfig>,
     entry::<FqCodelConfig>,
     entry::<PieQueueConfig>,
+    entry::<FqPieConfig>,
+    entry::<DocsisPieConfig>,
+    entry::<DualPi2Config>,
+    entry::<CobaltQueueConfig>,
+    entry::<CakeConfig>,
     entry::<AsqmConfig>,
     entry::<BdpConfig>,
     entry::<PrioConfig>,

@@ -12,11 +12,11 @@
 
 use crate::codel::{self, Codel, CodelConfig, CodelSource};
 use crate::flow_hash::{FlowHash, queue_of};
+use crate::flow_rounds::FlowRounds;
 use crate::ring::PacketRing;
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
-use std::collections::VecDeque;
 
 /// An FQ-CoDel queue as plain data, under the names of tc-fq_codel(8).
 #[derive(Clone, Debug, PartialEq)]
@@ -99,8 +99,7 @@ pub struct FqCodel {
     hash: FlowHash,
     /// By hash; only those that ever held a packet have more than their place.
     flows: Vec<Flow>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    rounds: FlowRounds,
     total: Backlog,
 }
 
@@ -139,8 +138,7 @@ impl FqCodel {
             config: config.clone(),
             hash: FlowHash::new(&mut rng),
             flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            rounds: FlowRounds::default(),
             total: Backlog::default(),
         })
     }
@@ -150,8 +148,8 @@ impl FqCodel {
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
         // Of equal ones the first, as in Linux.
-        let listed = self.new.iter().chain(&self.old).copied();
-        let Some(fattest) = listed.max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow)) else {
+        let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
+        else {
             return;
         };
         let half = held(&self.flows[fattest as usize]).get() / 2;
@@ -168,11 +166,6 @@ impl FqCodel {
         }
         flow.codel.add_drops(dropped.0);
     }
-
-    /// Queues with packets, and those that wait to be found empty.
-    fn active(&self) -> usize {
-        self.new.len() + self.old.len()
-    }
 }
 
 impl Qdisc for FqCodel {
@@ -185,7 +178,7 @@ impl Qdisc for FqCodel {
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.config.quantum.get() as i64;
-            self.new.push_back(at as u32);
+            self.rounds.begin(at as u32);
         }
         if self.total.packets > self.config.limit {
             self.drop_from_fattest(cx);
@@ -194,17 +187,11 @@ impl Qdisc for FqCodel {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let from_new = !self.new.is_empty();
-            let at = *if from_new { self.new.front() } else { self.old.front() }?;
+            let at = self.rounds.head()?;
             let flow = &mut self.flows[at as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.config.quantum.get() as i64;
-                if from_new {
-                    self.new.pop_front()
-                } else {
-                    self.old.pop_front()
-                };
-                self.old.push_back(at);
+                self.rounds.spent();
                 continue;
             }
             let mut source = Source { ring: &mut flow.ring, total: &mut self.total, header: self.config.header };
@@ -212,17 +199,9 @@ impl Qdisc for FqCodel {
                 flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
                 return Some(given);
             }
-            if from_new {
-                self.new.pop_front();
-                // Through the old list once, unless nobody is there to be overtaken.
-                if !self.old.is_empty() {
-                    self.old.push_back(at);
-                    continue;
-                }
-            } else {
-                self.old.pop_front();
+            if self.rounds.emptied() {
+                flow.listed = false;
             }
-            flow.listed = false;
         }
     }
 
@@ -242,7 +221,7 @@ impl Qdisc for FqCodel {
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("new_flows", self.new.len() as f64);
-        out("active_flows", self.active() as f64);
+        out("new_flows", self.rounds.new_flows() as f64);
+        out("active_flows", self.rounds.active() as f64);
     }
 }

@@ -233,7 +233,7 @@ impl Pie {
 }
 
 /// How much of a step is taken at this probability (RFC 8033 section 4.2).
-fn scale(probability: f64) -> f64 {
+pub(crate) fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
         p if p < 0.000_01 => 1.0 / 512.0,

@@ -78,6 +78,11 @@ impl PacketRing {
         }
     }
 
+    /// Since when the oldest packet waits.
+    pub fn oldest(&self) -> Option<Time> {
+        self.places.iter().find(|place| place.packet.is_some()).map(|place| place.enqueued_at)
+    }
+
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

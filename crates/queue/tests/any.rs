@@ -4,12 +4,15 @@
 mod common;
 
 use common::{Segment, cx, packet_of_class};
-use lopsided_core::{Accounting, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Rng, Time};
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Rng, Time,
+};
 use lopsided_queue::{
-    AckFilter, AckFilterConfig, AsqmConfig, Backlog, BdpConfig, CheckedQdisc, Child, ClassStats, Classifier,
-    CodelConfig, CodelQueueConfig, DropFrom, FifoConfig, FilterRule, FilteredQueue, FqCodelConfig, Limit,
-    MarkThreshold, Markable, PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket, RedConfig, Rule,
-    Threshold, ThresholdConfig, Waiting,
+    AckFilter, AckFilterConfig, AsqmConfig, Backlog, BdpConfig, CakeConfig, CheckedQdisc, Child, ClassStats,
+    Classifier, CobaltConfig, CobaltQueueConfig, CodelConfig, CodelQueueConfig, DocsisPieConfig, DropFrom,
+    DualPi2Config, FifoConfig, FilterRule, FilteredQueue, FqCodelConfig, FqPieConfig, Limit, MarkThreshold, Markable,
+    PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket, RedConfig, Rule, Threshold, ThresholdConfig,
+    TinMode, Waiting,
 };
 use lopsided_spec::Choice as _;
 use proptest::prelude::*;
@@ -29,7 +32,7 @@ impl Tree {
     /// Whether a packet can be dropped after one that arrived was taken in.
     fn may_drop_after_arrival(&self) -> bool {
         match self {
-            Tree::Leaf(config) => ["fq_codel", "bdp"].contains(&config.kind()),
+            Tree::Leaf(config) => ["fq_codel", "bdp", "cake"].contains(&config.kind()),
             Tree::Slotted(_, inner) | Tree::Filtered(_, inner) => inner.may_drop_after_arrival(),
             Tree::Prio(bands) => bands.iter().any(Tree::may_drop_after_arrival),
         }
@@ -184,7 +187,39 @@ fn leaf() -> impl Strategy<Value = Tree> {
     let asqm = Just(QueueConfig::new(AsqmConfig { limit: Limit::Packets(15), ..AsqmConfig::default() }));
     let bdp = (1..4_u32, 1..20_u32)
         .prop_map(|(flows, limit)| QueueConfig::new(BdpConfig { limit, flows, ..BdpConfig::default() }));
-    prop_oneof![fifo, red, step, alone, fair, pie, asqm, bdp].prop_map(Tree::Leaf)
+    let fair_pie = (1..4_u32, 1..20_u32).prop_map(|(flows, limit)| {
+        let pie = PieConfig { target: Duration::from_micros(10), max_burst: Duration::ZERO, ..PieConfig::default() };
+        QueueConfig::new(FqPieConfig { limit, flows, quantum: Bytes::new(300), pie, ..FqPieConfig::default() })
+    });
+    let docsis = (1..20_u32).prop_map(|limit| {
+        let msr = Some(BitRate::from_bps(10_000_000));
+        QueueConfig::new(DocsisPieConfig { limit: Limit::Packets(limit), msr, ..DocsisPieConfig::default() })
+    });
+    let dual = (1..20_u32, 0.0..0.9_f64).prop_map(|(limit, c_protection)| {
+        let limit = Limit::Packets(limit);
+        let (target, tupdate) = (Duration::from_nanos(500), Duration::from_micros(100));
+        QueueConfig::new(DualPi2Config { limit, c_protection, target, tupdate, ..DualPi2Config::default() })
+    });
+    let cobalt = (1..4_u64, 2..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| {
+        let (target, interval) = (Duration::from_nanos(1024 * target), Duration::from_nanos(1024 * interval));
+        let cobalt = CobaltConfig { target, interval, ecn, ..CobaltConfig::default() };
+        QueueConfig::new(CobaltQueueConfig { limit: Limit::Packets(15), cobalt })
+    });
+    let tins = prop_oneof![
+        Just(TinMode::Besteffort),
+        Just(TinMode::Diffserv3),
+        Just(TinMode::Diffserv4),
+        Just(TinMode::Diffserv8),
+        Just(TinMode::Precedence),
+    ];
+    let bandwidth = prop::option::of((1_000_000_u64..100_000_000_000).prop_map(BitRate::from_bps));
+    let cake = (bandwidth, tins, 2_000..20_000_u64, 1..100_u64).prop_map(|(bandwidth, tins, room, rtt)| {
+        let (memlimit, rtt) = (Some(Bytes::new(room)), Duration::from_micros(rtt));
+        QueueConfig::new(CakeConfig { bandwidth, tins, memlimit, rtt, ..CakeConfig::default() })
+    });
+    let classic = prop_oneof![fifo, red, step, alone, fair, pie, asqm, bdp];
+    let modern = prop_oneof![fair_pie, docsis, dual, cobalt, cake];
+    prop_oneof![classic, modern].prop_map(Tree::Leaf)
 }
 
 fn tree() -> impl Strategy<Value = Tree> {
@@ -270,7 +305,7 @@ proptest! {
                     };
                     queue.enqueue(packet, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
-                        // FQ-CoDel takes a packet in before it makes room by dropping others, as Linux does.
+                        // FQ-CoDel and CAKE take a packet in before they make room by dropping others, as Linux does.
                         let dropped = told.packets - queue.backlog().packets;
                         prop_assert!(dropped == 0 || tree.may_drop_after_arrival(), "{told:?}");
                         prop_assert_eq!(dropped == 0, told == queue.backlog());

@@ -1,4 +1,4 @@
-//! How many octets an IP packet takes on the wire.
+//! How many octets an IP packet takes on the wire: a link counts so, and a discipline that shapes.
 //!
 //! The overheads are those of the encapsulations' standards: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP over AAL5),
 //! RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-octet trailer, whole cells of 48 in 53 octets), IEEE 802.3 clause 61 (PTM: 64/65).

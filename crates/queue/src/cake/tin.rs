@@ -1,0 +1,351 @@
+//! One tin: its flows, whose turn it is, and what it is sure of.
+//!
+//! A flow that gets its first packet is sparse and goes before the busy ones until it has used up its quantum; then it is busy, and
+//! counts for its hosts. One that runs empty stays known while COBALT's state fades.
+
+use super::CakeConfig;
+use super::hosts::{Hosts, Keys};
+use super::tins::TinPlan;
+use super::ways::{PLACES, Ways};
+use crate::cobalt::{Cobalt, CobaltConfig, Verdict};
+use crate::ring::PacketRing;
+use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use std::collections::VecDeque;
+
+/// An Ethernet frame of 1500 octets of IP.
+const MTU: u64 = 1514;
+const LEAST_QUANTUM: u64 = 300;
+const TIN_QUANTUM: f64 = 1024.0;
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Standing {
+    /// Nowhere.
+    #[default]
+    None,
+    /// Among the new flows.
+    Sparse,
+    /// It ran empty as a sparse flow, and goes round once with the busy ones.
+    Waiting,
+    Bulk,
+    /// Empty; COBALT's state fades.
+    Decaying,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    ring: PacketRing,
+    cobalt: Cobalt,
+    standing: Standing,
+    deficit: i64,
+    source: Option<usize>,
+    destination: Option<usize>,
+    /// Whether it is in the list of those that decay; it may have left that standing meanwhile.
+    in_decaying: bool,
+}
+
+/// A tin.
+#[derive(Debug)]
+pub(super) struct Tin {
+    pub name: &'static str,
+    pub quantum: i64,
+    pub deficit: i64,
+    /// When the tin's next packet is due by its threshold.
+    pub next: Time,
+    rate: Option<BitRate>,
+    flow_quantum: u64,
+    framing: Framing,
+    cobalt: CobaltConfig,
+    ways: Ways,
+    flows: Vec<Flow>,
+    sources: Hosts,
+    destinations: Hosts,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    decaying: VecDeque<usize>,
+    sparse: u32,
+    bulk: u32,
+    stats: ClassStats,
+}
+
+impl Tin {
+    pub fn new(plan: &TinPlan, config: &CakeConfig) -> Tin {
+        let rate = config.bandwidth.map(|rate| BitRate::from_bps(((rate.as_bps() as f64 * plan.share) as u64).max(1)));
+        Tin {
+            name: plan.name,
+            quantum: (TIN_QUANTUM * plan.share) as i64,
+            deficit: 0,
+            next: Time::ZERO,
+            flow_quantum: rate.map_or(MTU, |rate| (rate.as_bps() / 8 >> 12).clamp(LEAST_QUANTUM, MTU)),
+            cobalt: cobalt_for(rate, config.rtt, plan.is_prompt),
+            rate,
+            framing: config.framing,
+            ways: Ways::new(),
+            flows: std::iter::repeat_with(Flow::default).take(PLACES).collect(),
+            sources: Hosts::new(),
+            destinations: Hosts::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            sparse: 0,
+            bulk: 0,
+            stats: ClassStats::default(),
+        }
+    }
+
+    pub fn holds_packets(&self) -> bool {
+        self.stats.backlog.packets > 0
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.stats.backlog
+    }
+
+    pub fn stats(&self) -> ClassStats {
+        self.stats
+    }
+
+    pub fn bulk_flows(&self) -> u32 {
+        self.bulk
+    }
+
+    pub fn sparse_flows(&self) -> u32 {
+        self.sparse
+    }
+
+    /// Takes the packet in; `total` is what waits in all tins.
+    pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
+        let flows = &self.flows;
+        let is_free = |place: usize| matches!(flows[place].standing, Standing::None);
+        let (at, is_another) = self.ways.place(keys.flow, is_free);
+        if is_another {
+            self.settle_hosts(at, keys);
+        }
+        let flow = &mut self.flows[at];
+        let size = packet.size();
+        let beside = total - flow.ring.backlog();
+        cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
+        self.stats.backlog.packets += 1;
+        self.stats.backlog.bytes += size;
+        match flow.standing {
+            Standing::None | Standing::Decaying => {
+                flow.standing = Standing::Sparse;
+                self.sparse += 1;
+                self.new.push_back(at);
+                self.flows[at].deficit = self.flow_share(at, rng);
+            }
+            Standing::Waiting => {
+                self.sparse -= 1;
+                self.make_busy(at);
+            }
+            Standing::Sparse | Standing::Bulk => {}
+        }
+    }
+
+    /// The next packet; drops and marks on the way, and may end with none.
+    pub fn dequeue(&mut self, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        while self.holds_packets() {
+            let Some(at) = self.head() else { break };
+            if self.flows[at].deficit <= 0 && self.flows[at].standing != Standing::Decaying {
+                let share = self.flow_share(at, rng);
+                self.flows[at].deficit += share;
+                self.turn_over(at);
+                continue;
+            }
+            if let Some(given) = self.take(at, rng, cx) {
+                return Some(given);
+            }
+            self.found_empty(at, cx.now());
+        }
+        None
+    }
+
+    /// A packet of this tin takes so much of the line.
+    pub fn charge(&mut self, wire: Bytes, now: Time) {
+        self.deficit -= wire.get() as i64;
+        if let Some(rate) = self.rate {
+            let takes = rate.time_to_send(wire, 0).0;
+            self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
+        }
+    }
+
+    /// Takes a packet out of its flow's queue, wherever it stands.
+    pub fn remove(&mut self, keys: Keys, waiting: &Waiting<'_>) -> Option<Packet> {
+        let packet = Ways::set(keys.flow).find_map(|place| self.flows[place].ring.remove(waiting))?;
+        self.stats.backlog.remove(packet.size());
+        Some(packet)
+    }
+
+    /// The octets of the longest queue, and which it is.
+    pub fn longest(&self) -> Option<(u64, usize)> {
+        let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
+        let at = self.new.iter().chain(&self.old).copied().max_by_key(octets)?;
+        let held = octets(&at);
+        (held > 0).then_some((held, at))
+    }
+
+    /// Takes the head of a queue that is too long.
+    pub fn drop_head(&mut self, at: usize, now: Time) -> Option<QueuedPacket> {
+        let flow = &mut self.flows[at];
+        let victim = flow.ring.pop()?;
+        flow.cobalt.overflowed(&self.cobalt, now);
+        self.count_drop(victim.packet.size());
+        Some(victim)
+    }
+
+    /// The packet of this flow that may go now; `None` if the flow is empty.
+    fn take(&mut self, at: usize, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let flow = &mut self.flows[at];
+            let mut given = flow.ring.pop()?;
+            let size = given.packet.size();
+            let marked = cx.counters().marked_total().packets;
+            let verdict = flow.cobalt.judge(&self.cobalt, &mut given, 1, rng, cx);
+            self.stats.marked_packets += cx.counters().marked_total().packets - marked;
+            // The last packet of a queue is never dropped.
+            if verdict == Verdict::Drop && flow.ring.backlog().packets > 0 {
+                self.count_drop(size);
+                cx.drop(given.packet, DropReason::Early);
+                continue;
+            }
+            flow.deficit -= self.framing.wire_size(size).get() as i64;
+            let sojourn = cx.now() - given.enqueued_at;
+            self.stats.backlog.remove(size);
+            self.stats.sent_packets += 1;
+            self.stats.sent_bytes += size;
+            self.stats.sojourn_sum += sojourn;
+            self.stats.sojourn_max = self.stats.sojourn_max.max(sojourn);
+            return Some(given);
+        }
+    }
+
+    fn count_drop(&mut self, size: Bytes) {
+        self.stats.backlog.remove(size);
+        self.stats.dropped_packets += 1;
+        self.stats.dropped_bytes += size;
+    }
+
+    /// Whose turn it is: new flows, busy ones, those that decay.
+    fn head(&mut self) -> Option<usize> {
+        if let Some(at) = self.new.front().or(self.old.front()) {
+            return Some(*at);
+        }
+        while let Some(at) = self.decaying.front().copied() {
+            if self.flows[at].standing == Standing::Decaying {
+                return Some(at);
+            }
+            self.decaying.pop_front();
+            self.flows[at].in_decaying = false;
+        }
+        None
+    }
+
+    fn take_head(&mut self) {
+        if self.new.pop_front().or_else(|| self.old.pop_front()).is_none() {
+            if let Some(at) = self.decaying.pop_front() {
+                self.flows[at].in_decaying = false;
+            }
+        }
+    }
+
+    /// The flow at the head has used up its turn: it goes to the end of the busy ones.
+    fn turn_over(&mut self, at: usize) {
+        self.take_head();
+        self.old.push_back(at);
+        if self.flows[at].standing == Standing::Sparse {
+            if self.flows[at].ring.backlog().packets > 0 {
+                self.sparse -= 1;
+                self.make_busy(at);
+            } else {
+                self.flows[at].standing = Standing::Waiting;
+            }
+        }
+    }
+
+    /// The flow at the head is empty: it leaves, or stays while its state fades.
+    fn found_empty(&mut self, at: usize, now: Time) {
+        self.take_head();
+        match self.flows[at].standing {
+            Standing::Bulk => {
+                self.bulk -= 1;
+                self.tell_hosts(at, false);
+            }
+            Standing::Sparse | Standing::Waiting => self.sparse -= 1,
+            Standing::Decaying | Standing::None => {}
+        }
+        let flow = &mut self.flows[at];
+        if flow.cobalt.found_empty(&self.cobalt, now) {
+            flow.standing = Standing::Decaying;
+            if !flow.in_decaying {
+                flow.in_decaying = true;
+                self.decaying.push_back(at);
+            }
+            return;
+        }
+        flow.standing = Standing::None;
+        self.release_hosts(at);
+    }
+
+    fn make_busy(&mut self, at: usize) {
+        self.flows[at].standing = Standing::Bulk;
+        self.bulk += 1;
+        self.tell_hosts(at, true);
+    }
+
+    /// What a flow gets in its turn: the quantum divided by the busy flows of its busiest host, rounded at random.
+    fn flow_share(&self, at: usize, rng: &mut Rng) -> i64 {
+        let flow = &self.flows[at];
+        let source = flow.source.map_or(0, |host| self.sources.load(host));
+        let destination = flow.destination.map_or(0, |host| self.destinations.load(host));
+        let load = source.max(destination).max(1);
+        if load == 1 {
+            return self.flow_quantum as i64;
+        }
+        (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
+    }
+
+    /// The flow's place is given to the flow of another key: its hosts are those of the new one.
+    fn settle_hosts(&mut self, at: usize, keys: Keys) {
+        let is_busy = self.flows[at].standing == Standing::Bulk;
+        if is_busy {
+            self.tell_hosts(at, false);
+        }
+        self.release_hosts(at);
+        let flow = &mut self.flows[at];
+        flow.source = keys.source.map(|hash| self.sources.hold(hash));
+        flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
+        if is_busy {
+            self.tell_hosts(at, true);
+        }
+    }
+
+    fn release_hosts(&mut self, at: usize) {
+        let flow = &mut self.flows[at];
+        if let Some(host) = flow.source.take() {
+            self.sources.release(host);
+        }
+        if let Some(host) = flow.destination.take() {
+            self.destinations.release(host);
+        }
+    }
+
+    fn tell_hosts(&mut self, at: usize, busy: bool) {
+        let flow = &self.flows[at];
+        if let Some(host) = flow.source {
+            self.sources.set_busy(host, busy);
+        }
+        if let Some(host) = flow.destination {
+            self.destinations.set_busy(host, busy);
+        }
+    }
+}
+
+/// COBALT's times at a rate: a target of at least one and a half full packets, and an interval longer by as much.
+fn cobalt_for(rate: Option<BitRate>, rtt: Duration, is_prompt: bool) -> CobaltConfig {
+    let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
+    let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);
+    let target = wanted.max(mtu_time * 3 / 2);
+    let interval = if is_prompt { wanted } else { rtt } + target - wanted;
+    CobaltConfig { target, interval: interval.max(target * 2), ecn: true, mtu_time, ..CobaltConfig::default() }
+}

@@ -1,0 +1,111 @@
+//! Tins: classes of service by DSCP, and what part of the rate each is sure of (tc-cake(8)).
+
+use lopsided_spec::Choice;
+
+/// The priority queue modes of tc-cake(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TinMode {
+    /// One tin.
+    Besteffort,
+    /// Bulk, best effort, voice.
+    #[default]
+    Diffserv3,
+    /// Bulk, best effort, video, voice.
+    Diffserv4,
+    /// Eight tins of the usual codepoints.
+    Diffserv8,
+    /// Eight tins by the old precedence bits.
+    Precedence,
+}
+
+impl Choice for TinMode {
+    const WORDS: &'static [(&'static str, TinMode)] = &[
+        ("besteffort", TinMode::Besteffort),
+        ("diffserv3", TinMode::Diffserv3),
+        ("diffserv4", TinMode::Diffserv4),
+        ("diffserv8", TinMode::Diffserv8),
+        ("precedence", TinMode::Precedence),
+    ];
+}
+
+/// A tin as it is set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TinPlan {
+    pub name: &'static str,
+    /// Of the rate, up to which it goes first; also its weight without a shaper.
+    pub share: f64,
+    /// COBALT's interval is that of its target: for little traffic that is sensitive to delay.
+    pub is_prompt: bool,
+}
+
+const fn plan(name: &'static str, share: f64) -> TinPlan {
+    TinPlan { name, share, is_prompt: false }
+}
+
+const fn prompt(name: &'static str, share: f64) -> TinPlan {
+    TinPlan { name, share, is_prompt: true }
+}
+
+// In the order in which Linux numbers them: of two that are due the later goes first.
+const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
+const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), prompt("voice", 0.25)];
+const DIFFSERV4: &[TinPlan] =
+    &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("video", 0.5), plan("voice", 0.25)];
+const EIGHT: &[&str] = &["tin 0", "tin 1", "tin 2", "tin 3", "tin 4", "tin 5", "tin 6", "tin 7"];
+
+// Codepoints (RFC 2474, 2597, 3246, 5865, 8622).
+const LE: u8 = 1;
+const TOS_LOW_DELAY: u8 = 4;
+const TOS_THROUGHPUT: u8 = 2;
+const CS1: u8 = 8;
+const EF: u8 = 46;
+const VA: u8 = 44;
+
+impl TinMode {
+    /// The tins in order.
+    pub(super) fn plans(self) -> Box<dyn Iterator<Item = TinPlan>> {
+        match self {
+            TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
+            TinMode::Diffserv3 => Box::new(DIFFSERV3.iter().copied()),
+            TinMode::Diffserv4 => Box::new(DIFFSERV4.iter().copied()),
+            // Each an eighth less than the one before.
+            TinMode::Diffserv8 | TinMode::Precedence => Box::new(
+                EIGHT.iter().scan(1.0, |share, name| Some(plan(name, std::mem::replace(share, *share * 7.0 / 8.0)))),
+            ),
+        }
+    }
+
+    /// The tin of a codepoint, by its place among the plans.
+    pub(super) fn tin_of(self, dscp: u8) -> usize {
+        match self {
+            TinMode::Besteffort => 0,
+            TinMode::Diffserv3 => match dscp {
+                CS1 | LE => 1,
+                TOS_LOW_DELAY | VA | EF | 48 | 56 => 2,
+                _ => 0,
+            },
+            TinMode::Diffserv4 => match dscp {
+                CS1 | LE => 1,
+                // AF4x, AF3x, AF2x, CS3, CS2 and the old TOS of low delay.
+                34 | 36 | 38 | 26 | 28 | 30 | 18 | 20 | 22 | 24 | 16 | TOS_LOW_DELAY => 2,
+                EF | VA | 32 | 40 | 48 | 56 => 3,
+                _ => 0,
+            },
+            TinMode::Diffserv8 => match dscp {
+                CS1 | LE => 0,
+                // AF1x and the old TOS of high throughput.
+                10 | 12 | 14 | TOS_THROUGHPUT => 1,
+                // AF4x, AF3x, CS3.
+                34 | 36 | 38 | 26 | 28 | 30 | 24 => 3,
+                // AF2x and the old TOS of low delay.
+                18 | 20 | 22 | TOS_LOW_DELAY => 4,
+                // CS2.
+                16 => 5,
+                EF | VA | 32 | 40 => 6,
+                48 | 56 => 7,
+                _ => 2,
+            },
+            TinMode::Precedence => usize::from(dscp >> 3),
+        }
+    }
+}

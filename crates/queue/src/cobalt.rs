@@ -1,0 +1,289 @@
+//! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the queue
+//! management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
+//!
+//! CoDel acts on sojourn times, with two changes: its count falls step by step once the delay is below the target, at the pace of
+//! the control law, and is not forgotten between episodes. BLUE answers what does not respond: its probability of dropping rises
+//! while the queue overflows and falls while it runs empty, at most once each `target`. Its drops ignore ECN.
+//!
+//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow; [`CobaltQueue`] is a FIFO under it. The last packet of
+//! a queue is never dropped.
+//!
+//! **Deviations.** The square root of the control law is exact; Linux's `sch_cake` takes one step of Newton's method from a table.
+
+use crate::codel;
+use crate::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// COBALT's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CobaltConfig {
+    /// The acceptable standing delay.
+    pub target: Duration,
+    /// Of the order of the longest round trip of the flows.
+    pub interval: Duration,
+    /// Mark packets that can be marked in place of CoDel's drops (RFC 3168).
+    pub ecn: bool,
+    /// How long the link takes for a full packet: a delay of four of them, or of two for each busy flow, is no standing queue.
+    pub mtu_time: Duration,
+    /// What is added to BLUE's probability while the queue is full.
+    pub p_inc: f64,
+    /// What is taken from it while the queue is empty.
+    pub p_dec: f64,
+}
+
+impl Default for CobaltConfig {
+    /// CoDel's target and interval; BLUE's steps as in Linux: 1/256 up, 1/4096 down.
+    fn default() -> CobaltConfig {
+        CobaltConfig {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            mtu_time: Duration::ZERO,
+            p_inc: 1.0 / 256.0,
+            p_dec: 1.0 / 4096.0,
+        }
+    }
+}
+
+/// What COBALT remembers of one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Cobalt {
+    count: u32,
+    dropping: bool,
+    /// The control law's next instant.
+    drop_next: Time,
+    probability: f64,
+    /// When BLUE's probability last moved.
+    blue_moved: Time,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Send,
+    Drop,
+}
+
+impl Cobalt {
+    /// Looks at a packet that could leave, and may mark it. `busy_flows` share the link with this queue.
+    pub fn judge(
+        &mut self,
+        config: &CobaltConfig,
+        packet: &mut QueuedPacket,
+        busy_flows: u32,
+        rng: &mut Rng,
+        cx: &mut Cx<'_>,
+    ) -> Verdict {
+        let now = cx.now();
+        let sojourn = now - packet.enqueued_at;
+        let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
+        if sojourn > config.target && sojourn > allowed {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = now + self.step(config);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let mut verdict = Verdict::Send;
+        if self.dropping && now >= self.drop_next {
+            if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
+                verdict = Verdict::Drop;
+            }
+            self.count = self.count.saturating_add(1);
+            self.drop_next += self.step(config);
+        } else {
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next += self.step(config);
+            }
+        }
+        if self.probability > 0.0 && rng.unit() < self.probability {
+            verdict = Verdict::Drop;
+        }
+        // The law does not run ahead of a queue at rest, nor hurry to make up for what it missed.
+        if self.count == 0 {
+            self.drop_next = now + config.interval;
+        } else if verdict == Verdict::Send && now > self.drop_next {
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    /// Packets of this queue were dropped for want of room.
+    pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
+        if self.may_move(config, now) {
+            self.probability = (self.probability + config.p_inc).min(1.0);
+            self.blue_moved = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was found empty; tells whether something is left to fade.
+    pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
+        let mut fades = false;
+        if self.probability > 0.0 && self.may_move(config, now) {
+            self.probability = (self.probability - config.p_dec).max(0.0);
+            self.blue_moved = now;
+            fades = true;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next += self.step(config);
+            fades = true;
+        }
+        fades
+    }
+
+    /// How far CoDel has gone: drops and marks since the queue was last at rest, less what has faded.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// BLUE's probability of dropping.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    fn may_move(&self, config: &CobaltConfig, now: Time) -> bool {
+        now.saturating_since(self.blue_moved) > config.target
+    }
+
+    /// `interval / sqrt(count)`.
+    fn step(&self, config: &CobaltConfig) -> Duration {
+        let nanos = config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+        Duration::from_nanos(nanos as u64)
+    }
+}
+
+/// A COBALT queue as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CobaltQueueConfig {
+    pub limit: Limit,
+    pub cobalt: CobaltConfig,
+}
+
+impl Default for CobaltQueueConfig {
+    fn default() -> CobaltQueueConfig {
+        CobaltQueueConfig { limit: Limit::Packets(1000), cobalt: CobaltConfig::default() }
+    }
+}
+
+impl Part for CobaltQueueConfig {
+    const NAME: &'static str = "cobalt";
+    const TEXT: &'static str = "COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<CobaltQueueConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("target", |part: &mut Self| &mut part.cobalt.target, codel::TARGET),
+        key("interval", |part: &mut Self| &mut part.cobalt.interval, codel::INTERVAL),
+        key("ecn", |part: &mut Self| &mut part.cobalt.ecn, codel::ECN),
+        key(
+            "mtu_time",
+            |part: &mut Self| &mut part.cobalt.mtu_time,
+            "How long the link takes for a full packet: four of them are no standing queue.",
+        )
+        .default_text("1514 octets at the line's rate"),
+        key(
+            "p_inc",
+            |part: &mut Self| &mut part.cobalt.p_inc,
+            "What BLUE's probability gains while the queue overflows.",
+        ),
+        key("p_dec", |part: &mut Self| &mut part.cobalt.p_dec, "What it loses while the queue is empty."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if !given.has("mtu_time") {
+            self.cobalt.mtu_time = given.line_rate.map_or(Duration::ZERO, |rate| rate.time_to_send(FULL_FRAME, 0).0);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.cobalt.interval < Duration::from_nanos(1024) || self.cobalt.target.is_zero() {
+            return Err(Fault::new("interval", "a law without time would drop every packet"));
+        }
+        Ok(())
+    }
+}
+
+/// An Ethernet frame of 1500 octets of IP.
+const FULL_FRAME: Bytes = Bytes::new(1514);
+
+impl Discipline for CobaltQueueConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(CobaltQueue::new(self, place.rng())?)))
+    }
+}
+
+/// A FIFO under COBALT.
+#[derive(Debug)]
+pub struct CobaltQueue {
+    config: CobaltConfig,
+    cobalt: Cobalt,
+    ring: PacketRing,
+    limit: BufferLimit,
+    rng: Rng,
+}
+
+impl CobaltQueue {
+    /// `rng` is this queue's own stream.
+    pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
+        config.check()?;
+        let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
+        Ok(CobaltQueue { config: config.cobalt, cobalt: Cobalt::default(), ring: PacketRing::default(), limit, rng })
+    }
+}
+
+impl Qdisc for CobaltQueue {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        if !self.limit.fits(size) {
+            self.cobalt.overflowed(&self.config, cx.now());
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        self.limit.charge(size);
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let mut given = self.ring.pop()?;
+            self.limit.release(given.packet.size());
+            let verdict = self.cobalt.judge(&self.config, &mut given, 1, &mut self.rng, cx);
+            if self.ring.backlog().packets == 0 {
+                self.cobalt.found_empty(&self.config, cx.now());
+                return Some(given);
+            }
+            match verdict {
+                Verdict::Send => return Some(given),
+                Verdict::Drop => cx.drop(given.packet, DropReason::Early),
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.limit.release(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("codel_count", f64::from(self.cobalt.count()));
+        out("blue_probability", self.cobalt.probability());
+    }
+}

@@ -1,0 +1,299 @@
+//! DOCSIS-PIE: PIE as cable modems have it (RFC 8034).
+//!
+//! What differs from PIE: the queueing delay is foretold from the backlog and the rate shaper of the service flow (section 4.3), not
+//! measured; the probability of a packet is in proportion to its size (4.6); drops are spread evenly (4.5: none before the
+//! probabilities since the last drop sum up to 0.85, one at 8.5); a probability above 10 % rises by 2 % at most, and the whole may
+//! reach 0.85 times 1024/64; a burst is spared only after a second of quiet (4.4). The numbers are those of the RFC's appendix.
+//!
+//! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst` say how it
+//! shapes, and without `peak_rate` the delay is the backlog at the sustained rate. The allowance of a burst begins as the first
+//! packet after the quiet finds two mean packets waiting. DOCSIS-PIE does not mark.
+
+use crate::ring::PacketRing;
+use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// DOCSIS-PIE as plain data, under the RFC's names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocsisPieConfig {
+    pub limit: Limit,
+    /// `LATENCY_TARGET`.
+    pub latency_target: Duration,
+    /// `MSR`: the maximum sustained rate of the service flow.
+    pub msr: Option<BitRate>,
+    /// `PEAK_RATE`, at which the tokens of the sustained rate may be spent.
+    pub peak_rate: Option<BitRate>,
+    /// The depth of the sustained rate's bucket.
+    pub burst: Bytes,
+}
+
+impl Default for DocsisPieConfig {
+    /// DOCSIS 3.1's: a target of 10 ms, a bucket of 3044 octets.
+    fn default() -> DocsisPieConfig {
+        DocsisPieConfig {
+            limit: Limit::Packets(1000),
+            latency_target: Duration::from_millis(10),
+            msr: None,
+            peak_rate: None,
+            burst: Bytes::new(3044),
+        }
+    }
+}
+
+impl Part for DocsisPieConfig {
+    const NAME: &'static str = "docsis-pie";
+    const TEXT: &'static str =
+        "DOCSIS-PIE (RFC 8034): PIE as cable modems have it, with a delay that the modem foretells.";
+    const KEYS: &'static [Key<DocsisPieConfig>] = &[
+        key("limit", |part: &mut Self| &mut part.limit, "What the queue may hold."),
+        key("latency_target", |part: &mut Self| &mut part.latency_target, "The queueing delay that is aimed at."),
+        key("msr", |part: &mut Self| &mut part.msr, "The maximum sustained rate of the service flow.")
+            .none_word("unlimited")
+            .default_text("the line's"),
+        key("peak_rate", |part: &mut Self| &mut part.peak_rate, "The rate while the bucket has tokens.")
+            .none_word("unlimited")
+            .default_text("the sustained rate"),
+        key("burst", |part: &mut Self| &mut part.burst, "The depth of the sustained rate's bucket."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if !given.has("msr") {
+            self.msr = given.line_rate;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.latency_target.is_zero() {
+            return Err(Fault::new("latency_target", "a target of zero would drop every packet"));
+        }
+        self.sustained().map(|_| ())
+    }
+}
+
+impl Discipline for DocsisPieConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(DocsisPie::new(self, place.rng())?)))
+    }
+}
+
+impl DocsisPieConfig {
+    /// Octets a second.
+    fn sustained(&self) -> Result<f64, Fault> {
+        let known = self.msr.filter(|rate| rate.as_bps() > 0);
+        known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(|| Fault::new("msr", "a delay is foretold from a rate"))
+    }
+}
+
+// RFC 8034, appendix A.
+const INTERVAL: Duration = Duration::from_millis(16);
+const MAX_BURST: Duration = Duration::from_millis(142);
+const BURST_RESET_TIMEOUT: Duration = Duration::from_secs(1);
+const MEAN_PKTSIZE: u64 = 1024;
+const MIN_PKTSIZE: u64 = 64;
+const PROB_LOW: f64 = 0.85;
+const PROB_HIGH: f64 = 8.5;
+const LATENCY_LOW: Duration = Duration::from_millis(5);
+const LATENCY_HIGH: Duration = Duration::from_millis(200);
+const A: f64 = 0.25;
+const B: f64 = 2.5;
+
+/// The controller of one service flow.
+#[derive(Clone, Debug)]
+pub struct DocsisPieLaw {
+    probability: f64,
+    accumulated: f64,
+    delay: Duration,
+    old_delay: Duration,
+    burst_left: Duration,
+    /// How long the queue has been quiet, up to the second after which a burst is spared again.
+    quiet: Duration,
+}
+
+impl Default for DocsisPieLaw {
+    /// As after a long quiet.
+    fn default() -> DocsisPieLaw {
+        DocsisPieLaw {
+            probability: 0.0,
+            accumulated: 0.0,
+            delay: Duration::ZERO,
+            old_delay: Duration::ZERO,
+            burst_left: Duration::ZERO,
+            quiet: BURST_RESET_TIMEOUT,
+        }
+    }
+}
+
+impl DocsisPieLaw {
+    /// The drop probability of a packet of mean size.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Whether an arriving packet of this size is dropped while so much waits before it.
+    pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, rng: &mut Rng) -> bool {
+        let few = waiting.get() <= 2 * MEAN_PKTSIZE;
+        if !few && self.quiet >= BURST_RESET_TIMEOUT {
+            self.quiet = Duration::ZERO;
+            self.burst_left = MAX_BURST;
+        }
+        if !self.burst_left.is_zero() {
+            return false;
+        }
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+        }
+        let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
+        self.accumulated += own;
+        if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
+            return false;
+        }
+        if self.accumulated < PROB_HIGH && rng.unit() > own {
+            return false;
+        }
+        self.accumulated = 0.0;
+        true
+    }
+
+    /// The update at the end of an interval, with the delay that is foretold then.
+    pub fn update(&mut self, target: Duration, delay: Duration) {
+        self.old_delay = self.delay;
+        self.delay = delay;
+        if !self.burst_left.is_zero() {
+            self.probability = 0.0;
+            self.burst_left = self.burst_left.saturating_sub(INTERVAL);
+            return;
+        }
+        let (now, old) = (self.delay.as_secs_f64(), self.old_delay.as_secs_f64());
+        let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * crate::pie::scale(self.probability);
+        if self.probability >= 0.1 {
+            step = step.min(0.02);
+        }
+        self.probability += step;
+        if self.delay < LATENCY_LOW && self.old_delay < LATENCY_LOW {
+            self.probability *= 0.98;
+        } else if self.delay > LATENCY_HIGH {
+            self.probability += 0.02;
+        }
+        self.probability = self.probability.clamp(0.0, PROB_LOW * (MEAN_PKTSIZE / MIN_PKTSIZE) as f64);
+        let is_quiet = self.delay < target / 2 && self.old_delay < target / 2 && self.probability == 0.0;
+        self.quiet = if is_quiet { (self.quiet + INTERVAL).min(BURST_RESET_TIMEOUT) } else { Duration::ZERO };
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.quiet >= BURST_RESET_TIMEOUT && self.delay.is_zero()
+    }
+}
+
+/// A FIFO under DOCSIS-PIE.
+#[derive(Debug)]
+pub struct DocsisPie {
+    config: DocsisPieConfig,
+    /// Octets a second.
+    sustained: f64,
+    law: DocsisPieLaw,
+    /// Until when the updates have been made.
+    updated: Time,
+    /// Octets that the sustained rate's bucket held then.
+    tokens: f64,
+    tokens_at: Time,
+    ring: PacketRing,
+    limit: BufferLimit,
+    rng: Rng,
+}
+
+impl DocsisPie {
+    /// `rng` is this queue's own stream.
+    pub fn new(config: &DocsisPieConfig, rng: Rng) -> Result<DocsisPie, Fault> {
+        config.check()?;
+        Ok(DocsisPie {
+            sustained: config.sustained()?,
+            law: DocsisPieLaw::default(),
+            updated: Time::ZERO,
+            tokens: config.burst.get() as f64,
+            tokens_at: Time::ZERO,
+            ring: PacketRing::default(),
+            limit: BufferLimit::new(config.limit, Bytes::ZERO)?,
+            config: config.clone(),
+            rng,
+        })
+    }
+
+    /// Makes the updates that are due; nothing has come or gone since the last call.
+    fn catch_up(&mut self, now: Time) {
+        while self.updated + INTERVAL <= now {
+            self.updated += INTERVAL;
+            let delay = self.foretold_delay(self.updated);
+            self.law.update(self.config.latency_target, delay);
+            if self.law.is_at_rest() && self.ring.backlog().packets == 0 {
+                let missed = (now - self.updated).as_nanos() / INTERVAL.as_nanos();
+                self.updated += INTERVAL * missed;
+            }
+        }
+    }
+
+    /// How long the backlog will take: what tokens are there for at the peak rate, the rest at the sustained rate.
+    fn foretold_delay(&mut self, at: Time) -> Duration {
+        self.fill(at);
+        let waiting = self.ring.backlog().bytes.get() as f64;
+        let seconds = match self.config.peak_rate {
+            None => waiting / self.sustained,
+            Some(peak) => {
+                let at_peak = waiting.min(self.tokens);
+                at_peak * 8.0 / peak.as_bps() as f64 + (waiting - at_peak) / self.sustained
+            }
+        };
+        Duration::from_nanos((seconds * 1e9) as u64)
+    }
+
+    fn fill(&mut self, now: Time) {
+        let gained = now.saturating_since(self.tokens_at).as_secs_f64() * self.sustained;
+        self.tokens = (self.tokens + gained).min(self.config.burst.get() as f64);
+        self.tokens_at = now;
+    }
+}
+
+impl Qdisc for DocsisPie {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.catch_up(cx.now());
+        let (size, waiting) = (packet.size(), self.ring.backlog().bytes);
+        if !self.limit.fits(size) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        if self.law.drops(self.config.latency_target, size, waiting, &mut self.rng) {
+            return cx.drop(packet, DropReason::Early);
+        }
+        self.limit.charge(size);
+        self.ring.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        self.catch_up(cx.now());
+        let given = self.ring.pop()?;
+        let size = given.packet.size();
+        self.limit.release(size);
+        self.fill(cx.now());
+        self.tokens = (self.tokens - size.get() as f64).max(0.0);
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.ring.remove(waiting)?;
+        self.limit.release(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("drop_probability", self.law.probability());
+        out("foretold_delay_ms", self.law.delay.as_millis_f64());
+    }
+}

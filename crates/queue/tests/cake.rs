@@ -1,0 +1,237 @@
+//! CAKE: its shaper, tins, hosts and queues; DualPI2's two queues.
+
+mod common;
+
+use common::{cx, packet_of_class, packet_with};
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Duration, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Rng,
+};
+use lopsided_core::{Time, Transport};
+use lopsided_queue::{Cake, CakeConfig, DualPi2, DualPi2Config, Framing, Isolation, Qdisc, TinMode};
+use std::net::Ipv4Addr;
+
+fn packet_between(source: u32, destination: u32, port: u16, id: u64, size: u32) -> Packet {
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(source), Ipv4Addr::from_bits(destination));
+    let transport = Transport::Udp(UdpHeader { src_port: port, dst_port: 2 });
+    let new = NewPacket::new(FlowId(source), ip, transport, Payload::virtual_len(size - 28));
+    Packet::unbooked(id, Time::ZERO, new)
+}
+
+fn cake(config: CakeConfig) -> Cake {
+    Cake::new(&config, Rng::for_role(1, "test")).unwrap()
+}
+
+/// A round trip whose COBALT leaves a test alone: its target is three seconds.
+const PATIENT: Duration = Duration::from_secs(60);
+
+/// Octets that each source gets of so many packets, where the flows `(source, destination, port)` always have more.
+fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<u64> {
+    let tins = TinMode::Besteffort;
+    let mut queue = cake(CakeConfig { isolation, tins, rtt: PATIENT, ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    for id in 0..500 {
+        for (source, destination, port) in flows {
+            let packet = packet_between(*source, *destination, *port, id, 1500);
+            queue.enqueue(packet, &mut cx(Time::ZERO, &mut accounting));
+        }
+    }
+    let mut sent = vec![0; 1 + flows.iter().map(|flow| flow.0).max().unwrap() as usize];
+    for _ in 0..packets {
+        let given = queue.dequeue(&mut cx(Time::ZERO + Duration::from_millis(1), &mut accounting)).unwrap();
+        sent[given.packet.flow().0 as usize] += given.packet.size().get();
+    }
+    sent
+}
+
+#[test]
+fn each_isolation_is_fair_to_whom_it_says() {
+    // Host 1 has four flows, host 2 one, all to host 9.
+    let flows = [(1, 9, 1), (1, 9, 2), (1, 9, 3), (1, 9, 4), (2, 9, 1)];
+    let ratio = |isolation| {
+        let sent = shares(isolation, &flows, 400);
+        sent[1] as f64 / sent[2] as f64
+    };
+    for (isolation, expected) in [
+        (Isolation::Flowblind, 4.0),
+        (Isolation::Flows, 4.0),
+        (Isolation::DualDsthost, 4.0),
+        (Isolation::Srchost, 1.0),
+        (Isolation::Hosts, 1.0),
+        (Isolation::DualSrchost, 1.0),
+    ] {
+        let found = ratio(isolation);
+        assert!((found / expected - 1.0).abs() < 0.1, "{isolation:?}: {found} not {expected}");
+    }
+    // One queue for all where they have one destination.
+    assert!((ratio(Isolation::Dsthost) - 4.0).abs() < 0.1);
+    // All five flows load the destination, the fuller host: each gets the same.
+    assert!((ratio(Isolation::TripleIsolate) - 4.0).abs() < 0.5);
+    let apart = [(1, 7, 1), (1, 7, 2), (1, 7, 3), (1, 7, 4), (2, 8, 1)];
+    let sent = shares(Isolation::TripleIsolate, &apart, 400);
+    assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
+}
+
+#[test]
+fn a_hundred_flows_share_no_queue() {
+    let flows: Vec<_> = (1..=100).map(|source| (source, 9, 1)).collect();
+    let sent = shares(Isolation::Flows, &flows, 1000);
+    let (least, most) = (sent[1..].iter().min().unwrap(), sent[1..].iter().max().unwrap());
+    assert!(most - least <= 2 * 1500, "{least} to {most}: a shared queue would have half");
+}
+
+#[test]
+fn the_shaper_counts_cells() {
+    let framing = Framing::named("pppoe-llcsnap").unwrap();
+    let bandwidth = Some(BitRate::from_bps(848_000));
+    let mut queue = cake(CakeConfig { bandwidth, framing, rtt: PATIENT, ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    for id in 0..100 {
+        queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(Time::ZERO, &mut accounting));
+    }
+    // 140 octets are three cells: 159 octets, 1.5 ms.
+    let mut now = Time::ZERO;
+    for id in 0..100_u64 {
+        now = queue.ready_at(now).unwrap();
+        assert_eq!(now, Time::ZERO + Duration::from_micros(1500) * id);
+        assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
+        assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_none());
+    }
+    // At rest nothing is saved up.
+    let later = now + Duration::from_secs(1);
+    for id in 100..102 {
+        queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(later, &mut accounting));
+    }
+    assert!(queue.dequeue(&mut cx(later, &mut accounting)).is_some());
+    assert_eq!(queue.ready_at(later), Some(later + Duration::from_micros(1500)));
+}
+
+/// Packets of each class that leave in a time, where both always have more.
+fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64; 2] {
+    let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    for id in 0..2000 {
+        for class in classes {
+            queue.enqueue(packet_of_class(class, Ecn::NotEct, id, 1000), &mut cx(Time::ZERO, &mut accounting));
+        }
+    }
+    let (mut now, mut sent) = (Time::ZERO, [0; 2]);
+    for _ in 0..1600 {
+        now = queue.ready_at(now).unwrap();
+        let given = queue.dequeue(&mut cx(now, &mut accounting)).unwrap();
+        sent[usize::from(given.packet.dscp() == classes[1])] += 1;
+    }
+    sent
+}
+
+#[test]
+fn tins_have_the_parts_that_they_are_sure_of() {
+    let rate = Some(BitRate::from_bps(10_000_000));
+    let near = |[one, other]: [u64; 2], expected: f64| {
+        let part = one as f64 / (one + other) as f64;
+        assert!((part - expected).abs() < 0.02, "{part} not {expected}");
+    };
+    // Voice goes first up to a quarter, bulk up to a sixteenth.
+    near(by_class(TinMode::Diffserv4, [46, 0], rate), 0.25);
+    near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
+    near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
+    near(by_class(TinMode::Besteffort, [46, 0], rate), 0.5);
+    // Without a shaper deficits share by the same weights: 1/4 to 1.
+    near(by_class(TinMode::Diffserv4, [46, 0], None), 0.2);
+}
+
+#[test]
+fn the_longest_queue_gives_way() {
+    let memlimit = Some(Bytes::new(30_000));
+    let mut queue = cake(CakeConfig { memlimit, rtt: PATIENT, ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    for id in 0..5 {
+        queue.enqueue(packet_between(1, 9, 1, id, 1500), &mut cx(Time::ZERO, &mut accounting));
+    }
+    for id in 0..100 {
+        queue.enqueue(packet_between(2, 9, 1, id, 1500), &mut cx(Time::ZERO, &mut accounting));
+    }
+    let mut left = [0; 3];
+    while let Some(given) = queue.dequeue(&mut cx(Time::ZERO + Duration::from_millis(1), &mut accounting)) {
+        left[given.packet.flow().0 as usize] += 1;
+    }
+    // BLUE may take some of the flow that overflowed, and none of the other.
+    assert_eq!(left[1], 5);
+    assert!((1..=15).contains(&left[2]), "{left:?}");
+}
+
+#[test]
+fn more_flows_than_places_and_a_flood_leave_it_sound() {
+    let bandwidth = Some(BitRate::from_bps(100_000_000));
+    let mut queue = cake(CakeConfig { bandwidth, memlimit: Some(Bytes::new(1 << 20)), ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    let (mut now, mut given) = (Time::ZERO, 0);
+    for flow in 0..65_000_u32 {
+        now += Duration::from_micros(10);
+        let packet = packet_between(flow % 5000, flow % 77, (flow % 60_000) as u16, u64::from(flow), 500);
+        queue.enqueue(packet, &mut cx(now, &mut accounting));
+        assert!(queue.backlog().bytes <= Bytes::new(1 << 20));
+        given += u64::from(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
+    }
+    while let Some(ready) = queue.ready_at(now) {
+        now = ready;
+        given += u64::from(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
+    }
+    assert_eq!(given + accounting.node(NodeId(0)).dropped_total().packets, 65_000);
+}
+
+#[test]
+fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
+    let mut queue = DualPi2::new(&DualPi2Config::default()).unwrap();
+    let mut accounting = Accounting::new(1);
+    for id in 0..2000 {
+        for ecn in [Ecn::Ect1, Ecn::NotEct] {
+            queue.enqueue(packet_with(ecn, id, 1000), &mut cx(Time::ZERO, &mut accounting));
+        }
+    }
+    let mut classic = 0;
+    for _ in 0..1000 {
+        let given = queue.dequeue(&mut cx(Time::ZERO + Duration::from_micros(900), &mut accounting)).unwrap();
+        classic += u32::from(given.packet.ecn() == Ecn::NotEct);
+    }
+    assert!((99..=101).contains(&classic), "{classic} of 1000");
+}
+
+/// Marks among packets of L and drops or marks among those of C, in parts, after a long standing delay of C.
+fn signals(delay: Duration) -> (f64, f64, u64) {
+    let mut queue =
+        DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();
+    let mut accounting = Accounting::new(1);
+    let (mut low, mut classic, mut other) = ((0, 0), (0, 0), 0);
+    let gap = Duration::from_millis(1);
+    let deep = delay.as_nanos() / gap.as_nanos();
+    for step in 0..20_000_u64 {
+        let now = Time::ZERO + gap * step;
+        queue.enqueue(packet_with(Ecn::Ect1, 2 * step, 500), &mut cx(now, &mut accounting));
+        queue.enqueue(packet_with(Ecn::Ect0, 2 * step + 1, 500), &mut cx(now, &mut accounting));
+        let wanted = if step < deep { 1 } else { 2 };
+        for _ in 0..wanted {
+            let Some(given) = queue.dequeue(&mut cx(now, &mut accounting)) else { break };
+            let marked = given.packet.ecn() == Ecn::Ce;
+            if given.packet.id() % 2 == 0 {
+                low = (low.0 + u32::from(marked), low.1 + 1);
+            } else {
+                classic = (classic.0 + u32::from(marked), classic.1 + 1);
+            }
+        }
+        other = accounting.node(NodeId(0)).dropped_total().packets;
+    }
+    (f64::from(low.0) / f64::from(low.1), f64::from(classic.0) / f64::from(classic.1), other)
+}
+
+#[test]
+fn dualpi2_couples_the_signals_and_drops_when_marks_say_no_more() {
+    // A standing delay above the target: the probability grows without end, marks to one, then drops.
+    let (low, classic, dropped) = signals(Duration::from_millis(40));
+    assert!(low > classic, "L is marked more: {low}, {classic}");
+    // Drops shorten the queue, so that a few end it.
+    assert!(dropped > 10, "saturated, both are dropped: {dropped}");
+    // Below the target there is next to no signal: only the rise of the delay counts for a while.
+    let (low, classic, dropped) = signals(Duration::from_millis(10));
+    assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");
+}

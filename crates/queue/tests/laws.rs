@@ -1,0 +1,214 @@
+//! The laws of queue managements against the pseudo-code of their documents, step by step over random delays.
+
+mod common;
+
+use common::{cx, packet_with};
+use lopsided_core::{Accounting, Bytes, Duration, Ecn, Rng, Time};
+use lopsided_queue::{Backlog, Cobalt, CobaltConfig, CoupledLaw, DocsisPieLaw, DualPi2Config, Pie, PieConfig};
+use lopsided_queue::{QueuedPacket, Verdict};
+
+const STEPS: u64 = 5_000;
+
+/// Delays that wander, stay at zero for a while, and jump.
+fn delays(seed: u64) -> impl Iterator<Item = Duration> {
+    let mut rng = Rng::for_role(seed, "delays");
+    let mut micros = 0_i64;
+    std::iter::repeat_with(move || {
+        micros = match rng.below(20) {
+            0 => 0,
+            1 => rng.below(600_000) as i64,
+            _ => (micros + rng.below(4001) as i64 - 2000).max(0),
+        };
+        Duration::from_micros(micros as u64)
+    })
+}
+
+/// How much of a step PIE takes (RFC 8033 and 8034).
+fn tuned(step: f64, probability: f64) -> f64 {
+    let borders = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+    step / borders.iter().find(|(border, _)| probability < *border).map_or(1.0, |(_, divisor)| *divisor)
+}
+
+#[test]
+fn pie_follows_rfc_8033() {
+    let config = PieConfig::default();
+    let backlog = Backlog { packets: 100, bytes: Bytes::new(150_000) };
+    let mut pie = Pie::new(&config);
+    let (mut probability, mut old) = (0.0_f64, 0.0);
+    for (number, delay) in delays(1).take(STEPS as usize).enumerate() {
+        let now = Time::ZERO + config.tupdate * (number as u64 + 1);
+        pie.left(&config, now, Bytes::new(1500), delay, backlog.bytes);
+        pie.catch_up(&config, now, backlog);
+        // Section 4.2, and the limits of the appendix.
+        let current = delay.as_secs_f64();
+        let mut step = tuned(0.125 * (current - 0.015) + 1.25 * (current - old), probability);
+        if probability >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        if current > 0.25 {
+            step = 0.02;
+        }
+        probability += step;
+        probability = probability.clamp(0.0, 1.0);
+        if current == 0.0 && old == 0.0 {
+            probability *= 0.98;
+        }
+        old = current;
+        assert!((pie.probability() - probability).abs() < 1e-12, "step {number}: {} {probability}", pie.probability());
+    }
+}
+
+#[test]
+fn docsis_pie_follows_rfc_8034() {
+    let target = Duration::from_millis(10);
+    let mut law = DocsisPieLaw::default();
+    let (mut probability, mut old) = (0.0_f64, 0.0);
+    for (number, delay) in delays(2).take(STEPS as usize).enumerate() {
+        law.update(target, delay);
+        let current = delay.as_secs_f64();
+        let mut step = tuned(0.25 * (current - 0.010) + 2.5 * (current - old), probability);
+        if probability >= 0.1 && step > 0.02 {
+            step = 0.02;
+        }
+        probability += step;
+        if current < 0.005 && old < 0.005 {
+            probability *= 0.98;
+        } else if current > 0.2 {
+            probability += 0.02;
+        }
+        probability = probability.clamp(0.0, 0.85 * 1024.0 / 64.0);
+        old = current;
+        assert!((law.probability() - probability).abs() < 1e-12, "step {number}: {} {probability}", law.probability());
+    }
+}
+
+#[test]
+fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_second() {
+    let target = Duration::from_millis(10);
+    let mut rng = Rng::for_role(1, "docsis");
+    let waiting = Bytes::new(100_000);
+    let mut law = DocsisPieLaw::default();
+    let interval = Duration::from_millis(16);
+    // The burst is spared for 142 ms: nine intervals.
+    for _ in 0..9 {
+        assert!(!law.drops(target, Bytes::new(1500), waiting, &mut rng));
+        law.update(target, interval * 10);
+        assert_eq!(law.probability(), 0.0);
+    }
+    while law.probability() < 0.1 {
+        law.update(target, Duration::from_millis(30));
+    }
+    let mut share = |size: u64| {
+        let mut law = law.clone();
+        (0..20_000).filter(|_| law.drops(target, Bytes::new(size), waiting, &mut rng)).count() as f64 / 20_000.0
+    };
+    let (large, small) = (share(1024), share(128));
+    assert!((large / small - 8.0).abs() < 1.0, "{large} of the large, {small} of the small packets");
+    assert!(!law.drops(target, Bytes::new(1500), Bytes::new(2048), &mut rng), "two packets are never too many");
+}
+
+#[test]
+fn dualpi2_follows_rfc_9332() {
+    let config = DualPi2Config::default();
+    let mut law = CoupledLaw::default();
+    let (mut base, mut old) = (0.0_f64, 0.0);
+    for (number, delay) in delays(3).take(STEPS as usize).enumerate() {
+        law.update(&config, delay);
+        let current = delay.as_secs_f64();
+        base = (base + 0.16 * (current - 0.015) + 3.2 * (current - old)).clamp(0.0, 1.0);
+        old = current;
+        assert!((law.base() - base).abs() < 1e-12, "step {number}");
+        assert_eq!((law.classic(), law.coupled(&config)), (law.base() * law.base(), 2.0 * law.base()));
+    }
+}
+
+/// COBALT as its paper describes it, in seconds: CoDel whose count decays, and BLUE.
+#[derive(Default)]
+struct Reference {
+    count: u32,
+    dropping: bool,
+    drop_next: u64,
+}
+
+impl Reference {
+    const INTERVAL: u64 = 100_000_000;
+    const TARGET: u64 = 5_000_000;
+
+    fn control(&self) -> u64 {
+        (Self::INTERVAL as f64 / f64::from(self.count.max(1)).sqrt()) as u64
+    }
+
+    fn drops(&mut self, now: u64, sojourn: u64) -> bool {
+        let over = sojourn > Self::TARGET;
+        let due_before = self.count > 0 && now >= self.drop_next;
+        if over && !self.dropping {
+            self.dropping = true;
+            self.drop_next = now + self.control();
+        }
+        if over {
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let mut dropped = false;
+        if self.dropping && now >= self.drop_next {
+            dropped = true;
+            self.count += 1;
+            self.drop_next += self.control();
+        } else if due_before {
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next += self.control();
+            }
+        }
+        if self.count == 0 {
+            self.drop_next = now + Self::INTERVAL;
+        } else if now > self.drop_next && !dropped {
+            self.drop_next = now;
+        }
+        dropped
+    }
+}
+
+#[test]
+fn cobalt_follows_the_control_law_up_and_down() {
+    let config = CobaltConfig::default();
+    let (mut cobalt, mut reference) = (Cobalt::default(), Reference::default());
+    let mut accounting = Accounting::new(1);
+    let mut rng = Rng::for_role(1, "cobalt");
+    let mut dropped = 0;
+    // A long overload, then delays that wander.
+    let overload = std::iter::repeat_n(Duration::from_millis(50), 5_000);
+    for (number, delay) in overload.chain(delays(4)).take(40_000).enumerate() {
+        let now = Time::ZERO + Duration::from_secs(1) + Duration::from_millis(1) * number as u64;
+        let mut packet = QueuedPacket {
+            packet: packet_with(Ecn::NotEct, number as u64, 1500),
+            enqueued_at: Time::from_nanos(now.as_nanos() - delay.as_nanos()),
+        };
+        let verdict = cobalt.judge(&config, &mut packet, 0, &mut rng, &mut cx(now, &mut accounting));
+        cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
+        let expected = reference.drops(now.as_nanos(), delay.as_nanos());
+        assert_eq!(verdict == Verdict::Drop, expected, "packet {number} after {delay:?}");
+        assert_eq!(cobalt.count(), reference.count, "packet {number}");
+        dropped += u32::from(expected);
+    }
+    // In five seconds of overload the law comes to sqrt(n) / 2 drops an interval after n: about 600.
+    assert!(dropped > 500, "{dropped}");
+}
+
+#[test]
+fn blue_rises_once_a_target_while_the_queue_overflows_and_fades_when_it_is_empty() {
+    let config = CobaltConfig::default();
+    let mut cobalt = Cobalt::default();
+    for micros in (10_000..110_000).step_by(100) {
+        cobalt.overflowed(&config, Time::ZERO + Duration::from_micros(micros));
+    }
+    // Strictly more than 5 ms apart, looked at each 100 us.
+    let steps = (100.0_f64 / 5.1).ceil();
+    assert!((cobalt.probability() - steps / 256.0).abs() < 1e-12, "{}", cobalt.probability());
+    for second in 1..1000 {
+        cobalt.found_empty(&config, Time::ZERO + Duration::from_secs(second));
+    }
+    assert_eq!((cobalt.probability(), cobalt.count()), (0.0, 0));
+    assert!(!cobalt.found_empty(&config, Time::ZERO + Duration::from_secs(2000)), "nothing is left to fade");
+}
