@@ -5,6 +5,7 @@ import pytest
 import lopsided as lop
 from lopsided import metrics
 from lopsided.data import units
+from lopsided.errors import UsageError
 from lopsided.studies import device_configs, sizing
 
 pytestmark = pytest.mark.slow
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sized() -> sizing.Sizing:
-    return lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2)
+    return lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, queues=())
 
 
 def test_the_curve_has_one_row_for_each_size_and_the_runs_two(sized):
@@ -65,7 +66,7 @@ def test_the_reason_names_this_lines_numbers(sized):
 
 
 def test_the_same_question_has_the_same_answer(sized):
-    again = lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, workers=1)
+    again = lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, queues=(), workers=1)
     assert again.digest == sized.digest
     assert again.to_dict() == sized.to_dict()
 
@@ -110,3 +111,34 @@ def test_nonsense_is_refused(wrong):
 def test_an_unknown_control_is_refused():
     with pytest.raises(lop.ScenarioError, match="renoo"):
         lop.size("2.4M", "196k", "20ms", cc="renoo")
+
+
+def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
+    found = sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=["unmanaged", "fifo", "fq_codel", "cake"])
+    assert found.advice is not None
+    rows = {row["queue"]: row for row in found.advice.candidates.rows()}
+    assert rows["fq_codel"]["rpm"] > 2 * rows["unmanaged"]["rpm"]
+    assert found.advice.recommended in ("fq_codel", "cake")
+    # A full frame takes 24 ms of the uplink and 1.5 ms of the downlink: 5 ms suffice there alone.
+    down, up = found.advice.settings["fq_codel"]
+    assert (down["target"], down["interval"]) == ("5 ms", "100 ms")
+    assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
+    lines = {config.device: config.lines for config in found.configs}
+    assert f"{found.advice.recommended}" in lines["Linux, tc"]
+    assert "ifb0" in lines["Linux, tc"]
+    assert found.to_dict()["recommended"] == found.advice.recommended
+
+
+@pytest.mark.parametrize("queue", ["codel", "fq_codel", "pie", "fq_pie", "cake"])
+def test_every_discipline_has_lines_for_devices(queue: str):
+    settings = {"kind": queue, "target": "7.5 ms", "interval": "105 ms", "rtt": "100 ms"}
+    tc, sqm, ios = device_configs.discipline_configs(queue, (8_000_000, 512_000), (settings, settings))
+    assert f"{queue} " in tc.lines and "512000bit" in tc.lines and "8000000bit" in tc.lines
+    assert f"qdisc='{queue}'" in sqm.lines and "upload='512'" in sqm.lines
+    assert "shape average 512000" in ios.lines
+    assert "7500us" in tc.lines or queue == "cake"
+
+
+def test_a_discipline_without_known_settings_is_refused():
+    with pytest.raises(UsageError, match="no settings are known for a queue 'red'"):
+        sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=["red"])

@@ -28,6 +28,7 @@ def size(
     cc: str = "reno",
     stack: str = "linux-6.1",
     sizes: Annotated[str | None, Parameter(show_default=False)] = None,
+    queues: str = "unmanaged,fifo,codel,fq_codel,pie,cake",
     repeat: int = 5,
     seed: int = 1,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
@@ -36,11 +37,12 @@ def size(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find the uplink buffer for a line, and how to set it.
+    """Find the uplink buffer or the queue discipline for a line, and how to set it.
 
-    Two answers side by side: Merritt's model (2010, inequality 6.6, its inputs obtained by the field procedure of his
-    section 6.4 in the simulator), and a sweep that measures how much a download and an upload get out of the line
-    together.
+    For the buffer two answers side by side: Merritt's model (2010, inequality 6.6, its inputs obtained by the field
+    procedure of his section 6.4 in the simulator), and a sweep that measures how much a download and an upload get out
+    of the line together. Then queue disciplines, set for the line, under a household's traffic: what each buys in
+    goodput, latency under load and page time.
 
     For example:
 
@@ -66,8 +68,11 @@ def size(
         Stack profile of both hosts.
     sizes
         Uplink buffers to try, in packets: `5..50:5` or `5,10,20`; default: chosen for the line.
+    queues
+        Disciplines to compare: unmanaged (1000 packets), fifo (with the buffer found), codel, fq_codel, pie, fq_pie,
+        cake; "" leaves that out.
     repeat
-        Seeds per size.
+        Seeds per size; at most 3 per discipline.
     seed
         The first seed.
     plot
@@ -92,6 +97,7 @@ def size(
             cc=cc,
             profile=stack,
             sizes=_sizes(sizes) if sizes else None,
+            queues=[name.strip() for name in queues.split(",") if name.strip()],
             repeat=repeat,
             seed=seed,
             workers=workers,
@@ -123,13 +129,24 @@ def _sizes(text: str) -> list[int]:
 
 
 def _show(found: Sizing) -> None:
-    measured = found.measured
+    measured, advice = found.measured, found.advice
     say(f"Set the uplink buffer to {measured.knee_packets} packets.", style="bold")
     out().print(_answers(found))
     say_prose(found.why + "\n")
+    if advice is not None:
+        from lopsided.views.view import view
+
+        say(_advised(advice.recommended), style="bold")
+        out().print(view(advice.candidates))
     for config in found.configs:
         heading(config.device, config.note)
         say(indent(config.lines, "    ") + "\n")
+
+
+def _advised(queue: str) -> str:
+    if queue in ("fifo", "unmanaged"):
+        return "No queue discipline serves a household better here than that buffer."
+    return f"Better than any buffer under a household's traffic: {queue} in both directions."
 
 
 def _answers(found: Sizing) -> View:

@@ -161,6 +161,87 @@ class BdpQueue(TypedDict):
     smoothing: Literal["rfc6298", "printed"]
 
 
+class FqPieQueue(TypedDict):
+    """FQ-PIE: a queue for each flow, served in turn, each under PIE."""
+
+    kind: Literal["fq_pie"]
+    limit_packets: int
+    flows: int
+    quantum_bytes: int
+    target_s: float
+    tupdate_s: float
+    alpha: float
+    beta: float
+    max_burst_s: float
+    ecn: bool
+    mark_threshold: float
+    bytemode: bool
+    dq_rate_estimator: bool
+    derandomise: bool
+    header_bytes: int
+
+
+class DocsisPieQueue(TypedDict):
+    """DOCSIS-PIE (RFC 8034): PIE as cable modems have it, with a delay that the modem foretells."""
+
+    kind: Literal["docsis-pie"]
+    limit: Limit
+    latency_target_s: float
+    msr_bps: int | None
+    peak_rate_bps: int | None
+    burst_bytes: int
+
+
+class Dualpi2Queue(TypedDict):
+    """DualPI2 (RFC 9332): a queue of low latency for ECT(1) beside the classic one, their signals coupled."""
+
+    kind: Literal["dualpi2"]
+    limit: Limit
+    target_s: float
+    tupdate_s: float
+    alpha: float
+    beta: float
+    coupling_factor: float
+    min_th_s: float
+    range_s: float
+    c_protection: float
+
+
+class CobaltQueue(TypedDict):
+    """COBALT: CoDel, and BLUE against flows that do not respond; CAKE's queue management."""
+
+    kind: Literal["cobalt"]
+    limit: Limit
+    target_s: float
+    interval_s: float
+    ecn: bool
+    mtu_time_s: float
+    p_inc: float
+    p_dec: float
+
+
+class Framing(TypedDict):
+    """How many octets a packet takes on the wire."""
+
+    overhead_bytes: int
+    minimum_bytes: int
+    cell_format: Literal["none", "atm", "ptm"]
+
+
+class CakeQueue(TypedDict):
+    """CAKE: a shaper that knows the line's framing, tins by DSCP, fairness of hosts and flows, COBALT."""
+
+    kind: Literal["cake"]
+    bandwidth_bps: int | None
+    tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"]
+    isolation: Literal[
+        "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
+    ]
+    rtt_s: float
+    framing: Framing
+    memlimit_bytes: int | None
+
+
 _Rule = TypedDict("_Rule", {"class": int})
 
 
@@ -216,18 +297,15 @@ Queue: TypeAlias = (
     | PieQueue
     | AsqmQueue
     | BdpQueue
+    | FqPieQueue
+    | DocsisPieQueue
+    | Dualpi2Queue
+    | CobaltQueue
+    | CakeQueue
     | PrioQueue
     | PolicerQueue
     | AckFilterQueue
 )
-
-
-class Framing(TypedDict):
-    """How many octets a packet takes on the wire."""
-
-    overhead_bytes: int
-    minimum_bytes: int
-    cell_format: Literal["none", "atm", "ptm"]
 
 
 class PolledMedium(TypedDict):

@@ -154,3 +154,19 @@ AQM_DELAYS = TableSpec(
         _of("value_ms", "ms", "delay", "The most that this share of packets took."),
     ),
 )
+
+CANDIDATES = TableSpec(
+    "candidates",
+    "One row for each queue discipline that was tried on a line, under a household's traffic: medians over the seeds.",
+    (
+        _text("queue", "queue", "The queue discipline; `unmanaged` is a deep FIFO."),
+        _of("goodput_down_bps", "bps", "goodput down", "Of all downloads."),
+        _of("goodput_up_bps", "bps", "goodput up", "Of all uploads."),
+        _share("use", "line used", "Mean of both directions' goodput over the rate."),
+        _of("loaded_rtt_ms", "ms", "loaded RTT", "Round trip of the bulk flows' packets, without the slowest 5 %."),
+        _of("rpm", "count", "RPM", "Round trips per minute under load."),
+        _of("page_s", "s", "page", "Median time of a web page."),
+        _of("transfer_s", "s", "100 kB", "Median time of a transfer of 100 kB."),
+        _of("call_p95_ms", "ms", "call p95", "95th percentile of a call's one-way time, of the worse direction."),
+    ),
+)

@@ -6,6 +6,8 @@ windows of both. Each configured buffer gives one estimate; where the estimates 
 buffer that keeps the two flows out of phase (figure 6.2). The measurement is a sweep over the same buffers:
 min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each direction, and
 traffic other than bulk transfers.
+
+Beside the buffer it answers which queue discipline would serve the line better (`size_disciplines`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +26,8 @@ from lopsided.accessors import filled_in
 from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies import device_configs
-from lopsided.studies.jobs import run_jobs
+from lopsided.studies import device_configs, size_disciplines
+from lopsided.studies.jobs import part_of, run_jobs
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ _FIELD_BOTH_S = 30.0
 _SWEEP_ALONE_S = 30.0
 _SWEEP_BOTH_S = 120.0
 _SWEEP_BOTH_LEAST_S = 20.0
+_ADVICE_SEEDS = 3
+_CURVE_SHARE = 0.8
+"""Of the work, what the curve takes."""
 _SWEEP_PACKETS = 3_000_000
 """Above about so many packets a run of the sweep is made shorter, so that fast lines do not take hours."""
 
@@ -138,6 +143,8 @@ class Sizing:
     repeat: int
     both_s: float
     digest: str
+    advice: size_disciplines.Advice | None = None
+    """Which queue discipline serves the line best, where that was asked."""
 
     @property
     def rule_of_thumb_packets(self) -> float:
@@ -161,8 +168,13 @@ class Sizing:
 
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
-        """The lines that set the measured size on Linux, Cisco IOS and OpenWrt."""
-        return device_configs.configs(self.line.up_bps, self.measured.knee_packets)
+        """The lines that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
+        buffer = device_configs.configs(self.line.up_bps, self.measured.knee_packets)
+        if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
+            return buffer
+        rates = (self.line.down_bps, self.line.up_bps)
+        chosen = self.advice.recommended
+        return device_configs.discipline_configs(chosen, rates, self.advice.settings[chosen])
 
     @property
     def why(self) -> str:
@@ -193,6 +205,9 @@ class Sizing:
             "why": self.why,
             "configs": {config.device: config.lines for config in self.configs},
             "curve": list(self.curve.rows()),
+            "recommended": None if self.advice is None else self.advice.recommended,
+            "candidates": None if self.advice is None else list(self.advice.candidates.rows()),
+            "settings": None if self.advice is None else dict(self.advice.settings),
             "repeat": self.repeat,
             "digest": self.digest,
         }
@@ -210,15 +225,17 @@ def size(
     cc: str = "reno",
     profile: str = "linux-6.1",
     sizes: Sequence[int] | None = None,
+    queues: Sequence[str] = size_disciplines.DEFAULT,
     repeat: int = 5,
     seed: int = 1,
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Sizing:
-    """Finds the uplink buffer for a line: `size("2.4M", "196k", "200ms")`.
+    """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
     Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `queue_down` is the downlink's
-    buffer, by default one bandwidth-delay product but at least 50 packets. `sizes` are the buffers tried, in packets.
+    buffer, by default one bandwidth-delay product but at least 50 packets. `sizes` are the buffers tried, in packets;
+    `queues` the disciplines that are compared under a household's traffic, none of them to leave that out.
     """
     line = line_of(down, up, rtt, queue_down=queue_down, cc=cc, profile=profile)
     sizes = default_sizes(line) if sizes is None else sorted(set(sizes))
@@ -241,8 +258,23 @@ def size(
         key = {"buffer_packets": sizes[which // 2], "repetition": repetition, "seed": run.seed, "digest": run.digest}
         return {**key, **(_field_row(run) if which % 2 == 0 else _sweep_row(run))}
 
-    rows = run_jobs(jobs, reduce, workers=workers, progress=progress)
-    return _conclude(line, rows, repeat, both_s)
+    share = _CURVE_SHARE if queues else 1.0
+    rows = run_jobs(jobs, reduce, workers=workers, progress=part_of(progress, 0.0, share))
+    found = _conclude(line, rows, repeat, both_s)
+    if not queues:
+        return found
+    advice = size_disciplines.advise(
+        line.scenario(0.0, both_s),
+        (line.down_bps, line.up_bps),
+        line.rtt_s,
+        (line.queue_down, units.QueueLimit(found.measured.knee_packets, "packets")),
+        queues,
+        repeat=min(repeat, _ADVICE_SEEDS),
+        seed=seed,
+        workers=workers,
+        progress=part_of(progress, share, 1 - share),
+    )
+    return replace(found, advice=advice)
 
 
 def line_of(

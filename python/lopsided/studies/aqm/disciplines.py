@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
 from lopsided.errors import UsageError
@@ -30,6 +30,8 @@ class Discipline:
 
     label: str
     queue: str
+    up: str | None = None
+    """Upwards, where that is another."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
         """The scenario with this discipline before each link and direction.
@@ -42,8 +44,9 @@ class Discipline:
         return placed.with_(**{f"{_key(*place)}.ecn": "true" for place in marking})
 
     def _queue_at(self, scenario: Scenario, link: str, direction: Direction) -> str:
-        if self.queue != "fifo":
-            return self.queue
+        queue = self.queue if self.up is None or direction == "down" else self.up
+        if queue != "fifo":
+            return queue
         return "" if queue_of(scenario, link, direction)["kind"] == "fifo" else _DEEP_FIFO
 
 
@@ -63,7 +66,11 @@ def known() -> tuple[str, ...]:
     return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
 
 
-def disciplines(queues: str | Sequence[str | Mapping[str, Any]]) -> tuple[Discipline, ...]:
+Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
+"""Disciplines as people write them, or made."""
+
+
+def disciplines(queues: Queues) -> tuple[Discipline, ...]:
     """Disciplines as people write them: `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of such.
 
     `file` is the scenario's own queue. A table may have a `label`.
@@ -78,7 +85,9 @@ def disciplines(queues: str | Sequence[str | Mapping[str, Any]]) -> tuple[Discip
     return found
 
 
-def _discipline(part: str | Mapping[str, Any]) -> Discipline:
+def _discipline(part: str | Mapping[str, Any] | Discipline) -> Discipline:
+    if isinstance(part, Discipline):
+        return part
     if isinstance(part, str) and not part.lstrip().startswith("{"):
         name = part.strip()
         name = _OTHER_NAMES.get(name, name)

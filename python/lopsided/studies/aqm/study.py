@@ -17,7 +17,7 @@ from lopsided.accessors import filled_in
 from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.aqm.disciplines import DEFAULT, Direction, Discipline, disciplines
+from lopsided.studies.aqm.disciplines import DEFAULT, Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
 from lopsided.studies.aqm.workloads import Ends, with_workload
 from lopsided.studies.jobs import Progress, part_of, run_jobs
@@ -100,7 +100,7 @@ class Aqm:
 
 def aqm(
     scenario: Scenario,
-    queues: str | Sequence[str | Mapping[str, Any]] = DEFAULT,
+    queues: Queues = DEFAULT,
     *,
     direction: Literal["both", "down", "up"] = "both",
     link: str | None = None,

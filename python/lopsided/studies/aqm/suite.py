@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
-from lopsided.studies.aqm.disciplines import DEFAULT
+from lopsided.studies.aqm.disciplines import DEFAULT, Queues
 from lopsided.studies.aqm.study import Aqm, aqm
 from lopsided.studies.jobs import Progress, part_of
 
@@ -64,7 +64,7 @@ class Suite:
 
 def run_suite(
     name: str,
-    queues: str | Sequence[str | Mapping[str, Any]] = DEFAULT,
+    queues: Queues = DEFAULT,
     *,
     sections: Sequence[str] = (),
     ecn: bool = False,

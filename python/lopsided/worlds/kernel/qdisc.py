@@ -21,6 +21,11 @@ RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
 RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
 CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_ECN, CODEL_CE_THRESHOLD = 1, 2, 3, 4, 5
 FQ_CODEL_FLOWS, FQ_CODEL_QUANTUM, FQ_CODEL_CE_THRESHOLD, FQ_CODEL_DROP_BATCH = 5, 6, 7, 8
+CAKE_BASE_RATE64, CAKE_DIFFSERV_MODE, CAKE_ATM, CAKE_FLOW_MODE, CAKE_OVERHEAD, CAKE_RTT, CAKE_TARGET = range(2, 9)
+CAKE_MPU = 14
+CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+CAKE_CELLS = ("none", "atm", "ptm")
+CAKE_FLOWS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
 PIE_TARGET, PIE_LIMIT, PIE_TUPDATE, PIE_ALPHA, PIE_BETA, PIE_ECN, PIE_BYTEMODE, PIE_DQ_RATE_ESTIMATOR = range(1, 9)
 
 SCHEDULER_TICK_NS = 64
@@ -147,6 +152,24 @@ def pie(
             PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
         }
     )
+
+
+def cake(
+    bits_per_second: int, tins: str, isolation: str, rtt_s: float, overhead: int, minimum: int, cell_format: str
+) -> str:
+    """cake: modes by name, `overhead` octets with each packet beside what the queue is told; zero is no shaper."""
+    rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
+    # Signed, and the one value that may be below zero.
+    added = _attribute(CAKE_OVERHEAD, struct.pack("=i", overhead))
+    words = {
+        CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
+        CAKE_ATM: CAKE_CELLS.index(cell_format),
+        CAKE_FLOW_MODE: CAKE_FLOWS.index(isolation),
+        CAKE_RTT: round(rtt_s * 1e6),
+        CAKE_TARGET: round(rtt_s * 1e6 / 20),
+        CAKE_MPU: minimum,
+    }
+    return rate.hex() + added.hex() + _words(words)
 
 
 def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:

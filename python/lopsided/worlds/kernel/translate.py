@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from . import keyed, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
-from .plan import LARGEST_PACKET, Direction, HostInterface, Layout, Line
+from .plan import ETHERNET_HEADER, LARGEST_PACKET, Direction, HostInterface, Layout, Line
 
 if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
@@ -134,7 +134,7 @@ def modules(scenario: said.Resolved) -> list[str]:
     """Kernel modules that the scenario needs where they are not built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
-    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel", "fq_codel", "pie"})
+    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel", "fq_codel", "pie", "cake"})
     return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
 
 
@@ -262,6 +262,8 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
         return _codel(queue, where)
     if queue["kind"] == "pie":
         return _pie(queue, where)
+    if queue["kind"] == "cake":
+        return _cake(queue, where)
     if queue["kind"] != "fifo":
         raise Unsupported(f"{where}: {queue['kind']} has no counterpart in the kernel world")
     limit, front = queue["limit"], queue["drop"] == "front"
@@ -304,6 +306,18 @@ def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
     limit = _packets(queue["limit"], "pie", where)
     law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
     return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
+
+
+def _cake(queue: said.CakeQueue, where: str) -> tuple[str, str, int]:
+    if queue["memlimit_bytes"] is not None:
+        raise Unsupported(f"{where}: Linux' cake counts the kernel's buffers, not octets: leave memlimit out")
+    framing = queue["framing"]
+    # The kernel takes the link header off each packet, which the size table of the line has done before.
+    overhead = framing["overhead_bytes"] + ETHERNET_HEADER
+    minimum, cells = framing["minimum_bytes"], framing["cell_format"]
+    rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
+    options = qdisc.cake(rate_bps, queue["tins"], queue["isolation"], queue["rtt_s"], overhead, minimum, cells)
+    return "cake", options, 0
 
 
 def _packets(limit: said.Limit, kind: str, where: str) -> int:

@@ -29,6 +29,7 @@ TC_H_CLSACT, CLSACT_HANDLE, CLSACT_EGRESS = 0xFFFFFFF1, 0xFFFF0000, 0xFFFFFFF3
 TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 6, 8, 1
 ETH_P_ALL = 3
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
+CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_MARKED = 10, 4, 8
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -236,6 +237,11 @@ class Network:
             early, marked = dropped - overlimit, by_law + by_threshold
         elif kind == "pie":  # tc_pie_xstats: behind prob and five words dropped, overlimit, maxq, ecn_mark
             early, marked = struct.unpack_from("=I8xI", own, 24)
+        elif kind == "cake":  # attributes: what each tin dropped and marked
+            tins = _attributes(_attributes(own).get(CAKE_STATS_TINS, b"")).values()
+            counts = [_attributes(tin) for tin in tins]
+            early = sum(struct.unpack("=I", tin[CAKE_TIN_DROPPED])[0] for tin in counts)
+            marked = sum(struct.unpack("=I", tin[CAKE_TIN_MARKED])[0] for tin in counts)
         return QueueCount(sent_bytes, sent_packets, dropped, early, marked, backlog_bytes, backlog_packets)
 
 

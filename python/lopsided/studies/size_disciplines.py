@@ -1,0 +1,125 @@
+"""Which queue discipline for a line, with which settings: candidates beside each other under a household's traffic.
+
+Settings follow the rate of each direction as the manual pages advise: a target of CoDel is no less than the time of one
+and a half full packets, that of PIE of two; the interval is no less than the round trip. CAKE derives its own from its
+shaper, whose rate is the line's. Left out: priorities by DSCP beyond what the disciplines do by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lopsided import metrics
+from lopsided.data.study_tables import CANDIDATES
+from lopsided.data.table import Table
+from lopsided.data.units import QueueLimit
+from lopsided.errors import UsageError
+from lopsided.scenario import setting_text
+from lopsided.studies.aqm import Discipline, aqm
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+    from lopsided.studies.jobs import Progress
+
+DEFAULT = ("unmanaged", "fifo", "codel", "fq_codel", "pie", "cake")
+UNMANAGED_PACKETS = 1000
+"""What an unmanaged queue holds: as Linux' own FIFO."""
+KEPT_GOODPUT = 0.9
+"""A candidate is worth having if it keeps this share of the best one's use of the line."""
+
+_FRAME_BYTES = 1514
+_SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
+"""Those whose settings depend on the line."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The discipline to use, how it is set in each direction, and what every candidate gave."""
+
+    recommended: str
+    settings: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
+    """By candidate: its queue down and up."""
+    candidates: Table
+    digest: str
+
+
+def advise(
+    scenario: Scenario,
+    rates_bps: tuple[int, int],
+    rtt_s: float,
+    buffers: tuple[QueueLimit, QueueLimit],
+    names: Sequence[str] = DEFAULT,
+    *,
+    repeat: int,
+    seed: int,
+    workers: int | None,
+    progress: Progress | None,
+) -> Advice:
+    """Compares the candidates on the line, `buffers` being what a FIFO may hold down and up."""
+    settings = {name: _settings(name, rates_bps, rtt_s, buffers) for name in dict.fromkeys(names)}
+    arms = [Discipline(name, setting_text(down), setting_text(up)) for name, (down, up) in settings.items()]
+    found = aqm(scenario, arms, workload="home", repeat=repeat, seed=seed, workers=workers, progress=progress)
+    cells = {(row["queue"], row["direction"]): row for row in found.cells.rows()}
+    users = {row["queue"]: row for row in found.users.rows()}
+    rows: list[dict[str, Any]] = []
+    for name in settings:
+        down, up = cells[name, "down"], cells[name, "up"]
+        rows.append(
+            {
+                "queue": name,
+                "goodput_down_bps": down["goodput_bps"],
+                "goodput_up_bps": up["goodput_bps"],
+                "use": (down["goodput_bps"] / rates_bps[0] + up["goodput_bps"] / rates_bps[1]) / 2,
+                "loaded_rtt_ms": users[name]["load_ms"],
+                "rpm": users[name]["rpm"],
+                "page_s": users[name]["page_p50_s"],
+                "transfer_s": users[name]["transfer_p50_s"],
+                "call_p95_ms": _worst(down["datagram_p95_ms"], up["datagram_p95_ms"]),
+            }
+        )
+    return Advice(_best(rows), settings, Table(CANDIDATES.frame(rows), CANDIDATES), found.digest)
+
+
+def _worst(*values: float | None) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _best(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Of those that use the line nearly as well as any, the one whose pages come soonest."""
+    most = max(row["use"] for row in rows)
+    worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
+    return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]
+
+
+def _settings(
+    name: str, rates_bps: tuple[int, int], rtt_s: float, buffers: tuple[QueueLimit, QueueLimit]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    if name == "unmanaged":
+        queue = {"kind": "fifo", "limit": f"{UNMANAGED_PACKETS} packets"}
+        return queue, queue
+    if name == "fifo":
+        down, up = ({"kind": "fifo", "limit": str(limit)} for limit in buffers)
+        return down, up
+    if name not in _SETTLED:
+        raise UsageError(
+            f"no settings are known for a queue {name!r}: there are unmanaged, fifo, {', '.join(_SETTLED)}"
+        )
+    down, up = (_managed(name, rate, rtt_s) for rate in rates_bps)
+    return down, up
+
+
+def _managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
+    frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
+    rtt_ms = max(100.0, rtt_s * 1e3)
+    if name == "cake":
+        return {"kind": name, "bandwidth": f"{rate_bps} bit/s", "rtt": _ms(rtt_ms)}
+    if name in ("pie", "fq_pie"):
+        return {"kind": name, "target": _ms(max(15.0, 2 * frame_ms))}
+    target_ms = max(5.0, 1.5 * frame_ms)
+    return {"kind": name, "target": _ms(target_ms), "interval": _ms(rtt_ms + target_ms - 5.0)}
+
+
+def _ms(value: float) -> str:
+    return f"{value:.4g} ms"
