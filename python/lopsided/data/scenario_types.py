@@ -131,36 +131,6 @@ class PieQueue(TypedDict):
     derandomise: bool
 
 
-class AsqmQueue(TypedDict):
-    """ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a
-    target.
-    """
-
-    kind: Literal["asqm"]
-    limit: Limit
-    target_s: float
-    interval_s: float
-    ecn: bool
-    far_end: Literal["link", "stage"]
-    base_delay: Literal["subtract", "keep"]
-    smoothing: Literal["rfc6298", "printed"]
-
-
-class BdpQueue(TypedDict):
-    """BDP (Havey 2015): a queue for each flow, whose length follows from the flow's own round trip and that of the
-    link.
-    """
-
-    kind: Literal["bdp"]
-    limit_packets: int
-    flows: int
-    ecn: bool
-    far_end: Literal["link", "stage"]
-    base_delay: Literal["subtract", "keep"]
-    threshold: Literal["max", "min"]
-    smoothing: Literal["rfc6298", "printed"]
-
-
 class FqPieQueue(TypedDict):
     """FQ-PIE: a queue for each flow, served in turn, each under PIE."""
 
@@ -242,6 +212,36 @@ class CakeQueue(TypedDict):
     memlimit_bytes: int | None
 
 
+class AsqmQueue(TypedDict):
+    """ASQM (Havey 2015): senses the delay of the whole link with packets of its own, and drops or marks above a
+    target.
+    """
+
+    kind: Literal["asqm"]
+    limit: Limit
+    target_s: float
+    interval_s: float
+    ecn: bool
+    far_end: Literal["link", "stage"]
+    base_delay: Literal["subtract", "keep"]
+    smoothing: Literal["rfc6298", "printed"]
+
+
+class BdpQueue(TypedDict):
+    """BDP (Havey 2015): a queue for each flow, whose length follows from the flow's own round trip and that of the
+    link.
+    """
+
+    kind: Literal["bdp"]
+    limit_packets: int
+    flows: int
+    ecn: bool
+    far_end: Literal["link", "stage"]
+    base_delay: Literal["subtract", "keep"]
+    threshold: Literal["max", "min"]
+    smoothing: Literal["rfc6298", "printed"]
+
+
 _Rule = TypedDict("_Rule", {"class": int})
 
 
@@ -295,13 +295,13 @@ Queue: TypeAlias = (
     | CodelQueue
     | FqCodelQueue
     | PieQueue
-    | AsqmQueue
-    | BdpQueue
     | FqPieQueue
     | DocsisPieQueue
     | Dualpi2Queue
     | CobaltQueue
     | CakeQueue
+    | AsqmQueue
+    | BdpQueue
     | PrioQueue
     | PolicerQueue
     | AckFilterQueue

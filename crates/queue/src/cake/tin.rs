@@ -77,7 +77,7 @@ impl Tin {
             quantum: (TIN_QUANTUM * plan.share) as i64,
             deficit: 0,
             next: Time::ZERO,
-            flow_quantum: rate.map_or(MTU, |rate| (rate.as_bps() / 8 >> 12).clamp(LEAST_QUANTUM, MTU)),
+            flow_quantum: rate.map_or(MTU, |rate| ((rate.as_bps() / 8) >> 12).clamp(LEAST_QUANTUM, MTU)),
             cobalt: cobalt_for(rate, config.rtt, plan.is_prompt),
             rate,
             framing: config.framing,
