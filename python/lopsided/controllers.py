@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from lopsided import _native
+from lopsided import _native, own_code
 from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
@@ -100,47 +97,4 @@ def label(make: ControllerFactory) -> str:
 
 def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
     """The controllers that `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
-    found: dict[str, ControllerFactory] = {}
-    modules: dict[str, ModuleType] = {}
-    for text in given:
-        name, equals, place = text.rpartition("=")
-        home, _, attribute = place.rpartition(":")
-        if not home or not attribute or (equals and not name):
-            raise UsageError(f"--controller {text!r}: write FILE.py:CLASS or NAME=FILE.py:CLASS")
-        if home not in modules:
-            modules[home] = _module(home)
-        make = getattr(modules[home], attribute, None)
-        if make is None:
-            classes: list[str] = [key for key, value in vars(modules[home]).items() if _is_own(value)]
-            known = f"; there is {', '.join(classes)}" if classes else ""
-            raise UsageError(f"--controller {text}: {home} has no {attribute}{known}")
-        found[name or attribute] = make
-    return found
-
-
-def _is_own(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, tuple(_BASES)) and value not in _BASES
-
-
-def _module(home: str) -> ModuleType:
-    """The module in a file, or of that name."""
-    try:
-        if not home.endswith(".py"):
-            return importlib.import_module(home)
-        path = Path(home)
-        if not path.is_file():
-            raise UsageError(f"{home} does not exist")
-        # As where Python runs a file: what lies beside it can be imported.
-        sys.path.insert(0, str(path.parent.resolve()))
-        name = f"_own_{path.stem}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        # Dataclasses look up the module of their class.
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    except UsageError:
-        raise
-    except Exception as error:
-        hint = "" if home.endswith(".py") else "; a file is named with its ending, as in gentle.py:Gentle"
-        raise ControllerError(f"cannot load {home}: {type(error).__name__}: {error}{hint}", home) from error
+    return own_code.load(given, "--controller", tuple(_BASES), ControllerError)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from lopsided import _native
-from lopsided.errors import UsageError
+from lopsided import _native, own_code
+from lopsided.errors import QueueError, UsageError
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _METHODS = ("enqueue", "dequeue")
 
 Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
+Parameters = dict[str, bool | float | str]
+
+_declared: dict[str, Parameters] = {}
+"""What is known to scenarios of this process: the names, and the keys of each with their defaults."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
@@ -27,9 +34,53 @@ def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
         text = (cls.__doc__ or "A queue discipline of the user's own.").strip().splitlines()[0]
         parameters = getattr(cls, "parameters", {})
         _native.register_queue(name, cls, text, list(parameters.items()))
+        _declared[name] = dict(parameters)
         return cls
 
     return register
+
+
+def load(given: Iterable[str]) -> None:
+    """Makes known what `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
+    for name, cls in own_code.load(given, "--discipline", (_native.QueueDiscipline,), QueueError).items():
+        queue_discipline(name)(cls)
+
+
+def used_by(scenario: Scenario) -> dict[str, Parameters]:
+    """The disciplines of one's own that a scenario names, with their keys: for a run's folder, which holds no code."""
+    if not _declared:
+        return {}
+    return {kind: _declared[kind] for kind in _kinds(scenario.resolved) if kind in _declared}
+
+
+def _kinds(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        table = cast("dict[str, object]", value)
+        yield from (kind for key, kind in table.items() if key == "kind" and isinstance(kind, str))
+        value = list(table.values())
+    if isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _kinds(inner)
+
+
+def remember(disciplines: Mapping[str, Parameters]) -> None:
+    """Makes disciplines of a run folder known, so that its scenario can be read; they cannot be run."""
+    for name, parameters in disciplines.items():
+        if name not in _declared:
+            queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))
+            del _declared[name]
+
+
+class _Absent(_native.QueueDiscipline):
+    """A discipline whose code is not here."""
+
+    def __init__(self, setup: _native.QueueSetup) -> None:
+        raise UsageError("this queue discipline is known from a run folder alone: give its class to run it")
+
+    def enqueue(self, packet: _native.PacketView) -> None: ...
+
+    def dequeue(self) -> _native.PacketView:
+        raise NotImplementedError
 
 
 def _check(name: str, cls: object) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lopsided import _native
+from lopsided import _native, queues
 from lopsided.accessors import filled_in
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
@@ -188,6 +188,7 @@ class Run:
             raise FolderError(f"{folder} is damaged: {error}") from error
         # A folder holds no code: controllers of one's own are known by their names.
         controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
+        queues.remember(manifest["facts"].get("disciplines", {}))
         run = cls(
             scenario=Scenario.load(folder / "scenario.toml", controllers),
             seed=manifest["seed"],

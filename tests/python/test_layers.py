@@ -8,7 +8,7 @@ import lopsided
 
 PACKAGE = Path(lopsided.__file__).parent
 LAYERS = (
-    {"_native", "errors", "accessors", "run_options"},
+    {"_native", "errors", "accessors", "own_code", "run_options"},
     {"data", "metrics"},
     {"controllers", "queues", "scenario", "run"},
     {"worlds"},

@@ -1,11 +1,14 @@
 """Queue disciplines of the user's own, in Python: they do what they say, and what goes wrong is told."""
 
+import subprocess
+import sys
 from collections import deque
 from typing import ClassVar
 
 import pytest
 
 import lopsided as lop
+from lopsided import cli
 
 SCENARIO = """
 [scenario]
@@ -122,3 +125,42 @@ def test_names_and_classes_that_cannot_be_taken_are_refused():
         lop.queue_discipline("mine")(type("Nothing", (lop.QueueDiscipline,), {}))
     with pytest.raises(lop.ScenarioError, match="python-fifo"):
         run("python-fifos")
+
+
+OWN = """
+from collections import deque
+
+import lopsided as lop
+
+
+class Mine(lop.QueueDiscipline):
+    parameters = {"room": 20}
+
+    def __init__(self, setup):
+        self.waiting = deque()
+
+    def enqueue(self, packet):
+        self.drop(packet, "queue_full") if self.backlog_packets >= self.room else self.waiting.append(packet)
+
+    def dequeue(self):
+        return self.waiting.popleft()
+"""
+
+
+def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(OWN)
+    file = tmp_path / "line.toml"
+    file.write_text(SCENARIO.replace("KIND", "fifo"))
+    own = ["--discipline", f"{tmp_path}/mine.py:Mine"]
+    out = tmp_path / "out"
+    assert cli.invoke(["run", str(file), *own, "--set", "link.down.queue.kind=Mine", "--out", str(out)]) == 0
+    # Another process does not know the class.
+    program = (
+        f"import lopsided as lop; run = lop.Run.load({str(out)!r}); print(run.scenario.to_toml()); run.scenario.run()"
+    )
+    read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert 'kind = "Mine", room = 20' in read.stdout
+    assert "known from a run folder alone" in read.stderr
+    assert cli.invoke(["explain", str(out), *own]) == 0
+    assert cli.invoke(["check", str(file), "--discipline", f"{tmp_path}/mine.py:Other"]) == 2
+    assert "has no Other; there is Mine" in capsys.readouterr().err

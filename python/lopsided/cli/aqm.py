@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Seed, Settings, Workers, World, load
+from lopsided.cli.options import NOTHING, Json, Kernel, OwnCode, Quiet, Seed, Settings, Workers, World, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
@@ -31,7 +31,7 @@ def aqm(
     seeds: int = 3,
     seed: Seed = None,
     settings: Settings = (),
-    controllers: Controllers = (),
+    own: OwnCode = NOTHING,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     report: Annotated[bool, Parameter(negative="--no-report")] = True,
@@ -94,7 +94,7 @@ def aqm(
         return
     if file is None:
         raise UsageError("name a scenario file, or a suite: --suite rfc7928")
-    scenario = load(file, settings, controllers)
+    scenario = load(file, settings, own)
     default = folders.free_name(Path("runs"), f"aqm-{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
     folder = out_folder or default
     with folders.writing(folder, overwrite=overwrite) as staged:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.cli.options import Controllers, Quiet, Settings, load
+from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, load
 from lopsided.cli.terminal import say
 
 
-def check(file: Path, /, *, settings: Settings = (), controllers: Controllers = (), quiet: Quiet = False) -> None:
+def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, quiet: Quiet = False) -> None:
     """Check a scenario file without running it.
 
     Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
@@ -23,7 +23,7 @@ def check(file: Path, /, *, settings: Settings = (), controllers: Controllers = 
     file
         The scenario file.
     """
-    scenario = load(file, settings, controllers)
+    scenario = load(file, settings, own)
     if not quiet:
         flows = len(scenario.flow_names)
         say(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")

@@ -11,10 +11,11 @@ from cyclopts import Parameter
 
 from lopsided.cli.compare_packets import aligned, aligned_folders, show_packets
 from lopsided.cli.options import (
-    Controllers,
+    NOTHING,
     Json,
     Kernel,
     Overwrite,
+    OwnCode,
     Quiet,
     Seed,
     Settings,
@@ -40,7 +41,7 @@ def compare(
     repeat: int = 3,
     seed: Seed = None,
     settings: Settings = (),
-    controllers: Controllers = (),
+    own: OwnCode = NOTHING,
     against: Annotated[str | None, Parameter(show_default=False)] = None,
     tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
@@ -111,7 +112,7 @@ def compare(
         result = _of_folders(file, other, packets, apart, ignore, bounds, span)
         repeat = 1
     else:
-        arms = _arms(load(file, settings, controllers), controllers, against, worlds)
+        arms = _arms(load(file, settings, own), own.controllers, against, worlds)
         with progress(" and ".join(arm.name for arm in arms), quiet=is_quiet) as report:
             if packets:
                 result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)

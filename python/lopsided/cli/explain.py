@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Overwrite, Quiet, picture_at
+from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at
 from lopsided.cli.terminal import heading, link, out, progress, say, say_prose
 
 
@@ -21,12 +21,14 @@ def explain(
     everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
+    own: OwnCode = NOTHING,
     quiet: Quiet = False,
 ) -> None:
     """Tell what a connection went through and why, in words and as a picture.
 
     States, losses and the rule that found them, reductions and their signal, undo, timers, why ACKs were sent, and what
-    held the sender back for how long. A simulated run that did not record this is run once more, to the same digest.
+    held the sender back for how long. A simulated run that did not record this is run once more, to the same digest;
+    a folder holds no code, so that code of your own is named again.
 
     For example:
 
@@ -58,7 +60,9 @@ def explain(
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
     span = [parse_time(text) if text else None for text in (from_, to)]
+    controllers = own.load()
     run = Run.load(folder)
+    run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario
     with progress("running it again", quiet=quiet) as report:
         found = stories.of_run(run, flow, from_s=span[0], to_s=span[1], progress=report)
     heading(f"{found.flow} in {run.scenario.name}", f"{run.world}, seed {run.seed}, digest {run.digest}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Kernel, Quiet, Workers, World
+from lopsided.cli.options import NOTHING, Json, Kernel, OwnCode, Quiet, Workers, World
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
@@ -44,7 +44,7 @@ def fairness(
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     report: Annotated[bool, Parameter(negative="--no-report")] = True,
-    controllers: Controllers = (),
+    own: OwnCode = NOTHING,
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
@@ -110,7 +110,6 @@ def fairness(
     report
         Write report.html.
     """
-    from lopsided.controllers import load as load_controllers
     from lopsided.data import run_folder as folders
     from lopsided.data.units import parse_time
     from lopsided.studies import fairness as fair
@@ -135,7 +134,7 @@ def fairness(
         harm=harm,
         repeat=repeat,
         seed=seed,
-        controllers=load_controllers(controllers),
+        controllers=own.load(),
     )
     study.check()
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")

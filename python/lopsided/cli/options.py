@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from lopsided.data.output import check_free
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
+    from lopsided.controllers import ControllerFactory
     from lopsided.scenario import Scenario
 
 Settings = Annotated[
@@ -23,16 +25,42 @@ Settings = Annotated[
         help="Change a setting, as `key=value`; may be given several times.",
     ),
 ]
-Controllers = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--controller",
-        negative=(),
-        show_default=False,
-        help="A congestion control of your own in Python, for `cc` to name: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; "
-        "may be given several times.",
-    ),
-]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OwnCode:
+    """What a scenario may name beside what is built in."""
+
+    controllers: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--controller",
+            negative=(),
+            show_default=False,
+            help="A congestion control of your own in Python, for `cc` to name: `FILE.py:CLASS` or "
+            "`NAME=FILE.py:CLASS`; may be given several times.",
+        ),
+    ] = ()
+    disciplines: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--discipline",
+            negative=(),
+            show_default=False,
+            help="A queue discipline of your own in Python, for `queue.kind` to name, in the same way.",
+        ),
+    ] = ()
+
+    def load(self) -> dict[str, ControllerFactory]:
+        """Makes the disciplines known to scenarios, and gives the controllers."""
+        from lopsided import controllers, queues
+
+        queues.load(self.disciplines)
+        return controllers.load(self.controllers)
+
+
+NOTHING = OwnCode()
 Seed = Annotated[
     int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
 ]
@@ -51,12 +79,11 @@ Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Rep
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
-def load(file: Path, settings: Sequence[str] = (), controllers: Sequence[str] = ()) -> Scenario:
+def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
     """The scenario in `file` with settings changed."""
-    from lopsided.controllers import load as load_controllers
     from lopsided.scenario import Scenario
 
-    return Scenario.load(file, load_controllers(controllers), **dict(split(setting) for setting in settings))
+    return Scenario.load(file, own.load(), **dict(split(setting) for setting in settings))
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:

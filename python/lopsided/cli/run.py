@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import (
-    Controllers,
+    NOTHING,
     Json,
     Kernel,
+    OwnCode,
     Quiet,
     Seed,
     Settings,
@@ -46,7 +47,7 @@ def run(
     seed: Seed = None,
     repeat: Annotated[int, Parameter(help="Run with this many seeds and show median and spread.")] = 1,
     settings: Settings = (),
-    controllers: Controllers = (),
+    own: OwnCode = NOTHING,
     out_folder: Annotated[
         Path | None, Parameter(name="--out", show_default=False, help="The run folder to write.")
     ] = None,
@@ -77,6 +78,7 @@ def run(
         lopsided run scenario.toml --repeat 10
         lopsided run scenario.toml --pcap hosts
         lopsided run scenario.toml --controller gentle.py:Gentle --set stack.cc=Gentle
+        lopsided run scenario.toml --discipline mine.py:Mine --set link.down.queue.kind=Mine
         lopsided run scenario.toml --fairness
 
     Parameters
@@ -87,7 +89,7 @@ def run(
     from lopsided.data import run_folder as folders
     from lopsided.studies.jobs import seeds
 
-    scenario = load(file, settings, controllers)
+    scenario = load(file, settings, own)
     seeds(scenario.seed if seed is None else seed, repeat)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})

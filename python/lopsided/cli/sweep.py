@@ -8,7 +8,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Controllers, Json, Kernel, Overwrite, Quiet, Workers, World, load, picture_at, split
+from lopsided.cli.options import (
+    NOTHING,
+    Json,
+    Kernel,
+    Overwrite,
+    OwnCode,
+    Quiet,
+    Workers,
+    World,
+    load,
+    picture_at,
+    split,
+)
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
 from lopsided.data import output
 from lopsided.errors import UsageError
@@ -19,7 +31,7 @@ def sweep(
     /,
     *,
     axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
-    controllers: Controllers = (),
+    own: OwnCode = NOTHING,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
@@ -56,7 +68,7 @@ def sweep(
     """
     from lopsided.studies import sweep as sweeps
 
-    scenario = load(file, controllers=controllers)
+    scenario = load(file, own=own)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
     scenario = scenario.with_(
         **{key: value for arms in given.values() if len(arms) == 1 for key, value in arms[0].settings.items()}

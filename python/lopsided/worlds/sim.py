@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided import _native
 from lopsided.controllers import label
 from lopsided.data import captures, columns
+from lopsided.queues import used_by
 from lopsided.run import Run
 
 if TYPE_CHECKING:
@@ -68,4 +69,6 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:
         facts["controllers"] = {name: label(make) for name, make in scenario.controllers.items() if make}
+    if own := used_by(scenario):
+        facts["disciplines"] = own
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)

@@ -1,0 +1,67 @@
+"""Python code of a user's own, as the command line names it: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lopsided.errors import RunError, UsageError
+
+
+def load(
+    given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
+) -> dict[str, Any]:
+    """What each text means, by its name; without one a class goes by its own.
+
+    `option` names the option in errors; what is derived from `bases` is offered where a class is not found. A file
+    that cannot be loaded is a `failure`, made of a message and the file.
+    """
+    found: dict[str, Any] = {}
+    modules: dict[str, ModuleType] = {}
+    for text in given:
+        name, equals, place = text.rpartition("=")
+        home, _, attribute = place.rpartition(":")
+        if not home or not attribute or (equals and not name):
+            raise UsageError(f"{option} {text!r}: write FILE.py:CLASS or NAME=FILE.py:CLASS")
+        if home not in modules:
+            modules[home] = _module(home, failure)
+        make = getattr(modules[home], attribute, None)
+        if make is None:
+            classes: list[str] = [key for key, value in vars(modules[home]).items() if _is_own(value, bases)]
+            known = f"; there is {', '.join(classes)}" if classes else ""
+            raise UsageError(f"{option} {text}: {home} has no {attribute}{known}")
+        found[name or attribute] = make
+    return found
+
+
+def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
+    return isinstance(value, type) and issubclass(value, bases) and value not in bases
+
+
+def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
+    """The module in a file, or of that name."""
+    try:
+        if not home.endswith(".py"):
+            return importlib.import_module(home)
+        path = Path(home)
+        if not path.is_file():
+            raise UsageError(f"{home} does not exist")
+        # As where Python runs a file: what lies beside it can be imported.
+        sys.path.insert(0, str(path.parent.resolve()))
+        name = f"_own_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        # Dataclasses look up the module of their class.
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    except UsageError:
+        raise
+    except Exception as error:
+        hint = "" if home.endswith(".py") else "; a file is named with its ending, as in mine.py:Mine"
+        raise failure(f"cannot load {home}: {type(error).__name__}: {error}{hint}", home) from error
