@@ -49,6 +49,7 @@ DIRECTIONS = [
     "loss = { gilbert = { to_bad = 0.1, to_good = 0.2 } }",
     "shaper = { burst = '20 kB', refill_interval = '10 ms', line_rate = '10 Mbit/s' }",
     "stages = [{ kind = 'ack_thinning' }]",
+    "stages = [{ kind = 'ack_reconstruct' }]",
     "stages = [{ kind = 'reflector' }]",
 ]
 FLOWS = [

@@ -106,7 +106,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is changed. One that was
-    /// marked before stays so, and counts again: this queue would have marked it. The only way to mark.
+    /// marked before stays so, and counts again: this queue would have marked it. [`Cx::mark_regardless`] is for those who ask not.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         if !packet.is_ecn_capable() {
             return false;
@@ -114,6 +114,13 @@ impl<'a> Cx<'a> {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
         true
+    }
+
+    /// Marks the packet though its transport may not have said that it understands marks, as a router of balakrishnan1999 section 6.1
+    /// does with ACKs.
+    pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
+        packet.set_ecn(Ecn::Ce);
+        self.record_mark(packet, why);
     }
 
     /// Puts a mark into the accounting, for one who passes on the mark of another.

@@ -121,6 +121,8 @@ named! {
         FreeBsdSack = "below the highest SACK",
         /// The duplicate-ACK threshold (RFC 5681).
         DuplicateAcks = "duplicate ACKs",
+        /// An ACK that a filter marked.
+        MarkedAck = "a marked ACK",
         /// A partial acknowledgement (RFC 6582).
         PartialAck = "partial ACK",
         /// The retransmission timer.

@@ -125,7 +125,6 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                 Seen::Marked(packet, why) => {
                     let entry = self.inside.get_mut(&packet.id());
                     let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id()));
-                    assert_ne!(entry.ecn, Ecn::NotEct, "packet {} cannot be marked", packet.id());
                     entry.ecn = Ecn::Ce;
                     cx.record_mark(&packet, why);
                 }

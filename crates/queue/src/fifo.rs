@@ -90,6 +90,13 @@ impl Fifo {
         true
     }
 
+    /// Takes out the packet at that place in the order of arrival, from 0.
+    pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
+        let packet = self.ring.take_at(place)?;
+        self.room.release(packet.size());
+        Some(packet)
+    }
+
     fn take_head(&mut self) -> Option<QueuedPacket> {
         let head = self.ring.pop()?;
         self.room.release(head.packet.size());

@@ -27,13 +27,17 @@
 //! here under the same names give the same. It counts in fixed point, and below a shaper it never notices that it is
 //! idle, as `tbf` looks before it takes.
 //!
-//! Left out: adaptive RED (the `adaptive` of tc), the choice of a victim other than the arriving packet.
+//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): `marks` has it mark ACKs, which never
+//! say that they are capable, and `victim` has a full queue drop any packet that waits. There the packet to mark is picked at
+//! random too; here it is the arriving one, as in the authors' code.
+//!
+//! Left out: adaptive RED (the `adaptive` of tc).
 
 mod config;
 
-pub use config::RedConfig;
+pub use config::{Marks, RedConfig, Victim};
 
-use crate::{Backlog, Fifo, FifoConfig, Qdisc, QueuedPacket, Waiting};
+use crate::{Backlog, Fifo, FifoConfig, PacketKind, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
@@ -144,6 +148,25 @@ impl Red {
         }
     }
 
+    fn is_markable(&self, packet: &Packet) -> bool {
+        packet.is_ecn_capable()
+            || match self.config.marks {
+                Marks::Capable => false,
+                Marks::CapableAndAcks => PacketKind::of(packet) == PacketKind::Ack,
+                Marks::All => true,
+            }
+    }
+
+    /// Drops waiting packets at random until one of `size` fits, if that can be.
+    fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) {
+        while !self.fifo.room().fits(size) && self.fifo.room().could_fit(size) {
+            let place = self.rng.unit() * f64::from(self.fifo.backlog().packets);
+            let victim =
+                self.fifo.take_at(place as usize).expect("a packet that could fit does not, so one is in its way");
+            cx.drop(victim, DropReason::QueueFull);
+        }
+    }
+
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -153,15 +176,18 @@ impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         self.update_average(cx.now());
         let verdict = self.judge();
-        if verdict != Verdict::Pass && !(self.may_mark(verdict) && packet.is_ecn_capable()) {
+        if verdict != Verdict::Pass && !(self.may_mark(verdict) && self.is_markable(&packet)) {
             cx.drop(packet, DropReason::Early);
             return;
+        }
+        if self.config.victim == Victim::Random {
+            self.make_room(packet.size(), cx);
         }
         if self.fifo.room().fits(packet.size()) {
             self.idle_since = None;
             if verdict != Verdict::Pass {
                 let why = if verdict == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early };
-                cx.mark(&mut packet, why);
+                cx.mark_regardless(&mut packet, why);
             }
         }
         self.fifo.enqueue(packet, cx);

@@ -62,6 +62,16 @@ impl PacketRing {
         packet
     }
 
+    /// Takes out the packet before which so many wait. Walks there.
+    pub fn take_at(&mut self, number: usize) -> Option<Packet> {
+        let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
+        let packet = place.packet.take();
+        self.backlog.remove(place.size);
+        self.empty += 1;
+        self.tidy();
+        packet
+    }
+
     /// Empty places never stand at either end, nor make up more than half of the list.
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {

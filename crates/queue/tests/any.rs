@@ -11,8 +11,8 @@ use lopsided_queue::{
     AckFilter, AckFilterConfig, AsqmConfig, Backlog, BdpConfig, CakeConfig, CheckedQdisc, Child, ClassStats,
     Classifier, CobaltConfig, CobaltQueueConfig, CodelConfig, CodelQueueConfig, DocsisPieConfig, DropFrom,
     DualPi2Config, FifoConfig, FilterRule, FilteredQueue, FqCodelConfig, FqPieConfig, Limit, MarkThreshold, Markable,
-    PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket, RedConfig, Rule, Threshold, ThresholdConfig,
-    TinMode, Waiting,
+    Marks, PieConfig, PieQueueConfig, Prio, Qdisc, QueueConfig, QueuedPacket, RedConfig, Rule, Threshold,
+    ThresholdConfig, TinMode, Victim, Waiting,
 };
 use lopsided_spec::Choice as _;
 use proptest::prelude::*;
@@ -156,6 +156,8 @@ fn leaf() -> impl Strategy<Value = Tree> {
             ecn,
             harddrop: false,
             gentle: true,
+            marks: if ecn { Marks::All } else { Marks::Capable },
+            victim: if ecn { Victim::Random } else { Victim::Tail },
         })
     });
     let above = prop_oneof![

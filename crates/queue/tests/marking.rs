@@ -5,7 +5,8 @@ mod common;
 use common::{cx, packet, packet_with};
 use lopsided_core::{Accounting, BitRate, Bytes, DropReason, Duration, Ecn, NodeId, Rng, Time};
 use lopsided_queue::{
-    Limit, MarkThreshold, Markable, Qdisc, Queue, QueueConfig, Red, RedConfig, Threshold, ThresholdConfig,
+    Limit, MarkThreshold, Markable, Marks, Qdisc, Queue, QueueConfig, Red, RedConfig, Threshold, ThresholdConfig,
+    Victim,
 };
 use proptest::prelude::*;
 
@@ -22,6 +23,8 @@ const RED: RedConfig = RedConfig {
     ecn: true,
     harddrop: false,
     gentle: false,
+    marks: Marks::Capable,
+    victim: Victim::Tail,
 };
 
 const STEP: ThresholdConfig = ThresholdConfig {
@@ -238,7 +241,20 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
             // A usual packet takes `idle` ms; none: no time.
             let bandwidth = (idle > 0).then(|| BitRate::from_bps(8_000_000 / idle));
             let (avpkt, harddrop) = (Bytes::new(1000), ecn && harddrop);
-            RedConfig { limit, min, max, probability, avpkt, bandwidth, burst: None, weight, ecn, harddrop, gentle }
+            RedConfig {
+                limit,
+                min,
+                max,
+                probability,
+                avpkt,
+                bandwidth,
+                burst: None,
+                weight,
+                ecn,
+                harddrop,
+                gentle,
+                ..RED
+            }
         },
     )
 }
@@ -265,4 +281,36 @@ proptest! {
         }
         prop_assert_eq!(accounting.digest(), plain_books.digest());
     }
+}
+
+#[test]
+fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anything() {
+    let full = RedConfig {
+        limit: Limit::Packets(5),
+        min: Threshold::Packets(2),
+        max: Threshold::Packets(2),
+        weight: 1.0,
+        ecn: true,
+        marks: Marks::CapableAndAcks,
+        victim: Victim::Random,
+        ..RED
+    };
+    let mut gone = std::collections::BTreeSet::new();
+    for seed in 0..40 {
+        let mut queue = QueueConfig::new(full).build(seed, "test").unwrap().checked();
+        let (drops, mut accounting) = common::Drops::watched();
+        for id in 1..=6 {
+            let ack = common::Segment::ack(1, id as u32).packet(id);
+            queue.enqueue(ack, &mut cx(Time::ZERO, &mut accounting));
+        }
+        assert_eq!(drops.seen().len(), 1, "the queue was full once");
+        gone.extend(drops.seen());
+        let left: Vec<_> = std::iter::from_fn(|| queue.dequeue(&mut cx(Time::ZERO, &mut accounting))).collect();
+        assert_eq!(
+            left.iter().filter(|given| given.packet.ecn() == Ecn::Ce).count(),
+            left.iter().filter(|given| given.packet.id() > 2).count(),
+            "those that found two"
+        );
+    }
+    assert_eq!(gone.len(), 5, "each that waited was the victim of some seed, the arriving one of none: {gone:?}");
 }

@@ -1,6 +1,6 @@
 //! Stages as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{AckThinningConfig, ReflectorConfig, Stage, StageNode};
+use crate::{AckReconstructConfig, AckThinningConfig, ReflectorConfig, Stage, StageNode};
 use lopsided_core::Rng;
 use lopsided_spec::{
     AnyPart, Choice, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType,
@@ -16,7 +16,8 @@ pub trait StageKind: Part {
 }
 
 /// The kinds of stages, the default first. A new one is a line here.
-const STAGE_KINDS: &[fn() -> Kind<Vtable>] = &[entry::<AckThinningConfig>, entry::<ReflectorConfig>];
+const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
+    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<ReflectorConfig>];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 

@@ -74,6 +74,8 @@ class RedQueue(TypedDict):
     ecn: bool
     harddrop: bool
     gentle: bool
+    marks: Literal["capable", "capable_and_acks", "all"]
+    victim: Literal["tail", "random"]
 
 
 class StepQueue(TypedDict):
@@ -392,13 +394,26 @@ class AckThinningStage(TypedDict):
     max_delay_s: float
 
 
+class AckReconstructStage(TypedDict):
+    """Fills the gaps between ACKs with new ones, and spreads them in time."""
+
+    kind: Literal["ack_reconstruct"]
+    side: Literal["entry", "exit"]
+    every: int
+    threshold: int
+    gain: float
+    segment_bytes: int
+    max_delay_s: float
+    text: bool
+
+
 class ReflectorStage(TypedDict):
     """Behind the line: returns the sensing packets of asqm and bdp whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
 
-Stage: TypeAlias = AckThinningStage | ReflectorStage
+Stage: TypeAlias = AckThinningStage | AckReconstructStage | ReflectorStage
 
 
 class Direction(TypedDict):
@@ -519,7 +534,11 @@ class Stack(TypedDict):
     fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
-    ack_policy: Literal["delayed", "immediate", "linux", "tack"] | None
+    ack_policy: Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "tack"] | None
+    max_delack: int | None
+    min_acks_per_window: int | None
+    max_burst: int | None
+    marked_retransmit: bool | None
     acks_per_rtt: int | None
     delayed_ack: DelayedAck | None
     initial_window: Window | None

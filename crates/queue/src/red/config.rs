@@ -3,7 +3,7 @@
 use super::Red;
 use crate::{Discipline, Limit, Queue, QueuePlace, Threshold};
 use lopsided_core::{BitRate, Bytes, Duration};
-use lopsided_spec::{Fault, Given, Key, Part, key};
+use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 
 /// A RED queue as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +26,38 @@ pub struct RedConfig {
     pub ecn: bool,
     pub harddrop: bool,
     pub gentle: bool,
+    pub marks: Marks,
+    pub victim: Victim,
+}
+
+/// Which packets are marked in place of dropped, with ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Marks {
+    /// Those that say they are capable (RFC 3168 section 5).
+    #[default]
+    Capable,
+    /// Those, and TCP segments without data (balakrishnan1999 section 6.1).
+    CapableAndAcks,
+    All,
+}
+
+impl Choice for Marks {
+    const WORDS: &'static [(&'static str, Marks)] =
+        &[("capable", Marks::Capable), ("capable_and_acks", Marks::CapableAndAcks), ("all", Marks::All)];
+}
+
+/// Which packet goes where there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Victim {
+    /// The arriving one.
+    #[default]
+    Tail,
+    /// One that waits, picked at random: no run of ACKs is lost at once.
+    Random,
+}
+
+impl Choice for Victim {
+    const WORDS: &'static [(&'static str, Victim)] = &[("tail", Victim::Tail), ("random", Victim::Random)];
 }
 
 impl Default for RedConfig {
@@ -42,6 +74,8 @@ impl Default for RedConfig {
             ecn: false,
             harddrop: false,
             gentle: false,
+            marks: Marks::default(),
+            victim: Victim::default(),
         }
     }
 }
@@ -89,6 +123,16 @@ impl Part for RedConfig {
             "gentle",
             |red: &mut Self| &mut red.gentle,
             "From max to twice max the probability rises to 1 (Floyd 2000); Linux has no such slope.",
+        ),
+        key(
+            "marks",
+            |red: &mut Self| &mut red.marks,
+            "With ecn: which packets are marked, those that are capable, also pure ACKs, or all (balakrishnan1999).",
+        ),
+        key(
+            "victim",
+            |red: &mut Self| &mut red.victim,
+            "What goes when the queue is full: the arriving packet (tail) or one that waits (random).",
         ),
     ];
 

@@ -67,7 +67,7 @@ impl Connection {
         if self.acks.option_room() > 0 {
             let options = header.options.other();
             let feedback = PeerFeedback { ecn, flags: header.flags, options, len: payload.len() };
-            let sender = self.sender_view();
+            let sender = self.sender_view(false);
             self.acks.on_feedback(now, &feedback, &sender);
         }
         if !self.on_ack(now, header, payload) {
@@ -177,6 +177,7 @@ impl Connection {
             forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
             ecn_echo: header.flags.has(Flags::ECE) && self.ecn.is_echoed(),
             counts: self.ecn.is_accurate().then(|| AceFeedback::of(header)),
+            asks_retransmit: header.flags.has(Flags::FAST_RETRANSMIT),
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
         self.send.handle_ack(now, &info);

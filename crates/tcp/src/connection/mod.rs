@@ -351,8 +351,10 @@ impl Connection {
     }
 
     /// This end's sender, as an acknowledgement policy may see it.
-    fn sender_view(&self) -> SenderView {
-        SenderView { cwnd: self.cwnd(), mss: Bytes::new(self.send.flight.mss()), srtt: self.send.flight.rtt.srtt() }
+    fn sender_view(&self, has_data: bool) -> SenderView {
+        let window = self.cwnd().min(Bytes::new(self.send.window.size())).min(Bytes::new(self.send.buffered()));
+        let (mss, srtt) = (Bytes::new(self.send.flight.mss()), self.send.flight.rtt.srtt());
+        SenderView { cwnd: self.cwnd(), mss, srtt, window, has_data }
     }
 
     fn set_state(&mut self, to: State) {

@@ -214,7 +214,7 @@ impl Connection {
         }
         let most = self.acks.option_room();
         if most > 0 {
-            let sender = self.sender_view();
+            let sender = self.sender_view(len > 0);
             let taken = options.len() - if options.timestamps.is_some() { 12 } else { 0 };
             if options.len() + most <= MAX_TCP_OPTIONS && len + taken + most <= mss {
                 options.set_other(self.acks.options(now, &sender));

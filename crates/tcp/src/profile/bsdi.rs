@@ -27,6 +27,8 @@ impl Profile {
             grain: TimerGrain::Tick(SLOW_TICK),
             loss_detection: LossDetection::Rfc6675,
             fast_recovery: FastRecovery::Reno,
+            max_burst: 0,
+            marked_retransmit: false,
             limited_transmit: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),

@@ -39,6 +39,8 @@ impl Profile {
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
+            max_burst: 0,
+            marked_retransmit: false,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Prr,
             tlp: true,

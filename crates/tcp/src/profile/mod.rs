@@ -45,6 +45,11 @@ pub struct Profile {
     /// Duplicate ACKs, or SACKed segments, that mean a loss.
     pub dup_threshold: u32,
     pub fast_recovery: FastRecovery,
+    /// So many segments go out back to back at most, the others in bursts at the rate of the window per round trip; zero for any
+    /// number (balakrishnan1999 section 8.3).
+    pub max_burst: u32,
+    /// An ACK with the mark of a filter has the first segment sent again at once (balakrishnan1999 section 6.3).
+    pub marked_retransmit: bool,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     pub cwnd_reduction: CwndReduction,
@@ -134,6 +139,9 @@ pub struct AckSettings {
     pub heeds_push: bool,
     /// For policies that count by the round trip.
     pub acks_per_rtt: u32,
+    /// For policies that count by the sender's window: the most segments an ACK stands for, and the fewest ACKs for a window.
+    pub max_delack: u32,
+    pub min_acks_per_window: u32,
 }
 
 impl AckSettings {
@@ -148,6 +156,8 @@ impl AckSettings {
             compress: Duration::ZERO,
             heeds_push: false,
             acks_per_rtt: 4,
+            max_delack: 8,
+            min_acks_per_window: 5,
         }
     }
 }

@@ -78,6 +78,26 @@ const SETTINGS: &[StackKey] = &[
         ack_policy,
         "When the receiver acknowledges, by name. delayed_ack changes what the profile's own policy does.",
     ),
+    field(
+        "max_delack",
+        |p| &mut p.ack.max_delack,
+        "With ack_policy acc or acc_peerwin: the most segments that an ACK stands for.",
+    ),
+    field(
+        "min_acks_per_window",
+        |p| &mut p.ack.min_acks_per_window,
+        "With ack_policy acc or acc_peerwin: at least so many ACKs for what the sender may have out.",
+    ),
+    field(
+        "max_burst",
+        |p| &mut p.max_burst,
+        "So many segments go out back to back at most, the others by a timer, a window in a round trip; 0: any number.",
+    ),
+    field(
+        "marked_retransmit",
+        |p| &mut p.marked_retransmit,
+        "An ACK that a filter has marked for it (fast_retransmit) has the first segment sent again at once.",
+    ),
     field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "For ACK policies that count by the round trip, such as tack."),
     change("delayed_ack", Table(PartInfo::of::<DelayedAck>), delayed_ack, "Delayed ACKs: \"on\", \"off\", or a table."),
     change("initial_window", Window, initial_window, "The first congestion window, such as \"10 segments\"."),

@@ -35,6 +35,8 @@ impl Profile {
             loss_detection: LossDetection::Rfc6675,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
+            max_burst: 0,
+            marked_retransmit: false,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Immediate,
             tlp: false,

@@ -133,6 +133,9 @@ impl Recovery {
         {
             self.undo_reduction(now, flight, UndoRule::Dsack);
         }
+        if outcome.asks_retransmit && flight.outstanding() > 0 {
+            mark_lost(flight, LossRule::MarkedAck, |flight| flight.scoreboard.mark_first_lost());
+        }
         let timer = self.detect_loss(now, flight);
         if flight.scoreboard.lost_segments() > 0 {
             self.enter_recovery(now, flight);

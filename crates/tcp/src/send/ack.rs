@@ -23,6 +23,7 @@ impl Sender {
             echo: info.echo,
             forward_ms: info.forward_ms,
             ecn_echo: info.ecn_echo,
+            asks_retransmit: info.asks_retransmit && self.flight.profile.marked_retransmit,
             lost_before: self.flight.scoreboard.total_lost(),
             ..AckOutcome::default()
         };
@@ -49,7 +50,8 @@ impl Sender {
         self.recovery.process_tlp_ack(now, &mut self.flight, info.ack, &outcome);
         self.flight.delivery.add(now, outcome.delivered);
         let mut timer_set = false;
-        let dubious = outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo;
+        let dubious =
+            outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo || outcome.asks_retransmit;
         if self.recovery.ca_state() != CaState::Open || dubious {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;

@@ -20,6 +20,8 @@ pub(crate) struct AckInfo<'a> {
     pub ecn_echo: bool,
     /// What accurate ECN counts.
     pub counts: Option<AceFeedback<'a>>,
+    /// A filter marked it: what it asks for is lost.
+    pub asks_retransmit: bool,
     pub has_data: bool,
 }
 
@@ -32,6 +34,7 @@ pub(crate) struct AckOutcome {
     /// Something sent only once was delivered.
     pub original_delivered: bool,
     pub dsack: bool,
+    pub asks_retransmit: bool,
     pub ecn_echo: bool,
     /// Octets newly reported as marked, with accurate feedback.
     pub marked: u64,

@@ -6,6 +6,8 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 pub(crate) struct Pacing {
     on: bool,
     next: Time,
+    /// When the last segment went out, and how many did at that instant.
+    burst: (Time, u32),
 }
 
 /// Linux: the first segments of a connection are not paced.
@@ -20,6 +22,23 @@ impl Pacing {
     #[inline]
     pub fn holds_until(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
+    }
+
+    /// A segment wants to go out now. False if so many went already at this instant, and then the next burst is after `pause`
+    /// (balakrishnan1999 figure 19).
+    #[inline]
+    pub fn lets_burst_go_on(&mut self, now: Time, most: u32, pause: impl FnOnce() -> Duration) -> bool {
+        if most == 0 || self.burst.0 != now || self.burst.1 < most {
+            return true;
+        }
+        self.next = now + pause();
+        self.next == now
+    }
+
+    /// A segment goes out.
+    #[inline]
+    pub fn count_in_burst(&mut self, now: Time) {
+        self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
     /// Data of `len` octets goes out, behind `sent` segments: when may the next? A timer that came late takes up to

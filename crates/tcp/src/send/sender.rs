@@ -72,6 +72,11 @@ impl Sender {
         self.first_data_seq + offset as u32
     }
 
+    /// Octets written that are not acknowledged.
+    pub fn buffered(&self) -> u64 {
+        self.buffer.len()
+    }
+
     pub fn is_closed(&self) -> bool {
         self.closed
     }

@@ -64,6 +64,9 @@ impl Sender {
         }
         self.restart_after_idle(now);
         let piece = self.next_new(now, full)?;
+        if self.flight.profile.max_burst > 0 && self.ends_burst(now) {
+            return None;
+        }
         Some(self.send_new(now, piece, full))
     }
 
@@ -78,6 +81,20 @@ impl Sender {
         if self.flight.outstanding() == 0 {
             self.flight.arm_persist(now);
         }
+    }
+
+    /// Whether as many segments as a burst may have went out just now. The next burst then waits for its share of the round trip.
+    fn ends_burst(&mut self, now: Time) -> bool {
+        let most = self.flight.profile.max_burst;
+        let segments = (self.cwnd() / self.flight.mss()).max(1);
+        let srtt = self.flight.rtt.srtt().unwrap_or(Duration::ZERO);
+        if self.pacing.lets_burst_go_on(now, most, || srtt * u64::from(most) / segments) {
+            return false;
+        }
+        let until = self.pacing.holds_until(now).unwrap_or(now);
+        self.flight.timers.set(TimerKind::Pacing, until);
+        self.flight.trace.limited(Limit::Pacing);
+        true
     }
 
     /// Lost data goes before new data, within the window.
@@ -203,6 +220,7 @@ impl Sender {
 
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
+        self.pacing.count_in_burst(now);
         let flight = &mut self.flight;
         self.pacing.on_sent(now, paced, flight.counters.data_segments_out, || flight.controller.pacing_rate());
         flight.counters.bytes_sent += Bytes::new(len);

@@ -80,6 +80,10 @@ pub struct SenderView {
     pub cwnd: Bytes,
     pub mss: Bytes,
     pub srtt: Option<Duration>,
+    /// What it may have out: the least of the congestion window, the peer's, and what is written and not acknowledged.
+    pub window: Bytes,
+    /// The segment that goes out has data.
+    pub has_data: bool,
 }
 
 /// Decides when arriving data is acknowledged. What the RFCs demand at once (a FIN, a segment that does not fit, a

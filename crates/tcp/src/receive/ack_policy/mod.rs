@@ -1,5 +1,6 @@
 //! When the receiver acknowledges: the contract, and one file for each policy.
 
+mod acc;
 mod contract;
 mod delayed;
 mod immediate;

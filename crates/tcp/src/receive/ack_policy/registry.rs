@@ -1,5 +1,6 @@
 //! The acknowledgement policies by their names: the built-in ones, and those from outside this crate beside them.
 
+use super::acc::AckCongestionControl;
 use super::contract::AckPolicy;
 use super::delayed::Delayed;
 use super::immediate::Immediate;
@@ -16,6 +17,8 @@ const BUILT_IN: &[fn() -> Entry] = &[
     || Entry { name: "delayed", make: |settings| Box::new(Delayed::new(settings)) },
     || Entry { name: "immediate", make: |_| Box::new(Immediate) },
     || Entry { name: "linux", make: |settings| Box::new(Linux::new(settings)) },
+    || Entry { name: "acc", make: |settings| Box::new(AckCongestionControl::by_marks(settings)) },
+    || Entry { name: "acc_peerwin", make: |settings| Box::new(AckCongestionControl::by_window(settings)) },
     || Entry { name: "tack", make: |settings| Box::new(Tack::new(settings)) },
 ];
 

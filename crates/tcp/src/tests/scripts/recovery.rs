@@ -376,3 +376,15 @@ fn careful_reno_leaves_the_next_hole_to_the_timeout() {
     // The window of five halves again, and with each further timeout.
     t.expect_ssthresh(2);
 }
+
+#[test]
+fn an_ack_that_a_filter_marked_repairs_at_once() {
+    // Balakrishnan, Padmanabhan and Katz 1999, section 6.3.
+    let mut t = ten_out(Profile { marked_retransmit: true, ..reno(FastRecovery::NewReno) }, true);
+    t.inject(200, "ack 1 X");
+    t.expect(200, "1:1001 .");
+    t.expect_ca_state(CaState::Recovery);
+    let mut t = ten_out(reno(FastRecovery::NewReno), true);
+    t.inject(200, "ack 1 X");
+    t.expect_ca_state(CaState::Disorder);
+}

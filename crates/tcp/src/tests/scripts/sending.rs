@@ -199,3 +199,20 @@ fn segments_make_room_for_sack_blocks() {
     }
     t.expect(110, "2941:3001 ack 1 sack 3001:4001,1001:2001");
 }
+
+#[test]
+fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round_trip() {
+    // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), of 10 segments and 100 ms.
+    let mut t = Script::established(Profile { max_burst: 4, ..linux() }, PEER);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 4001);
+    t.expect_nothing_until(139);
+    t.expect_train(140, 4001, 8001);
+    t.expect_train(180, 8001, 10_001);
+    t.expect_nothing_until(199);
+    // As many as a burst has room for go at once, and no timer runs for what the window does not let go.
+    t.inject(200, "ack 2001");
+    t.expect_train(200, 10_001, 14_001);
+    t.inject(201, "ack 3001");
+    t.expect_train(201, 14_001, 16_001);
+}

@@ -1,0 +1,246 @@
+//! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section 6.4; RFC 3449 section
+//! 5.3.2): behind a slow line, the ACKs that were filtered or dropped in front of it are made anew, so that a sender which grows by the
+//! ACK and sends on each sees a smooth stream.
+//!
+//! Where an ACK says more than `threshold` segments beyond the one before, ACKs are inserted between the two, each `every` segments, and all
+//! of them, the arriving one last, are spread over the mean time between arriving ACKs. That is an average with the weight `gain`.
+//! The gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fills it evenly; the paper prints one fewer, `text = true`.
+//!
+//! Nothing is acknowledged that was not: inserted numbers lie between two that arrived. An inserted ACK is the arriving one with its number and
+//! the smaller of the two windows. Only plain ACKs are spread. One with data, flags, SACK blocks or counts of marks goes on at
+//! once, behind those that wait. State is soft; an ACK waits no longer than `max_delay`.
+
+use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
+use lopsided_spec::{Fault, Key, Part, key};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+/// ACK reconstruction as plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckReconstructConfig {
+    pub side: StageSide,
+    pub every: u32,
+    pub threshold: u32,
+    pub gain: f64,
+    pub segment: Bytes,
+    pub max_delay: Duration,
+    pub text: bool,
+}
+
+impl Default for AckReconstructConfig {
+    fn default() -> AckReconstructConfig {
+        AckReconstructConfig {
+            side: StageSide::Exit,
+            every: 2,
+            threshold: 2,
+            gain: 0.25,
+            segment: Bytes::new(1448),
+            max_delay: Duration::from_millis(100),
+            text: false,
+        }
+    }
+}
+
+impl Part for AckReconstructConfig {
+    const NAME: &'static str = "ack_reconstruct";
+    const TEXT: &'static str = "Fills the gaps between ACKs with new ones, and spreads them in time.";
+    const KEYS: &'static [Key<AckReconstructConfig>] = &[
+        key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
+        key("every", |part: &mut Self| &mut part.every, "An ACK for every so many segments."),
+        key("threshold", |part: &mut Self| &mut part.threshold, "A gap of more segments than this is filled."),
+        key("gain", |part: &mut Self| &mut part.gain, "The weight of a new sample in the mean time between ACKs."),
+        key("segment", |part: &mut Self| &mut part.segment, "The data of a full segment."),
+        key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
+        key("text", |part: &mut Self| &mut part.text, "One ACK fewer for each gap, as balakrishnan1999 prints it."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.every == 0 {
+            return Err(Fault::new("every", "an ACK stands for one segment at least"));
+        }
+        if self.segment == Bytes::ZERO {
+            return Err(Fault::new("segment", "a segment has one octet at least"));
+        }
+        if !(self.gain > 0.0 && self.gain <= 1.0) {
+            return Err(Fault::new("gain", "a gain is above 0 and at most 1"));
+        }
+        Ok(())
+    }
+}
+
+impl StageKind for AckReconstructConfig {
+    fn side(&self) -> StageSide {
+        self.side
+    }
+
+    fn build(&self, _role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault> {
+        self.check()?;
+        Ok(Box::new(AckReconstruct::new(*self)))
+    }
+}
+
+/// Reconstructs the ACKs of every connection that passes.
+#[derive(Debug)]
+pub struct AckReconstruct {
+    config: AckReconstructConfig,
+    connections: BTreeMap<Connection, Stream>,
+    /// When the first ACK that waits of each connection goes on.
+    deadlines: BTreeSet<(Time, Connection)>,
+    held: Count,
+    inserted: u64,
+}
+
+/// The sender of the ACKs, and their receiver.
+type Connection = ((IpAddr, u16), (IpAddr, u16));
+
+/// One connection's ACKs.
+#[derive(Debug)]
+struct Stream {
+    /// What the last one said, and when it came.
+    number: Seq,
+    window: u16,
+    came: Time,
+    /// The mean time between them, in nanoseconds; `None` before the second.
+    interval: Option<f64>,
+    waiting: VecDeque<(Time, Packet)>,
+}
+
+impl AckReconstruct {
+    pub fn new(config: AckReconstructConfig) -> AckReconstruct {
+        let (connections, deadlines) = (BTreeMap::new(), BTreeSet::new());
+        AckReconstruct { config, connections, deadlines, held: Count::ZERO, inserted: 0 }
+    }
+
+    /// Spreads a plain ACK that says more than the last, and what is missing between the two.
+    fn spread(
+        &mut self,
+        connection: Connection,
+        header: &TcpHeader,
+        packet: Packet,
+        out: &mut Outlet,
+        cx: &mut Cx<'_>,
+    ) {
+        let AckReconstructConfig { every, threshold, gain, segment, max_delay, text, .. } = self.config;
+        let now = cx.now();
+        let stream = self.connections.get_mut(&connection).expect("only a known connection's");
+        let sample = (now - stream.came).as_nanos() as f64;
+        let mean = stream.interval.map_or(sample, |mean| mean + gain * (sample - mean));
+        stream.interval = Some(mean);
+        let gap = header.ack.since(stream.number);
+        let step = every * segment.get() as u32;
+        let missing = if u64::from(gap) > u64::from(threshold) * segment.get() {
+            gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 })
+        } else {
+            0
+        };
+        let first = stream.waiting.back().map_or(now, |(last, _)| *last).max(now);
+        let latest = (now + max_delay).max(first);
+        // The text has each wait for its share of the gap; what is left of it is the arriving one's.
+        let share = f64::from(step) / f64::from(gap.max(1));
+        let at = |number: u32| {
+            (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
+        };
+        let window = stream.window.min(header.window);
+        let mut made = Vec::new();
+        for number in 1..=missing {
+            let header = TcpHeader { ack: stream.number + number * step, window, ..header.clone() };
+            let new = NewPacket::new(packet.flow(), *packet.ip(), Transport::Tcp(header), Payload::EMPTY);
+            made.push((at(number), cx.originate(new)));
+        }
+        self.inserted += u64::from(missing);
+        let last = if missing > 0 { at(u32::MAX) } else { first };
+        (stream.number, stream.window, stream.came) = (header.ack, header.window, now);
+        for (time, packet) in made.into_iter().chain([(last, packet)]) {
+            self.hold(connection, time, packet);
+        }
+        self.release(connection, now, out);
+    }
+
+    fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
+        self.held.record(packet.size());
+        let stream = self.connections.get_mut(&connection).expect("only a known connection's");
+        if stream.waiting.is_empty() {
+            self.deadlines.insert((time, connection));
+        }
+        stream.waiting.push_back((time, packet));
+    }
+
+    /// Lets go what waits until then.
+    fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) {
+        let Some(stream) = self.connections.get_mut(&connection) else { return };
+        let Some((first, _)) = stream.waiting.front() else { return };
+        self.deadlines.remove(&(*first, connection));
+        while let Some((time, packet)) = stream.waiting.pop_front() {
+            if time > until {
+                self.deadlines.insert((time, connection));
+                return stream.waiting.push_front((time, packet));
+            }
+            self.held.remove(packet.size());
+            out.forward(packet);
+        }
+    }
+
+    /// What a segment that is not spread says, which goes on at once.
+    fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
+        if header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) || header.flags.has(Flags::SYN) {
+            self.connections.remove(&connection);
+        } else if header.flags.has(Flags::ACK) {
+            let (number, window) = (header.ack, header.window);
+            let new = || Stream { number, window, came: now, interval: None, waiting: VecDeque::new() };
+            let stream = self.connections.entry(connection).or_insert_with(new);
+            if number.after(stream.number) {
+                (stream.number, stream.came) = (number, now);
+            }
+            stream.window = window;
+        }
+    }
+}
+
+impl Stage for AckReconstruct {
+    fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp().cloned() else { return out.forward(packet) };
+        let connection = ((packet.src(), header.src_port), (packet.dst(), header.dst_port));
+        let known = self.connections.get(&connection);
+        if is_plain(&packet, &header) && known.is_some_and(|stream| header.ack.after(stream.number)) {
+            return self.spread(connection, &header, packet, out, cx);
+        }
+        self.release(connection, Time::MAX, out);
+        self.note(connection, &header, cx.now());
+        out.forward(packet);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
+        while let Some(&(deadline, connection)) = self.deadlines.first() {
+            if deadline > cx.now() {
+                return;
+            }
+            self.release(connection, cx.now(), out);
+        }
+    }
+
+    fn held(&self) -> Count {
+        self.held
+    }
+
+    /// `inserted_packets` counts the ACKs that were made since the beginning.
+    fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("inserted_packets", self.inserted as f64);
+    }
+}
+
+/// Whether it acknowledges and says nothing else that a copy could not say.
+fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
+    let options = &header.options;
+    packet.payload().is_empty()
+        && header.flags == Flags::ACK
+        && options.sack.is_empty()
+        && options.accurate_ecn().is_none()
+        && options.other().is_empty()
+        && !packet.is_foreign()
+}

@@ -1,0 +1,230 @@
+//! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an ACK for each `d` segments,
+//! where `d` follows the congestion that ACKs meet on their way. Both ends must have the policy.
+//!
+//! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`, since ACKs do not say that they are capable). The
+//! sender of data tells the mark back in its next segment. The receiver doubles `d`, at most once a round trip, and takes one off it
+//! for each round trip without a mark. `d` is at least 1 and at most `max_delack`, and so small that `min_acks_per_window` ACKs
+//! stand for what the sender may have out. The paper gives neither factor nor step nor bound: these are those of the authors' code in
+//! ns-2, whose bounds are 25 segments, and two ACKs for each window.
+//!
+//! **By the window alone** (section 8.2, `acc_peerwin`): no marks, always the fewest ACKs that these bounds allow. The paper's are 8
+//! segments and five ACKs for each window.
+//!
+//! The window goes into a TCP option of 4 octets with each segment of data, counted in segments; its first bit is the mark. The paper
+//! names no kind: it is one of RFC 6994's for experiments, without their identifier. The delayed-ACK timer stays. What is out of
+//! order, a duplicate, or fills a gap is acknowledged at once, so that duplicates need no mark for fast retransmission.
+
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use crate::profile::AckSettings;
+use lopsided_core::packet::OtherOptions;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Ecn, Time};
+
+/// The option's kind (RFC 6994).
+const KIND: u8 = 254;
+/// In the option: an ACK came with a mark.
+const MARKED: u16 = 1 << 15;
+
+#[derive(Debug)]
+pub(super) struct AckCongestionControl {
+    name: &'static str,
+    timeout: Duration,
+    most: u32,
+    acks_per_window: u32,
+    /// Segments that an ACK stands for; `None`: as many as the bounds allow.
+    delayed: Option<u32>,
+    /// What the peer may have out, in segments, as it said.
+    peer_window: u32,
+    /// When `delayed` last went up, or down.
+    changed: Time,
+    /// The last round trip that was known.
+    rtt: Duration,
+    /// An ACK from the peer was marked, and no segment has told it back.
+    owes_echo: bool,
+}
+
+impl AckCongestionControl {
+    /// By marks.
+    pub fn by_marks(settings: &AckSettings) -> AckCongestionControl {
+        AckCongestionControl { name: "acc", delayed: Some(1), ..AckCongestionControl::by_window(settings) }
+    }
+
+    /// By the peer's window alone.
+    pub fn by_window(settings: &AckSettings) -> AckCongestionControl {
+        AckCongestionControl {
+            name: "acc_peerwin",
+            timeout: settings.max_delay,
+            most: settings.max_delack.max(1),
+            acks_per_window: settings.min_acks_per_window.max(1),
+            delayed: None,
+            peer_window: 0,
+            changed: Time::ZERO,
+            rtt: Duration::ZERO,
+            owes_echo: false,
+        }
+    }
+
+    /// The most segments that an ACK may stand for now.
+    fn bound(&self) -> u32 {
+        (self.peer_window / self.acks_per_window).clamp(1, self.most)
+    }
+
+    fn segments(&mut self, now: Time) -> u32 {
+        let bound = self.bound();
+        let Some(delayed) = &mut self.delayed else { return bound };
+        if !self.rtt.is_zero() {
+            while *delayed > 1 && now.saturating_since(self.changed) >= self.rtt {
+                *delayed -= 1;
+                self.changed += self.rtt;
+            }
+        }
+        *delayed = (*delayed).min(bound);
+        *delayed
+    }
+
+    fn on_mark(&mut self, now: Time) {
+        let bound = self.bound();
+        if let Some(delayed) = &mut self.delayed {
+            if *delayed == 1 || now.saturating_since(self.changed) >= self.rtt {
+                *delayed = (2 * *delayed).min(bound);
+                self.changed = now;
+            }
+        }
+    }
+}
+
+impl AckPolicy for AckCongestionControl {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        self.rtt = view.rtt.unwrap_or(self.rtt);
+        let segments = self.segments(now);
+        match data.arrival {
+            Arrival::Duplicate => AckDecision::Now(AckReason::Duplicate),
+            Arrival::OutOfOrder => AckDecision::Now(AckReason::OutOfOrder),
+            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
+                AckDecision::Now(AckReason::GapFilled)
+            }
+            Arrival::InOrder { .. } if view.unacked_segments >= segments => AckDecision::Now(AckReason::Count),
+            Arrival::InOrder { .. } => AckDecision::By(now + self.timeout),
+        }
+    }
+
+    fn option_room(&self) -> u32 {
+        4
+    }
+
+    fn options(&mut self, _now: Time, sender: &SenderView) -> OtherOptions {
+        let mut options = OtherOptions::new();
+        if sender.has_data {
+            let window = (sender.window.get() / sender.mss.get().max(1)).min(u64::from(MARKED - 1)) as u16;
+            let mark = if std::mem::take(&mut self.owes_echo) { MARKED } else { 0 };
+            options.push(KIND, &(window | mark).to_be_bytes());
+        }
+        options
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
+        if let Some(&[high, low]) = feedback.options.get(KIND) {
+            let told = u16::from_be_bytes([high, low]);
+            self.peer_window = u32::from(told & (MARKED - 1));
+            if told & MARKED != 0 {
+                self.on_mark(now);
+            }
+        }
+        self.owes_echo |= feedback.len == 0 && feedback.ecn == Ecn::Ce;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use lopsided_core::Bytes;
+    use lopsided_core::packet::Flags;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn policy(by_marks: bool) -> AckCongestionControl {
+        let settings = AckSettings { max_delack: 25, min_acks_per_window: 2, ..Profile::ns2_reno().ack };
+        let mut policy = if by_marks {
+            AckCongestionControl::by_marks(&settings)
+        } else {
+            AckCongestionControl::by_window(&settings)
+        };
+        policy.rtt = RTT;
+        policy
+    }
+
+    fn sender(window: u64, has_data: bool) -> SenderView {
+        let mss = Bytes::new(1000);
+        SenderView {
+            cwnd: Bytes::new(1000 * window),
+            mss,
+            srtt: Some(RTT),
+            window: Bytes::new(1000 * window),
+            has_data,
+        }
+    }
+
+    /// What the peer says of its window, with a mark or without, arrives.
+    fn told(policy: &mut AckCongestionControl, now: Time, window: u64, marked: bool) {
+        let mut peer = super::tests::policy(true);
+        peer.owes_echo = marked;
+        let options = peer.options(now, &sender(window, true));
+        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000 };
+        policy.on_feedback(now, &feedback, &sender(1, false));
+    }
+
+    #[test]
+    fn a_mark_doubles_once_a_round_trip_and_each_round_trip_without_one_takes_one_off() {
+        let mut policy = policy(true);
+        told(&mut policy, at(1000), 100, false);
+        assert_eq!(policy.segments(at(1000)), 1);
+        told(&mut policy, at(1000), 100, true);
+        told(&mut policy, at(1050), 100, true);
+        assert_eq!(policy.segments(at(1050)), 2, "twice within a round trip is once");
+        for round in 0..4 {
+            told(&mut policy, at(1100 + 100 * round), 100, true);
+        }
+        assert_eq!(policy.segments(at(1400)), 25, "no more than max_delack");
+        assert_eq!(policy.segments(at(1499)), 25);
+        assert_eq!(policy.segments(at(1500)), 24);
+        assert_eq!(policy.segments(at(2000)), 19);
+        assert_eq!(policy.segments(at(9000)), 1);
+    }
+
+    #[test]
+    fn the_peers_window_bounds_it() {
+        let mut policy = policy(false);
+        assert_eq!(policy.segments(at(1)), 1, "of a peer that said nothing");
+        for (window, expected) in [(1, 1), (10, 5), (49, 24), (1000, 25)] {
+            told(&mut policy, at(1), window, false);
+            assert_eq!(policy.segments(at(1)), expected, "{window}");
+        }
+    }
+
+    #[test]
+    fn a_marked_ack_is_told_back_once_and_marked_data_never() {
+        let mut policy = policy(true);
+        let arrives = |policy: &mut AckCongestionControl, len, ecn| {
+            let options = OtherOptions::new();
+            let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len };
+            policy.on_feedback(at(1), &feedback, &sender(1, true));
+        };
+        let tells =
+            |policy: &mut AckCongestionControl| policy.options(at(1), &sender(3, true)).get(KIND).map(<[u8]>::to_vec);
+        arrives(&mut policy, 1000, Ecn::Ce);
+        assert_eq!(tells(&mut policy), Some(vec![0, 3]));
+        arrives(&mut policy, 0, Ecn::Ce);
+        assert_eq!(tells(&mut policy), Some(vec![0x80, 3]));
+        assert_eq!(tells(&mut policy), Some(vec![0, 3]));
+        assert!(policy.options(at(1), &sender(3, false)).is_empty(), "an ACK has no window to tell");
+    }
+}
