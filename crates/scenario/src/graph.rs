@@ -35,6 +35,8 @@ pub struct LinkSpec {
     pub to: NodeRef,
     pub down: LinkConfig,
     pub up: LinkConfig,
+    /// No route leads over it from `to` to `from`.
+    pub one_way: bool,
 }
 
 impl LinkSpec {
@@ -76,6 +78,12 @@ pub struct Hop {
     /// A place in [`Graph::links`].
     pub link: usize,
     pub dir: Dir,
+}
+
+impl Hop {
+    fn reversed(self) -> Hop {
+        Hop { link: self.link, dir: self.dir.reverse() }
+    }
 }
 
 impl Graph {
@@ -120,6 +128,10 @@ impl<'a> Routes<'a> {
         Routes { graph, of_host, between_routers }
     }
 
+    fn is_open(&self, hop: Hop) -> bool {
+        hop.dir == Dir::Down || !self.graph.links[hop.link].one_way
+    }
+
     /// The links from one host to another in the order they are crossed, or `None` where there is no way.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<Hop>> {
         let distance = self.distances_to(to);
@@ -127,7 +139,8 @@ impl<'a> Routes<'a> {
             NodeRef::Host(host) => (*host == to).then_some(0),
             NodeRef::Router(router) => distance[*router],
         };
-        let first = self.of_host[from].iter().filter_map(|(hop, far)| Some((links_from(far)?, *hop, *far)));
+        let open = self.of_host[from].iter().filter(|(hop, _)| self.is_open(*hop));
+        let first = open.filter_map(|(hop, far)| Some((links_from(far)?, *hop, *far)));
         let (_, hop, mut node) = first.min_by_key(|(links, hop, _)| (*links, hop.link))?;
         let mut path = vec![hop];
         while let NodeRef::Router(router) = node {
@@ -142,11 +155,12 @@ impl<'a> Routes<'a> {
     fn next_hop(&self, router: usize, to: usize, distance: &[Option<u32>]) -> Option<(Hop, NodeRef)> {
         let here = distance[router]?;
         if here == 1 {
-            let last = self.of_host[to].iter().find(|(_, far)| *far == NodeRef::Router(router))?;
-            let hop = Hop { link: last.0.link, dir: last.0.dir.reverse() };
-            return Some((hop, NodeRef::Host(to)));
+            let from_here = self.of_host[to].iter().filter(|(_, far)| *far == NodeRef::Router(router));
+            let mut hops = from_here.map(|(hop, _)| hop.reversed());
+            return Some((hops.find(|hop| self.is_open(*hop))?, NodeRef::Host(to)));
         }
-        let closer = self.between_routers[router].iter().find(|(_, next)| distance[*next] == Some(here - 1))?;
+        let open = |hop: Hop, next: usize| distance[next] == Some(here - 1) && self.is_open(hop);
+        let closer = self.between_routers[router].iter().find(|(hop, next)| open(*hop, *next))?;
         Some((closer.0, NodeRef::Router(closer.1)))
     }
 
@@ -154,17 +168,17 @@ impl<'a> Routes<'a> {
     fn distances_to(&self, host: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.graph.routers.len()];
         let mut waiting = VecDeque::new();
-        for (_, far) in &self.of_host[host] {
+        for (hop, far) in &self.of_host[host] {
             if let NodeRef::Router(router) = far {
-                if distance[*router].is_none() {
+                if distance[*router].is_none() && self.is_open(hop.reversed()) {
                     distance[*router] = Some(1);
                     waiting.push_back((*router, 1));
                 }
             }
         }
         while let Some((router, links)) = waiting.pop_front() {
-            for (_, next) in &self.between_routers[router] {
-                if distance[*next].is_none() {
+            for (hop, next) in &self.between_routers[router] {
+                if distance[*next].is_none() && self.is_open(hop.reversed()) {
                     distance[*next] = Some(links + 1);
                     waiting.push_back((*next, links + 1));
                 }

@@ -120,7 +120,14 @@ impl Workload {
             loss: LossConfig { random: if bottleneck { loss } else { 0.0 }, ..LossConfig::default() },
             ..LinkConfig::default()
         };
-        LinkSpec { name: name.to_owned(), from, to, down: dir(self.rates.0, self.loss), up: dir(self.rates.1, 0.0) }
+        LinkSpec {
+            name: name.to_owned(),
+            from,
+            to,
+            down: dir(self.rates.0, self.loss),
+            up: dir(self.rates.1, 0.0),
+            one_way: false,
+        }
     }
 
     fn flow(&self, name: &str, from: usize, to: usize, start: Duration) -> FlowSpec {

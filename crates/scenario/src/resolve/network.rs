@@ -159,10 +159,13 @@ impl Network {
         let (right_down, right_up) = resolve_line(&right, FAST, report);
         for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
             let name = format!("left{number}-r1");
-            self.add_link(LinkSpec { name, from: host, to: r1, down: left_down.clone(), up: left_up.clone() }, &left);
+            self.add_link(
+                LinkSpec { name, from: host, to: r1, down: left_down.clone(), up: left_up.clone(), one_way: false },
+                &left,
+            );
             let name = format!("r2-right{number}");
             self.add_link(
-                LinkSpec { name, from: r2, to: other, down: right_down.clone(), up: right_up.clone() },
+                LinkSpec { name, from: r2, to: other, down: right_down.clone(), up: right_up.clone(), one_way: false },
                 &right,
             );
         }
@@ -220,7 +223,8 @@ impl Network {
             report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
             return;
         }
-        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1 }, &link);
+        let one_way = read(&link, "one_way", value::flag, report).unwrap_or(false);
+        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1, one_way }, &link);
     }
 
     fn link_ends(&self, link: &Layers<'_>, report: &mut Report<'_>) -> Option<(NodeRef, NodeRef)> {
@@ -280,7 +284,7 @@ impl Network {
         report: &mut Report<'_>,
     ) {
         let (down, up) = resolve_line(layers, defaults, report);
-        self.add_link(LinkSpec { name: name.to_owned(), from, to, down, up }, layers);
+        self.add_link(LinkSpec { name: name.to_owned(), from, to, down, up, one_way: false }, layers);
     }
 
     fn add_link(&mut self, link: LinkSpec, layers: &Layers<'_>) {

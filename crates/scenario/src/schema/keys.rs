@@ -5,7 +5,7 @@ use crate::model::InterfaceSpec;
 use lopsided_app::APPS;
 use lopsided_link::{LinkConfig, MEDIA};
 use lopsided_spec::ValueType::{
-    self, DepthOrTime, Family, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
+    self, DepthOrTime, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
@@ -146,6 +146,7 @@ pub(crate) fn topology_link() -> PartInfo {
             value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
             value("down", Part(direction), "", "From the first node to the second."),
             value("up", Part(direction), "", "From the second node to the first."),
+            value("one_way", Flag, "false", "No route leads over it from the second node to the first."),
         ]),
     }
 }

@@ -10,7 +10,7 @@ use crate::model::{FlowSpec, InterfaceSpec, Scenario};
 use lopsided_app::APPS;
 use lopsided_core::{Dir, Time};
 use lopsided_link::{LinkConfig, MEDIA};
-use lopsided_spec::ValueType::{self, Family, Integer, List, Name, Part, Size, Text, Word};
+use lopsided_spec::ValueType::{self, Family, Flag, Integer, List, Name, Part, Size, Text, Word};
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::StackConfig;
 
@@ -79,6 +79,7 @@ const LINK: &[Entry<LinkSpec>] = &[
     entry("to", Value(Name), |graph, link| Json::text(graph.name(link.to))),
     entry("down", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&link.down)),
     entry("up", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&link.up)),
+    entry("one_way", Value(Flag), |_, link| Json::Bool(link.one_way)),
 ];
 
 const FLOW: &[Entry<FlowSpec>] = &[

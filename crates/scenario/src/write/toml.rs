@@ -99,6 +99,7 @@ fn link(graph: &Graph, link: &LinkSpec) -> Inline {
         .put("between", list(ends))
         .put("down", part_to_toml(&link.down).braces())
         .put("up", part_to_toml(&link.up).braces())
+        .maybe("one_way", link.one_way.then_some(true))
 }
 
 fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {

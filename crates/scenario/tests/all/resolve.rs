@@ -331,3 +331,27 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
     assert_eq!(links(1, 0), [(5, Dir::Up), (3, Dir::Up), (1, Dir::Up), (0, Dir::Up)]);
     assert_eq!(scenario.flows[1].direction, Some(Dir::Up));
 }
+
+#[test]
+fn no_route_leads_back_over_a_link_of_one_way() {
+    // Down the cable, and back by the longer way, whichever end of the cable is a host.
+    for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
+        let text = format!(
+            "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"head\", \"far\", \"near\"]\n\
+             link = [\n\
+             {{ between = [\"a\", \"head\"], rate = \"1 Mbit/s\" }},\n\
+             {{ between = {cable}, rate = \"1 Mbit/s\", one_way = true }},\n\
+             {{ between = [\"head\", \"far\"], rate = \"1 Mbit/s\" }},\n\
+             {{ between = [\"far\", \"near\"], rate = \"1 Mbit/s\" }},\n\
+             {{ between = [\"near\", \"b\"], rate = \"1 Mbit/s\" }},\n\
+             ]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        let scenario = good(&text);
+        let routes = scenario.graph.routes();
+        let links = |from: usize, to: usize| {
+            routes.path(from, to).expect("they are joined").iter().map(|hop| hop.link).collect::<Vec<_>>()
+        };
+        assert_eq!(links(0, 1)[..2], [0, 1]);
+        assert_eq!(links(1, 0), [4, 3, 2, 0]);
+    }
+}

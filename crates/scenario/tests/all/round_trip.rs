@@ -199,7 +199,14 @@ fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
 
 fn scenario() -> impl Strategy<Value = Scenario> {
     let link = |name: &'static str, from, to| {
-        (direction(), direction()).prop_map(move |(down, up)| LinkSpec { name: name.to_owned(), from, to, down, up })
+        (direction(), direction(), any::<bool>()).prop_map(move |(down, up, one_way)| LinkSpec {
+            name: name.to_owned(),
+            from,
+            to,
+            down,
+            up,
+            one_way,
+        })
     };
     let links =
         (link("first", NodeRef::Host(0), NodeRef::Router(0)), link("second", NodeRef::Router(0), NodeRef::Host(1)));

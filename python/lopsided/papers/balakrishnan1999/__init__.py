@@ -13,13 +13,19 @@ from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, KEY_RESULT
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.figures import FIGURES
 from lopsided.papers.balakrishnan1999.setup import (
+    IMPLEMENTED_TWO_WAY,
     LOSSY,
+    MEASURED,
+    MEASURED_COMBINED,
+    MEASURED_RADIO,
+    MEASURED_TWO_WAY,
     ONE_WAY,
     RADIO,
     RADIO_MANY,
     RENO,
     TWO_DOWNLOADS,
     TWO_WAY,
+    WEB,
 )
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy
 from lopsided.papers.framework.measurements import Measurements
@@ -45,7 +51,20 @@ PAPER = Paper(
     year=1999,
     summary="What do slow return lines and packet radio do to TCP, and what helps?",
     folder=Path(__file__).parent,
-    experiments=(ONE_WAY, LOSSY, TWO_DOWNLOADS, TWO_WAY, RADIO, RADIO_MANY),
+    experiments=(
+        ONE_WAY,
+        LOSSY,
+        TWO_DOWNLOADS,
+        TWO_WAY,
+        RADIO,
+        RADIO_MANY,
+        MEASURED,
+        MEASURED_TWO_WAY,
+        MEASURED_RADIO,
+        MEASURED_COMBINED,
+        WEB,
+        IMPLEMENTED_TWO_WAY,
+    ),
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=ASSUMPTIONS,

@@ -28,7 +28,6 @@ ASSUMPTIONS = (
         parameter="what a buffer of n packets holds",
         value="n - 1",
         why="as in the authors' simulator, whose drop-tail queues hold one less than their limit",
-        variants=(Variant("10 packets on the return line", {"link.up.queue.limit": "10 packets"}),),
     ),
     Assumption(
         key="recovery",

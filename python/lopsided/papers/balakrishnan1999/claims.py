@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lopsided import metrics
 from lopsided.papers.balakrishnan1999.setup import (
+    AF_ALONE,
+    AF_ALONE_FIRST,
     COMPRESSED_SLOW,
     DIALUP,
     LINES,
@@ -19,7 +21,17 @@ from lopsided.papers.balakrishnan1999.shared import (
     mbit,
     two_way,
 )
-from lopsided.papers.framework.claims import Statements, agree_within, all_of, at_least, near, number, ordered, ratio
+from lopsided.papers.framework.claims import (
+    Statements,
+    agree_within,
+    all_of,
+    at_least,
+    at_most,
+    near,
+    number,
+    ordered,
+    ratio,
+)
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Claim, Verdict
 from lopsided.papers.framework.published import PublishedValue
@@ -146,8 +158,8 @@ def two_kinds_of_two_way_runs(m: Measurements) -> Verdict:
     printed = m.published.find("Section 7.1.3", "share_of_runs", case=case)
     share = number("locked out", locked_out(m, RENO), "percent", scale=100, published=printed)
     return near([share]).but(
-        why="the download's ACKs keep the queue full most of the time; nothing in these runs varies, and every timer is "
-        "a multiple of the time in which the pattern of room repeats, so what the upload sends again finds what it "
+        why="the download's ACKs keep the queue full most of the time; nothing in these runs varies, and every timer "
+        "is a multiple of the time in which the pattern of room repeats, so what the upload sends again finds what it "
         "found the first time"
     )
 
@@ -263,6 +275,190 @@ def utilisation_hardly_depends_on_connections(m: Measurements) -> Verdict:
     return all_of(agree_within(0.1, found), near(found))
 
 
+@of_paper(
+    "ACK filtering helps where k is large: over 9.6 kbit/s a download gets several times Reno's, over 9.6 kbit/s "
+    "compressed and 28.8 kbit/s nearly the line.",
+    "section 7.1.1, figure 8",
+    needs=("one-way",),
+)
+def filtering_helps_where_k_is_large(m: Measurements) -> Verdict:
+    def of(line: str) -> Spread:
+        return m.value("one-way", "throughput_bps", line=line, scheme=AF_ALONE.key)
+
+    slowest = mbit("AF at 9.6 kbit/s", of(SLOWEST.key)), mbit("Reno there", _reno(m, SLOWEST.key))
+    return all_of(
+        ratio("AF over Reno at 9.6 kbit/s", *slowest, above=2),
+        at_least(9.0, [mbit(f"AF at {line.title}", of(line.key)) for line in (COMPRESSED_SLOW, UNCOMPRESSED)]),
+    )
+
+
+@of_paper(
+    "With forward loss ACK filtering alone is worse than Reno: 5.16 Mbit/s, a mean window of 43.8 packets, 65 ms.",
+    "table 1, section 7.1.1",
+    needs=("lossy",),
+)
+def filtering_alone_is_worse_with_loss(m: Measurements) -> Verdict:
+    def printed(metric: str) -> PublishedValue:
+        return m.published.find("Table 1", metric, protocol="AF alone")
+
+    rate = mbit("AF alone", lossy(m, AF_ALONE, "throughput_bps"), printed("throughput"))
+    return all_of(
+        ordered([mbit("Reno", lossy(m, RENO, "throughput_bps")), rate]),
+        near(
+            [
+                rate,
+                number("mean window", lossy(m, AF_ALONE, "cwnd_packets"), "packets", published=printed("average_cwnd")),
+                number("mean RTT", lossy(m, AF_ALONE, "rtt_ms"), "ms", published=printed("average_rtt")),
+            ]
+        ),
+    )
+
+
+@of_paper(
+    "ACK filtering makes two downloads share: the fairness index is near one, half of Reno's 0.5 more.",
+    "section 7.1.2, table 2",
+    needs=("two-downloads",),
+)
+def filtering_makes_downloads_share(m: Measurements) -> Verdict:
+    def of(key: str) -> Spread:
+        return m.value("two-downloads", "fairness_index", scheme=key)
+
+    return all_of(
+        at_least(0.85, [number("AF alone", of(AF_ALONE.key))]),
+        ordered([number("AF alone", of(AF_ALONE.key)), number("Reno", of(RENO.key))]),
+    )
+
+
+@of_paper(
+    "Acks-first with ACK filtering starves the upload: ACKs come faster than they drain, so one always waits.",
+    "section 7.1.3, table 3",
+    needs=("two-way",),
+)
+def filtering_with_acks_first_starves_the_upload(m: Measurements) -> Verdict:
+    return all_of(
+        at_least(9.0, [mbit("download", two_way(m, AF_ALONE_FIRST, "forward_bps"))]),
+        at_most(0.5, [kbit("upload", two_way(m, AF_ALONE_FIRST, "reverse_bps"))]),
+    )
+
+
+@of_paper(
+    "ACK filtering without acks-first leaves the upload most of the line, and the download less than Reno leaves it "
+    "where they take turns.",
+    "section 7.1.3, table 3, figure 10",
+    needs=("two-way",),
+)
+def filtering_alone_favours_the_upload(m: Measurements) -> Verdict:
+    return all_of(
+        ordered(
+            [
+                mbit("Reno, taking turns", two_way(m, RENO, "forward_bps", locked=False)),
+                mbit("AF", two_way(m, AF_ALONE, "forward_bps")),
+            ]
+        ),
+        ordered(
+            [
+                kbit("AF's upload", two_way(m, AF_ALONE, "reverse_bps")),
+                kbit("Reno's", two_way(m, RENO, "reverse_bps", locked=False)),
+            ],
+            by=1,
+        ),
+    )
+
+
+@of_paper(
+    "Over packet radio ACK filtering shortens the round trips and their deviation.",
+    "section 7.2.2, figure 13",
+    needs=("radio",),
+)
+def filtering_steadies_the_radio(m: Measurements) -> Verdict:
+    def of(column: str, key: str) -> Spread:
+        return m.value("radio", column, hops=2, scheme=key)
+
+    return all_of(
+        *(
+            ordered(
+                [
+                    number(f"Reno's {name}", of(column, RENO.key), "s", scale=1e-3),
+                    number(f"AF's {name}", of(column, AF_ALONE.key), "s", scale=1e-3),
+                ]
+            )
+            for name, column in (("mean", "rtt_ms"), ("deviation", "rtt_std_ms"))
+        )
+    )
+
+
+@of_paper(
+    "Between measured hosts the return line's limits are nearly reached: 1.1 Mbit/s over SLIP and 3.2 over CSLIP; with "
+    "Ethernet back it is much more, and less with buffers beyond 16 kB, as a forward router's queue overflows.",
+    "section 4.2.1, figure 2",
+    needs=("measured",),
+    fails=True,
+)
+def measured_limits(m: Measurements) -> Verdict:
+    def of(line: str, size: int) -> Spread:
+        return m.value("measured", "throughput_bps", line=line, buffer_kb=size)
+
+    section = "Section 4.2.1 / Figure 2"
+
+    def printed(line: str) -> PublishedValue:
+        return m.published.find(section, "throughput_limit", case=f"28.8 kbps {line} reverse, delayed acks")
+
+    at_16, at_64 = mbit("Ethernet, 16 kB", of("Ethernet", 16)), mbit("Ethernet, 64 kB", of("Ethernet", 64))
+    return all_of(
+        near([mbit(f"{line}, 64 kB", of(line, 64), printed(line)) for line in ("SLIP", "CSLIP")]),
+        ordered([at_16, at_64]),
+    ).but(why="the limits are of a line whose window is open, and slow start takes a large part of 1 MB")
+
+
+@of_paper(
+    "As hosts increase, ACK filtering gives the shortest pages over packet radio; leaving out sender adaptation costs "
+    "little.",
+    "section 7.3, figure 16",
+    needs=("web",),
+)
+def filtering_serves_pages_best(m: Measurements) -> Verdict:
+    def of(key: str, hosts: int) -> Spread:
+        return m.value("web", "completion_s", hosts=hosts, scheme=key)
+
+    return all_of(
+        *(
+            ordered(
+                [number(f"Reno, {n} hosts", of(RENO.key, n), "s"), number(f"AF, {n} hosts", of(AF_ALONE.key, n), "s")]
+            )
+            for n in (5, 10, 20)
+        )
+    )
+
+
+@of_paper(
+    "Over one hop of packet radio round trips vary so much that the retransmission timer is about 10 s: 2.5 s in the "
+    "mean with a deviation of 1.5 s.",
+    "section 5.2, figure 6",
+    needs=("measured-radio",),
+    fails=True,
+)
+def radio_makes_long_timeouts(m: Measurements) -> Verdict:
+    def of(column: str) -> Spread:
+        return m.value("measured-radio", column, hops=1)
+
+    where, case = "Section 5.2 / Figure 6b", "200 KB transfer, one wireless hop"
+    return near(
+        [
+            number(name, of(column), "s", scale=1e-3, published=m.published.find(where, metric, case=case))
+            for name, column, metric in (("mean RTT", "rtt_ms", "rtt_mean"), ("deviation", "rtt_std_ms", "rtt_std_dev"))
+        ]
+    )
+
+
+@of_paper(
+    "A download that joins an upload over 9.6 kbit/s idles for long until the upload loses packets.",
+    "section 4.2.2, figures 3 and 4",
+    needs=("measured-two-way",),
+)
+def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
+    return at_least(5, [number("longest pause", m.value("measured-two-way", "longest_pause_s", line="9.6"), "s")])
+
+
 CLAIMS: tuple[Claim, ...] = (
     reno_over_slow_return_lines,
     compression_is_a_big_win,
@@ -277,4 +473,14 @@ CLAIMS: tuple[Claim, ...] = (
     round_trips_over_two_hops,
     fairness_falls_with_connections,
     utilisation_hardly_depends_on_connections,
+    filtering_helps_where_k_is_large,
+    filtering_alone_is_worse_with_loss,
+    filtering_makes_downloads_share,
+    filtering_with_acks_first_starves_the_upload,
+    filtering_alone_favours_the_upload,
+    filtering_steadies_the_radio,
+    measured_limits,
+    filtering_serves_pages_best,
+    radio_makes_long_timeouts,
+    a_download_waits_for_the_upload_to_lose,
 )

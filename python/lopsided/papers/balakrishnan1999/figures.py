@@ -7,10 +7,15 @@ from functools import partial
 
 import numpy as np
 
+from lopsided import metrics
 from lopsided.papers.balakrishnan1999 import tables
 from lopsided.papers.balakrishnan1999.setup import (
+    AF_ALONE,
+    BUFFERS_KB,
     CONNECTIONS,
+    FORWARD_BPS,
     HOPS,
+    HOSTS,
     LINES,
     RENO,
     SCHEMES,
@@ -238,18 +243,193 @@ FIGURE_14 = Plot(
 )
 
 
+# --- Measured networks
+
+_RETURN_INKS = {"SLIP": style.UP[0], "CSLIP": style.OTHER[0], "Ethernet": style.DOWN[0]}
+
+
+def _by_buffer(m: Measurements) -> Iterable[Line]:
+    for line, ink in _RETURN_INKS.items():
+        curve = m.curve("measured", "throughput_bps", "buffer_kb", line=line)
+        yield Line.of(curve, ink, 1e-6, column=f"{line}_mbps", end=line)
+    for line, octets in tables.SIZES:
+        limit = metrics.ack_limited_bps(FORWARD_BPS, 28.8e3, 1000, octets, 2) / 1e6
+        yield Line([BUFFERS_KB[0], BUFFERS_KB[-1]], [limit, limit], _RETURN_INKS[line], style=(0, (4, 3)))
+
+
+FIGURE_2 = Plot(
+    "A download of 1 MB by return line and socket buffer",
+    "10 Mbit/s down, between hosts of BSD/OS (figure 2); dashed: an ACK for every second packet, 1.1 and 3.2 Mbit/s",
+    "socket buffer (kB)",
+    (Panel("Mbit/s", _by_buffer, height=3.0, limits=(0, 10)),),
+    ("measured",),
+    ticks=BUFFERS_KB,
+)
+
+
+def _measured_sequence(m: Measurements, flow: str) -> Iterable[Line]:
+    run = m.run("measured-two-way", line="9.6")
+    trace = traces_of(run, (flow,))[flow]
+    ink, scale = (style.DOWN[0], 1e-6) if flow == "forward" else (style.UP[0], 1e-3)
+    yield Line(trace.time_s, trace.acked_bytes * scale, ink, look="step", column=f"{flow}_acked")
+
+
+def _losses(m: Measurements) -> Iterable[float]:
+    samples = m.run("measured-two-way", line="9.6").samples.to_polars()
+    upload = samples.filter(samples["flow"] == 0)
+    sent_again = upload["retransmits"].to_numpy().astype(float)
+    return upload["time_s"].to_numpy()[1:][np.diff(sent_again) > 0]  # type: ignore[no-any-return]
+
+
+def measured_sequence(title: str, place: str, flow: str, unit: str) -> Plot:
+    """What was acknowledged of one of the two, with the upload's retransmissions as dotted lines."""
+    return Plot(
+        title,
+        f"Between hosts of BSD/OS ({place}); dotted: the upload sends again",
+        "time (s)",
+        (Panel(f"{unit} acknowledged", partial(_measured_sequence, flow=flow), height=2.8, uprights=_losses),),
+        ("measured-two-way",),
+        x_limits=(0, 260),
+        axis="time_s",
+    )
+
+
+def _radio_sequence(m: Measurements) -> Iterable[Line]:
+    trace = traces_of(m.run("measured-radio", hops=1), ("transfer",))["transfer"]
+    yield Line(trace.time_s, trace.acked_bytes / 1e3, style.UP[0], look="step", column="acked_kb")
+
+
+def _radio_trips(m: Measurements) -> Iterable[Line]:
+    samples = m.run("measured-radio", hops=1).samples.to_polars()
+    timed = samples.filter(samples["rtt_count"] > 0)
+    rtt = (timed["rtt_sum_ms"] / timed["rtt_count"] / 1e3).to_numpy()
+    yield Line(timed["time_s"].to_numpy(), rtt, style.UP[0], mark=".", look="points")
+
+
+_OF_FIGURE_6 = (
+    ("Section 5.2 / Figure 6a", "share_of_time_idle", "idle_share", 100),
+    ("Section 5.2 / Figure 6a", "coarse_timeouts", "timeouts", 1),
+    ("Section 5.2 / Figure 6a", "losses_recovered_by_fast_retransmit", "fast_retransmits", 1),
+    ("Section 5.2 / Figure 6b", "rtt_mean", "rtt_ms", 1e-3),
+    ("Section 5.2 / Figure 6b", "rtt_std_dev", "rtt_std_ms", 1e-3),
+)
+
+FIGURE_6 = Plot(
+    "200 kB over one hop of packet radio",
+    "Between hosts of BSD/OS, ARQ without piggybacked acknowledgements (figure 6)",
+    "time (s)",
+    (
+        Panel("kB acknowledged", _radio_sequence, height=2.4),
+        Panel("RTT (s)", _radio_trips, "means of half a second each", 1.8),
+    ),
+    ("measured-radio",),
+    x_limits=(0, 100),
+    comparisons=lambda m: (
+        compare(m.published.find(where, metric), m.value("measured-radio", column, hops=1), scale=scale)
+        for where, metric, column, scale in _OF_FIGURE_6
+    ),
+    axis="time_s",
+)
+
+
+FIGURE_15 = Plot(
+    "A download of 1 MB over the cable, with packet radio back",
+    "Between hosts of BSD/OS (figure 15)",
+    "socket buffer (kB)",
+    (
+        Panel(
+            "Mbit/s",
+            lambda m: [
+                Line.of(m.curve("measured-combined", "throughput_bps", "buffer_kb"), style.DOWN[0], 1e-6, column="mbps")
+            ],
+            height=2.8,
+        ),
+    ),
+    ("measured-combined",),
+    ticks=BUFFERS_KB,
+)
+
+
+def _web(m: Measurements) -> Iterable[Line]:
+    for scheme in SCHEMES:
+        curve = m.curve("web", "completion_s", "hosts", scheme=scheme.key)
+        yield Line.of(curve, INKS[scheme.key], column=f"{scheme.key}_s", end=scheme.title)
+
+
+FIGURE_16 = Plot(
+    "Pages over the cable, with packet radio back",
+    "Four objects of 10 kB each, hosts ask within 5 s (figure 16)",
+    "hosts",
+    (Panel("mean completion (s)", _web, height=3.0),),
+    ("web",),
+    ticks=HOSTS,
+    notes=("Means are of the hosts that have all four within 400 s.",),
+    data=lambda m: m.table("web"),
+)
+
+
+def _implemented(m: Measurements) -> Iterable[tuple[str, Spread, Spread, str]]:
+    for scheme in TWO_WAY_SCHEMES:
+        if scheme.implemented:
+            forward, reverse = (
+                m.value("implemented-two-way", column, scheme=scheme.key) for column in ("forward_bps", "reverse_bps")
+            )
+            yield scheme.title, forward, reverse, INKS[scheme.key]
+
+
+def _implemented_bars(m: Measurements, way: int, scale: float) -> Iterable[Line]:
+    for place, (_, *rates, ink) in enumerate(_implemented(m)):
+        median, low, high = np.array(rates[way]) * scale
+        yield Line([place], [median], ink, look="bar", width=0.6, low=[low], high=[high])
+
+
+_NAMED = [scheme.title for scheme in TWO_WAY_SCHEMES if scheme.implemented]
+
+FIGURE_22 = Plot(
+    "3 MB down beside 100 kB up, with the implementation in BSD/OS",
+    "28.8 kbit/s back, 32 packets of buffer, while both are active (figure 22)",
+    "scheme",
+    (
+        Panel("Mbit/s", partial(_implemented_bars, way=0, scale=1e-6), "download", 2.2),
+        Panel("kbit/s", partial(_implemented_bars, way=1, scale=1e-3), "upload", 1.8, limits=(0, 30)),
+    ),
+    ("implemented-two-way",),
+    ticks=range(len(_NAMED)),
+    tick_names=_NAMED,
+    x_limits=(-0.5, len(_NAMED) - 0.5),
+    data=lambda m: m.table("implemented-two-way"),
+)
+
+
 FIGURES = (
+    Figure("2", "1 MB by return line and socket buffer", ("measured",), FIGURE_2),
+    Figure(
+        "3",
+        "The upload beside which a download begins",
+        ("measured-two-way",),
+        measured_sequence("An upload over 9.6 kbit/s that a download joins", "figure 3", "reverse", "kB"),
+    ),
+    Figure(
+        "4",
+        "A download that begins beside an upload",
+        ("measured-two-way",),
+        measured_sequence("A download that joins an upload over 9.6 kbit/s", "figure 4", "forward", "MB"),
+    ),
+    Figure("6", "200 kB over packet radio", ("measured-radio",), FIGURE_6),
     Figure("8", "One download over a slow return line", ("one-way",), FIGURE_8),
     Figure("9", "Windows where packets are lost forward", ("lossy",), FIGURE_9),
     Figure(
         "10",
         "A download beside an upload",
         ("two-way",),
-        beside_an_upload("A download and an upload take turns", "figure 10 shows AF", TWO_WAY_SCHEMES[0]),
+        beside_an_upload("A download under ACK filtering beside an upload", "figure 10", AF_ALONE),
     ),
     Figure("12", "Throughput over hops of packet radio", ("radio",), FIGURE_12),
     Figure("13", "Round trips over two hops", ("radio",), FIGURE_13),
     Figure("14", "Fairness over packet radio", ("radio-many",), FIGURE_14),
+    Figure("15", "1 MB over the cable with packet radio back", ("measured-combined",), FIGURE_15),
+    Figure("16", "Pages over the cable with packet radio back", ("web",), FIGURE_16),
+    Figure("22", "The implementation beside an upload", ("implemented-two-way",), FIGURE_22),
     Figure("1", "A download with forward loss", ("lossy",), tables.table_1, "Table"),
     Figure("2", "Two downloads", ("two-downloads",), tables.table_2, "Table"),
     Figure("3", "A download and an upload", ("two-way",), tables.table_3, "Table"),

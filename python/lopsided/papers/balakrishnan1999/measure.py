@@ -116,3 +116,78 @@ def radio(run: Run, _case: Case) -> Mapping[str, float]:
         "unanswered": total("calls_unanswered"),
         "piggybacked": total("acks_piggybacked"),
     }
+
+
+def transfer(run: Run, _case: Case) -> Mapping[str, float]:
+    """What one transfer reached, retransmissions and timeouts."""
+    flow = next(iter(run.flows.rows()))
+    return {
+        "throughput_bps": flow["goodput_bps"],
+        "retransmits": float(flow["retransmits"]),
+        "timeouts": float(flow["timeouts"]),
+    }
+
+
+def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
+    """When the download's long pauses end, and both goodputs."""
+    import numpy as np
+
+    flows = {row["name"]: row for row in run.flows.rows()}
+    trace = traces_of(run, ("forward",))["forward"]
+    moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
+    pauses = np.diff(moves)
+    long = np.flatnonzero(pauses > LONG_PAUSE_S)
+    return {
+        "forward_bps": flows["forward"]["goodput_bps"],
+        "reverse_bps": flows["reverse"]["goodput_bps"],
+        "longest_pause_s": float(pauses.max()) if pauses.size else float("nan"),
+        "last_long_pause_s": float(moves[long[-1] + 1]) if long.size else 0.0,
+        "reverse_retransmits": float(flows["reverse"]["retransmits"]),
+    }
+
+
+LONG_PAUSE_S = 5.0
+
+
+def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
+    """Round trips, what found the losses, and the share of time in timeouts."""
+    import numpy as np
+
+    flow = next(iter(run.flows.rows()))
+    trace = traces_of(run, ("transfer",))["transfer"]
+    begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
+    within = (trace.time_s >= begin) & (trace.time_s <= end)
+    time, acked = trace.time_s[within], trace.acked_bytes[within]
+    moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
+    pauses = np.diff(moves)
+    return {
+        "throughput_bps": flow["goodput_bps"],
+        "rtt_ms": flow["rtt_mean_ms"],
+        "rtt_std_ms": flow["rtt_std_ms"],
+        "timeouts": float(flow["timeouts"]),
+        "fast_retransmits": float(flow["fast_retransmits"]),
+        "idle_share": float(pauses[pauses > LONG_PAUSE_S].sum() / (end - begin)),
+        "longest_pause_s": float(pauses.max()),
+    }
+
+
+def pages(run: Run, case: Case) -> Mapping[str, float]:
+    """Mean and deviation of the time until a host has its four objects; how many hosts have them."""
+    import numpy as np
+
+    took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
+    return {
+        "completion_s": float(took.mean()) if took.size else float("nan"),
+        "completion_std_s": float(took.std()) if took.size else float("nan"),
+        "completed": float(took.size) / float(case.labels["hosts"]),
+    }
+
+
+def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
+    """Download and upload from the upload's beginning until one of them has all."""
+    flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
+    traces = traces_of(run, ("forward", "reverse"))
+    begin = max(row["start_s"] for row in flows.values())
+    end = min(row["start_s"] + row["active_s"] for row in flows.values())
+    forward, reverse = (traces[name].goodput_bps(begin, end) for name in ("forward", "reverse"))
+    return {"forward_bps": forward, "reverse_bps": reverse, "both_active_s": end - begin}

@@ -61,6 +61,8 @@ class Scheme:
     """Of the paper, in which it stands."""
     filtered: bool = False
     acks_first: bool = False
+    implemented: bool = True
+    """Of the paper's implementation in BSD/OS (section 8) too."""
 
     def queue(self, limit: str) -> str:
         """The discipline before the return line, as TOML."""
@@ -77,10 +79,13 @@ class Scheme:
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))
 RENO_FIRST = Scheme("reno_first", "Reno + acks-first", acks_first=True)
 
-SCHEMES: tuple[Scheme, ...] = (RENO,)
+AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True)
+AF_ALONE_FIRST = Scheme("af_first", "AF alone + acks-first", filtered=True, acks_first=True)
+
+SCHEMES: tuple[Scheme, ...] = (RENO, AF_ALONE)
 """Of the simulations, in the order of the tables."""
 
-TWO_WAY_SCHEMES: tuple[Scheme, ...] = (RENO, RENO_FIRST)
+TWO_WAY_SCHEMES: tuple[Scheme, ...] = (RENO, RENO_FIRST, AF_ALONE, AF_ALONE_FIRST)
 """Of table 3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
@@ -89,6 +94,10 @@ RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 SERIES = range(5)
 """Repetitions are multiplied by so many where the paper has 50 runs and 10 elsewhere."""
 
+BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
+"""Socket buffers of the measured transfers."""
+
+HOSTS = (1, 5, 10, 20, 30, 40, 50)
 HOPS = (1, 2, 3)
 CONNECTIONS = (1, 2, 4, 6, 8, 10, 12)
 
@@ -178,4 +187,79 @@ RADIO_MANY = Experiment(
         "topology.medium.radio.queue",
     ),
     measure=measure.radio,
+)
+
+RETURNS: Mapping[str, Overrides] = {
+    "SLIP": {},
+    "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
+    "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
+}
+"""The return lines of figure 2. ACKs with timestamps have 52 B, compressed 18."""
+
+MEASURED = Experiment(
+    key="measured",
+    summary="1 MB between two hosts of BSD/OS over the Hybrid network, by return line and socket buffer",
+    cases=tuple(
+        Case(
+            "hybrid-measured.toml",
+            {**overrides, "stack.receive_buffer": f"{size} kB"},
+            {"line": line, "buffer_kb": size},
+        )
+        for line, overrides in RETURNS.items()
+        for size in BUFFERS_KB
+    ),
+    measure=measure.transfer,
+    most=1,
+)
+
+MEASURED_TWO_WAY = Experiment(
+    key="measured-two-way",
+    summary="a download that begins beside an upload over 9.6 kbit/s, between hosts of BSD/OS",
+    cases=(Case("hybrid-measured-two-way.toml", {}, {"line": "9.6"}),),
+    measure=measure.beside_an_upload,
+    keep=True,
+    most=1,
+)
+
+MEASURED_RADIO = Experiment(
+    key="measured-radio",
+    summary="200 kB over one hop of packet radio, between hosts of BSD/OS",
+    cases=(Case("radio-measured.toml", {"record.traces": "true"}, {"hops": 1}),),
+    measure=measure.over_radio,
+    keep=True,
+)
+
+MEASURED_COMBINED = Experiment(
+    key="measured-combined",
+    summary="1 MB over the cable with packet radio back, between hosts of BSD/OS, by socket buffer",
+    cases=tuple(
+        Case("hybrid-radio-measured.toml", {"stack.receive_buffer": f"{size} kB"}, {"buffer_kb": size})
+        for size in BUFFERS_KB
+    ),
+    measure=measure.transfer,
+)
+
+WEB = Experiment(
+    key="web",
+    summary="1 to 50 hosts that each ask for four objects of 10 kB, over the cable with packet radio back",
+    cases=cases(
+        "hybrid-radio.toml",
+        SCHEMES,
+        [({"hosts": hosts}, {"flow.host.count": str(hosts)}) for hosts in HOSTS],
+        "topology.medium.radio.queue",
+    ),
+    measure=measure.pages,
+)
+
+IMPLEMENTED_QUEUE = "32 packets"
+
+IMPLEMENTED_TWO_WAY = Experiment(
+    key="implemented-two-way",
+    summary="3 MB down and 100 kB up, between hosts of BSD/OS",
+    cases=tuple(
+        Case("implemented-two-way.toml", scheme.overrides(IMPLEMENTED_QUEUE), {"scheme": scheme.key})
+        for scheme in TWO_WAY_SCHEMES
+        if scheme.implemented
+    ),
+    measure=measure.implemented_two_way,
 )

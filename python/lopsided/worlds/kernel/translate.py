@@ -69,6 +69,8 @@ def layout(scenario: said.Resolved) -> Layout:
         metrics.setdefault(node, {}).update(_route_metrics(stack))
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
+    if back := next((each for each in scenario["links"] if each["one_way"]), None):
+        raise Unsupported(f"{back['name']}: the kernel world has no links of one way (one_way)")
     ends = {node: host for (number, end), node in nodes.items() if (host := scenario["flows"][number][end]) != node}
     return Layout(
         interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
