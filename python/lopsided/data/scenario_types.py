@@ -438,6 +438,7 @@ class Link(_Link):
     to: str
     down: Direction
     up: Direction
+    one_way: bool
 
 
 class Interface(TypedDict):
