@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lopsided.queues import queue_discipline
     from lopsided.run import Run
     from lopsided.scenario import Scenario
+    from lopsided.studies.ackpath import ackpath
     from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
     from lopsided.studies.sizing import size
@@ -53,6 +54,7 @@ __all__ = [
     "UsageError",
     "WindowAlgorithm",
     "__version__",
+    "ackpath",
     "aqm",
     "fairness_matrix",
     "queue_discipline",
@@ -76,6 +78,7 @@ _HOMES = {
     "Run": "lopsided.run",
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
+    "ackpath": "lopsided.studies.ackpath",
     "aqm": "lopsided.studies.aqm",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
     "queue_discipline": "lopsided.queues",
@@ -99,6 +102,8 @@ fill_in(
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
         "Aqm.report": "lopsided.views.html.aqm:render",
         "Aqm.save": "lopsided.views.html.aqm:save",
+        "AckPath.report": "lopsided.views.html.ackpath:render",
+        "AckPath.save": "lopsided.views.html.ackpath:save",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
         "Matrix.report": "lopsided.views.html.fairness:render",
         "Matrix.save": "lopsided.views.html.fairness:save",

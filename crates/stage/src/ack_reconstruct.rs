@@ -1,5 +1,5 @@
 //! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section 6.4; RFC 3449 section
-//! 5.3.2): behind a slow line, the ACKs that were filtered or dropped in front of it are made anew, so that a sender which grows by the
+//! 5.3.1): behind a slow line, the ACKs that were filtered or dropped in front of it are made anew, so that a sender which grows by the
 //! ACK and sends on each sees a smooth stream.
 //!
 //! Where an ACK says more than `threshold` segments beyond the one before, ACKs are inserted between the two, each `every` segments, and all

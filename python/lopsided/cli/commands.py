@@ -12,6 +12,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("sweep", "lopsided.cli.sweep:sweep"),
     ("fairness", "lopsided.cli.fairness:fairness"),
     ("aqm", "lopsided.cli.aqm:aqm"),
+    ("ackpath", "lopsided.cli.ackpath:ackpath"),
     ("size", "lopsided.cli.size:size"),
     ("reproduce", "lopsided.cli.reproduce:reproduce"),
     ("compare", "lopsided.cli.compare:compare"),

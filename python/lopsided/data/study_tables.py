@@ -170,3 +170,40 @@ CANDIDATES = TableSpec(
         _of("call_p95_ms", "ms", "call p95", "95th percentile of a call's one-way time, of the worse direction."),
     ),
 )
+
+_ACKPATH_MEASURES = (
+    _share(
+        "rank_score", "of best", "Sum of both directions' goodput over their rates, held against the best remedy's."
+    ),
+    _of("down_goodput_bps", "bps", "down", "Goodput of all downloads."),
+    _of("up_goodput_bps", "bps", "up", "Goodput of all uploads."),
+    _of("ack_ratio", "ratio", "ACK ratio", "ACKs of the downloads that reach their senders, over segments sent."),
+    _of("stretch_p50_bytes", "bytes", "stretch", "Octets that an ACK newly acknowledges, median."),
+    _of("stretch_p95_bytes", "bytes", "95 %", "Octets that an ACK newly acknowledges, 95th percentile."),
+    _share("ack_compression", "compressed", "ACKs that come less than half as far apart as they were sent."),
+    _share("ack_share", "of uplink", "Of the uplink's rate, octets of IP in the downloads' ACKs."),
+    Column("burst_p95", "count", "burst", "Segments that a sender sends at one instant."),
+    Column("burst_max", "count", "most", "The most segments that a sender sends at one instant."),
+    _of("jain", "index", "Jain", "Jain's index of the two directions' shares of their rates."),
+    _of("down_rtt_p50_ms", "ms", "RTT", "Of the downloads' packets, median."),
+    _of("up_wait_p95_ms", "ms", "up wait", "In the uplink's queue."),
+    _share("down_utilisation", "line used", "Of its rate."),
+    _share("limited_window", "by window", "Of the time, the congestion window holds the downloads' senders back."),
+    _share("limited_receiver", "by receiver", "Of the time, the receive window does."),
+    _share("limited_application", "by application", "Of the time, the application has nothing to send."),
+    _share("limited_pacing", "by pacing", "Of the time, the pacing rate does, or the limit of bursts."),
+    Column("reductions", "count", "reductions", "Of the downloads' windows, by loss or timeout."),
+    _of("down_wait_ms", "ms", "down wait", "In the downlink's queue, mean."),
+    _of("up_wait_ms", "ms", "up wait", "In the uplink's queue, mean."),
+    Column("up_dropped_packets", "count", "up dropped", "Packets that the uplink's queue drops."),
+)
+ACKPATH_CELLS = TableSpec(
+    "cells",
+    "One row for each set of remedies: medians over the seeds, the best first.",
+    (_text("remedies", "remedies", "What is switched on."), *_ACKPATH_MEASURES),
+)
+ACKPATH_RUNS = TableSpec(
+    "runs",
+    "One row for each run.",
+    (_text("remedies", "remedies", "What is switched on."), *_OF_A_RUN, *_ACKPATH_MEASURES),
+)

@@ -1,0 +1,91 @@
+"""`lopsided ackpath`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import NOTHING, Json, OwnCode, Quiet, Seed, Settings, Workers, load
+from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+
+
+def ackpath(
+    file: Path,
+    /,
+    *,
+    remedies: Annotated[str, Parameter(show_default=False)] = "",
+    link: Annotated[str | None, Parameter(show_default=False)] = None,
+    seeds: int = 1,
+    seed: Seed = None,
+    settings: Settings = (),
+    own: OwnCode = NOTHING,
+    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    report: Annotated[bool, Parameter(negative="--no-report")] = True,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare remedies for the way back of ACKs: one scenario with each on and off, alone and combined.
+
+    Goodput both ways, how many ACKs come back and how much each says, what part of the uplink they take, the bursts
+    that they set free, and what limits the downloads. The folder holds the tables as CSV and report.html; by default it
+    is made under `runs/`.
+
+    For example:
+
+        lopsided ackpath scenarios/two-way.toml
+        lopsided ackpath adsl.toml --remedies none,filter,acks_first,filter+acks_first --seeds 5
+
+    Parameters
+    ----------
+    file
+        The scenario file.
+    remedies
+        Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
+        `cake_filter`, `acks_first`, `acc`, `few_acks`, `bursts`, `reconstruct`. Default: each, and four combinations.
+    link
+        Where they stand; default: the slowest link upwards.
+    seeds
+        Runs of each.
+    out_folder
+        The folder to write.
+    overwrite
+        Replace an earlier comparison in --out.
+    report
+        Write report.html.
+    """
+    from lopsided.data import run_folder as folders
+    from lopsided.studies import ackpath as study
+    from lopsided.views import ackpath as shown
+    from lopsided.views.html import ackpath as page
+
+    scenario = load(file, settings, own)
+    default = folders.free_name(Path("runs"), f"ackpath-{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
+    folder = out_folder or default
+    with folders.writing(folder, overwrite=overwrite) as staged:
+        with progress(f"the way of the ACKs in {scenario.name}", quiet=quiet or as_json) as show:
+            found = study.ackpath(
+                scenario,
+                remedies or study.DEFAULT,
+                link=link,
+                repeat=seeds,
+                seed=seed,
+                workers=workers,
+                progress=show,
+            )
+        page.write(found, staged, report=report)
+    if as_json:
+        say_json({**found.to_dict(), "folder": folder})
+    elif not quiet:
+        heading(shown.title(found), shown.details(found))
+        out().print(shown.goodput(found))
+        out().print(shown.acks(found))
+        out().print(shown.senders(found))
+        say_prose(shown.CAPTION + "\n")
+        for arm, sentence in shown.limits(found):
+            say_prose(f"{arm}: limited by {sentence}")
+        say_path("report" if report else "folder", folder / "report.html" if report else folder)

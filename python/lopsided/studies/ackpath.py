@@ -1,0 +1,341 @@
+"""One scenario with each remedy for the way back of ACKs, alone and combined: what each buys, what limits a download.
+
+    found = ackpath(Scenario.load("adsl.toml"))
+    found.cells        # a row for each remedy, the best first
+    found.limits       # for each, what limits the downloads, in a sentence
+
+The remedies stand at the slowest link upwards, or at `link`: in its queue, behind its line, or in TCP at both ends.
+Every one meets the same scenario with the same seeds; a cell is the median over them. What limits the downloads is read
+from the events inside TCP and from the queues of that link.
+
+Left out: remedies of a scenario's own, which stay as they are in every row; datagrams; the kernel world.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.accessors import filled_in
+from lopsided.data.study_tables import ACKPATH_CELLS, ACKPATH_RUNS
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.metrics.performance import jain_index
+from lopsided.scenario import Scenario
+from lopsided.studies.aqm.study import bottleneck
+from lopsided.studies.jobs import Progress, run_jobs
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from lopsided.run import Run
+
+Settings = dict[str, Any]
+Change = Callable[["Place"], Settings]
+
+DEFAULT = (
+    *("none", "filter", "cake_filter", "acks_first", "acc", "few_acks", "bursts", "reconstruct"),
+    *("filter+bursts", "filter+reconstruct", "filter+acks_first", "acc+bursts"),
+)
+_LEAST_LIMIT = 0.5
+"""What holds a sender back for this share of its time is what limits it."""
+_FULL = 0.95
+"""A line is full that is used so far."""
+
+
+@dataclass
+class Place:
+    """The direction upwards of a link, as far as the remedies before have changed it."""
+
+    link: str
+    queue: Mapping[str, Any]
+    stages: list[Mapping[str, Any]]
+
+    @property
+    def key(self) -> str:
+        """What its settings begin with."""
+        return f"topology.link.{self.link}.up"
+
+
+def _filter(rule: str) -> Change:
+    def change(place: Place) -> Settings:
+        place.queue = {"kind": "ack_filter", "rule": rule, "queue": place.queue}
+        return {f"{place.key}.queue": place.queue}
+
+    return change
+
+
+def _acks_first(place: Place) -> Settings:
+    acks = {"class": 0, "packet": "ack"}
+    place.queue = {"kind": "prio", "bands": [place.queue, place.queue], "classify": [acks]}
+    return {f"{place.key}.queue": place.queue}
+
+
+def _acc(place: Place) -> Settings:
+    # The bounds of the authors' example scripts; the thresholds are in packets of any size.
+    red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
+    place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
+    return {
+        f"{place.key}.queue": place.queue,
+        **{"stack.ack_policy": "acc", "stack.max_delack": 25, "stack.min_acks_per_window": 2},
+    }
+
+
+def _reconstruct(place: Place) -> Settings:
+    place.stages = [*place.stages, {"kind": "ack_reconstruct"}]
+    return {f"{place.key}.stages": place.stages}
+
+
+REMEDIES: Mapping[str, tuple[str, Change]] = {
+    "filter": ("earlier ACKs leave the queue, by their number alone (balakrishnan1999)", _filter("cumulative")),
+    "cake_filter": ("as CAKE's ack-filter: nothing goes that a later ACK does not cover", _filter("conservative")),
+    "acks_first": ("ACKs before data, by strict priority", _acks_first),
+    "acc": ("RED marks ACKs, and receivers send fewer (balakrishnan1999)", _acc),
+    "few_acks": (
+        "receivers send four ACKs in a round trip (after TACK)",
+        lambda _: {"stack.ack_policy": "tack", "stack.acks_per_rtt": 4},
+    ),
+    "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
+    "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
+}
+"""Each remedy: what it does, and its settings."""
+
+
+@dataclass(frozen=True)
+class AckPath:
+    """The answer: `cells` has a row for each arm, medians over the seeds, the best first; `runs` every seed."""
+
+    scenario: Scenario
+    link: str
+    arms: tuple[str, ...]
+    repeat: int
+    seed: int
+    cells: Table
+    runs: Table
+    limits: Mapping[str, str]
+    """For each arm, what limits the downloads."""
+    digest: str
+
+    def report(self) -> str:
+        """The report as one self-contained HTML page."""
+        return filled_in("AckPath.report")(self)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        """Writes tables and report into a folder and returns its path."""
+        return filled_in("AckPath.save")(self, folder, overwrite=overwrite, report=report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the single runs as plain values."""
+        return {**self.manifest(), "cells": list(self.cells.rows()), "limits": dict(self.limits)}
+
+    def manifest(self) -> dict[str, Any]:
+        """What identifies this comparison."""
+        return {
+            "lopsided": _native.__version__,
+            "kind": "ackpath",
+            "name": self.scenario.name,
+            "link": self.link,
+            "arms": list(self.arms),
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "digest": self.digest,
+        }
+
+    def _repr_html_(self) -> str:
+        return self.cells.to_html()
+
+
+def ackpath(
+    scenario: Scenario,
+    remedies: str | Sequence[str] = DEFAULT,
+    *,
+    link: str | None = None,
+    repeat: int = 1,
+    seed: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> AckPath:
+    """Runs the scenario with each remedy: `ackpath(scenario, "none,filter,filter+bursts")`.
+
+    A name is one of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as it
+    is.
+    """
+    arms = tuple(name.strip() for name in remedies.split(",")) if isinstance(remedies, str) else tuple(remedies)
+    if repeat < 1:
+        raise UsageError(f"cannot repeat a comparison {repeat} times")
+    if len(set(arms)) < len(arms) or not arms:
+        raise UsageError("name each remedy once, and at least one")
+    place = link or bottleneck(scenario, "up")
+    changed = [_with(scenario, place, arm) for arm in arms]
+    first = scenario.seed if seed is None else seed
+    recorded = [arm.with_(**{"record.events": True, "record.tcp_events": True}) for arm in changed]
+    jobs = [Job(each, first + number) for each in recorded for number in range(repeat)]
+
+    def reduce(job: int, run: Run) -> dict[str, Any]:
+        which, repetition = divmod(job, repeat)
+        return {"remedies": arms[which], "repetition": repetition, "seed": run.seed, **_measure(run, place)}
+
+    rows = run_jobs(jobs, reduce, workers=workers, progress=progress)
+    cells = sorted((_median(arm, rows) for arm in arms), key=lambda row: -row["rank_score"])
+    best = cells[0]["rank_score"] or 1.0
+    for row in cells:
+        row["rank_score"] /= best
+    limits = {arm: _limit(arm, rows) for arm in arms}
+    digest = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
+    tables = (Table(ACKPATH_CELLS.frame(cells), ACKPATH_CELLS), Table(ACKPATH_RUNS.frame(rows), ACKPATH_RUNS))
+    return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest)
+
+
+def _with(scenario: Scenario, link: str, arm: str) -> Scenario:
+    """The scenario with the remedies of one arm."""
+    if arm == "none":
+        return scenario
+    links = tomllib.loads(scenario.to_toml())["topology"]["link"]
+    up = next(each["up"] for each in links if each["name"] == link)
+    place = Place(link, up["queue"], list(up.get("stages", [])))
+    settings: Settings = {}
+    for name in arm.split("+"):
+        if name not in REMEDIES:
+            raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
+        settings |= REMEDIES[name][1](place)
+    # Written out, a scenario has the one form in which every link has a name.
+    return Scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers).with_(**settings)
+
+
+def _measure(run: Run, link: str) -> dict[str, Any]:
+    """One run's numbers."""
+    import polars as pl
+
+    flows = list(run.flows.rows())
+    ways = {way: [row for row in flows if row["direction"] == way] for way in ("down", "up")}
+    lines = {row["direction"]: row for row in run.links.rows() if row["link"] == link}
+    rates = {way: sum(row["goodput_bps"] for row in ways[way]) for way in ways}
+    shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
+    events = run.events.to_polars()
+    down = [row["flow"] for row in ways["down"]]
+    acks = events.filter(pl.col("flow").is_in(down) & (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp"))
+    senders = [row["from"] for row in ways["down"]]
+    segments = sum(row["data_segments_out"] for row in ways["down"])
+    carried = acks.filter((pl.col("node") == link) & (pl.col("direction") == "up") & (pl.col("event") == "dequeued"))
+    spent = lines["up"]["rate_bps"] and carried["size_bytes"].sum() * 8 / (
+        lines["up"]["rate_bps"] * run.scenario.duration_s
+    )
+    return {
+        "digest": run.digest,
+        "down_goodput_bps": rates["down"] if ways["down"] else None,
+        "up_goodput_bps": rates["up"] if ways["up"] else None,
+        "rank_score": sum(shares),
+        **_of_acks(acks, senders, segments),
+        "ack_share": spent or None,
+        **_of_bursts(events, down, senders),
+        "jain": jain_index(shares) if len(shares) > 1 else None,
+        "down_rtt_p50_ms": median(row["rtt_p50_ms"] for row in ways["down"]) if ways["down"] else None,
+        "up_wait_p95_ms": lines["up"]["sojourn_p95_ms"],
+        **_of_limits(run, down, lines),
+    }
+
+
+def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> dict[str, Any]:
+    """How many came, how much each said, and how many came closer together than they were sent."""
+    import polars as pl
+
+    came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))
+    left = acks.filter(pl.col("event") == "sent").select("packet", pl.col("time_s").alias("left_s"))
+    each = (
+        came.join(left, on="packet", how="left")
+        .sort("flow", "time_s")
+        .with_columns(
+            (pl.col("ack").cast(pl.Int64).diff().over("flow") % (1 << 32)).alias("step"),
+            pl.col("time_s").diff().over("flow").alias("came_apart_s"),
+            pl.col("left_s").diff().over("flow").alias("left_apart_s"),
+        )
+    )
+    said = each.filter((pl.col("step") > 0) & (pl.col("step") < (1 << 31)))["step"]
+    closer = each.filter(pl.col("left_apart_s") > 0)
+    squeezed = closer.filter(pl.col("came_apart_s") < pl.col("left_apart_s") / 2)
+    return {
+        "ack_ratio": len(came) / segments if segments else None,
+        "stretch_p50_bytes": said.median() if len(said) else None,
+        "stretch_p95_bytes": said.quantile(0.95, "higher") if len(said) else None,
+        "ack_compression": len(squeezed) / len(closer) if len(closer) else None,
+    }
+
+
+def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> dict[str, Any]:
+    """Segments that senders hand to the network at one instant."""
+    import polars as pl
+
+    sent = events.filter(
+        (pl.col("event") == "sent")
+        & pl.col("flow").is_in(flows)
+        & pl.col("node").is_in(senders)
+        & (pl.col("payload_bytes") > 0)
+    )
+    bursts = sent.group_by("flow", "time_s").len()["len"]
+    if not len(bursts):
+        return {"burst_p95": None, "burst_max": None}
+    return {"burst_p95": bursts.quantile(0.95, "higher"), "burst_max": bursts.max()}
+
+
+def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """For how long what holds the downloads' senders back, and what else tells of the cause."""
+    import polars as pl
+
+    told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))
+    limited = told.filter(pl.col("event") == "limited").sort("flow", "time_s")
+    spans = limited.with_columns(
+        (pl.col("time_s").shift(-1).over("flow").fill_null(run.scenario.duration_s) - pl.col("time_s")).alias("span_s")
+    )
+    held = {
+        row["reason"]: row["span_s"] for row in spans.group_by("reason").agg(pl.col("span_s").sum()).rows(named=True)
+    }
+    total = sum(held.values()) or 1.0
+    fell = told.filter((pl.col("event") == "cwnd_reduced") & pl.col("reason").is_in(["loss", "timeout"]))
+    return {
+        "down_utilisation": lines["down"]["utilisation"],
+        "limited_window": held.get("congestion window", 0.0) / total,
+        "limited_receiver": held.get("receive window", 0.0) / total,
+        "limited_application": held.get("application", 0.0) / total,
+        "limited_pacing": held.get("pacing", 0.0) / total,
+        "reductions": len(fell),
+        "down_wait_ms": lines["down"]["sojourn_mean_ms"],
+        "up_wait_ms": lines["up"]["sojourn_mean_ms"],
+        "up_dropped_packets": lines["up"]["dropped_packets"],
+    }
+
+
+def _median(arm: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    own = [row for row in rows if row["remedies"] == arm]
+    cell: dict[str, Any] = {"remedies": arm}
+    for column in own[0].keys() - {"remedies", "repetition", "seed", "digest"}:
+        values = [row[column] for row in own if row[column] is not None]
+        cell[column] = median(values) if values else None
+    return cell
+
+
+def _limit(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What limits the downloads, in a sentence with the numbers that say so."""
+    cell = _median(arm, rows)
+    used, waits = cell["down_utilisation"] or 0.0, (cell["up_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
+    if used >= _FULL:
+        return f"the downlink itself: {used:.0%} of it is used"
+    for column, what in (("limited_receiver", "the receive window"), ("limited_application", "the application")):
+        if cell[column] >= _LEAST_LIMIT:
+            return f"{what}, which holds the sender back for {cell[column]:.0%} of its time"
+    held = "the pacing rate" if cell["limited_pacing"] > cell["limited_window"] else "the congestion window"
+    share = max(cell["limited_pacing"], cell["limited_window"])
+    sentence = f"{held} ({share:.0%} of the sender's time)"
+    if waits[0] > waits[1]:
+        lost = f", and {cell['up_dropped_packets']:.0f} packets are dropped there" if cell["up_dropped_packets"] else ""
+        return f"the way of the ACKs: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"
+    if cell["reductions"]:
+        return f"loss: {sentence}, which {cell['reductions']:.0f} losses brought down"
+    return sentence

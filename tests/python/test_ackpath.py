@@ -1,0 +1,86 @@
+"""Remedies for the way of the ACKs, side by side."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+import lopsided as lop
+from lopsided.studies.ackpath import REMEDIES
+
+LINE = """
+[scenario]
+duration = "6 s"
+[link]
+rtt = "20 ms"
+down = { rate = "20 Mbit/s", queue = "100 packets" }
+up = { rate = "200 kbit/s", queue = "50 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    return lop.ackpath(lop.Scenario.from_text(LINE), "none,filter,few_acks,filter+bursts")
+
+
+def row(found, remedies):
+    return next(each for each in found.cells.rows() if each["remedies"] == remedies)
+
+
+def test_filtered_acks_leave_the_uplink_to_data_and_say_more_each(found):
+    none, filtered = row(found, "none"), row(found, "filter")
+    assert filtered["ack_ratio"] < none["ack_ratio"]
+    # Behind data in one queue, few ACKs stall the download: the order of balakrishnan1999's table 3.
+    assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
+    assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
+    assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]
+
+
+def test_a_limit_of_bursts_is_kept(found):
+    # Retransmissions and tail probes are not held back.
+    assert row(found, "filter")["burst_p95"] > 4
+    assert row(found, "filter+bursts")["burst_p95"] <= 4
+
+
+def test_the_best_comes_first_and_every_arm_has_a_reason(found):
+    scores = list(found.cells["rank_score"])
+    assert scores == sorted(scores, reverse=True) and scores[0] == 1
+    assert set(found.limits) == set(found.arms)
+    assert found.limits["none"].startswith("the way of the ACKs: ")
+
+
+def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line():
+    wide = LINE.replace("200 kbit/s", "20 Mbit/s").replace("20 Mbit/s", "5 Mbit/s", 1)
+    found = lop.ackpath(lop.Scenario.from_text(wide).only(["download"]), "none", link="link")
+    assert found.limits["none"].startswith("the downlink itself: ")
+
+
+def test_it_leaves_tables_and_a_page(found, tmp_path):
+    folder = found.save(tmp_path / "out")
+    assert {path.name for path in folder.iterdir()} >= {"cells.csv", "runs.csv", "report.html", "scenario.toml"}
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    assert "What limits the downloads" in page and found.limits["filter"] in page
+
+
+@pytest.mark.parametrize(
+    ("remedies", "said"),
+    [("none,magic", "no remedy is called 'magic'"), ("none,none", "name each remedy once"), ("", "no remedy")],
+)
+def test_what_cannot_be_is_said(remedies, said):
+    with pytest.raises(lop.UsageError, match=said):
+        lop.ackpath(lop.Scenario.from_text(LINE), remedies)
+
+
+def test_every_remedy_applies_alone_and_in_every_pair():
+    short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s"))
+    names = list(REMEDIES)
+    pairs = [f"{one}+{other}" for one in names for other in names if one < other]
+    found = lop.ackpath(short, [*names, *pairs])
+    assert all(each["down_goodput_bps"] > 0 for each in found.cells.rows())
