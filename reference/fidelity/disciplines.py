@@ -122,9 +122,9 @@ _HEAD = """\
 # Managed queues beside Linux'
 
 Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads over 20 Mbit/s, every queue at its
-defaults, on Linux 6.1 in virtual time and in the simulator: medians over {seeds} seeds where there
-are two, 20 s (30 s at 500 ms), starts within a second. With ECN both ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s, waits in the
-queue in ms of single packets; signals are drops and marks of the run.
+defaults, on Linux 6.1 in virtual time and in the simulator, with the same seeds (at most {seeds}, medians over them),
+20 s (30 s at 500 ms), starts within a second. With ECN both ends use it and the disciplines mark (CAKE marks anyway).
+Goodput in Mbit/s, waits in the queue in ms of single packets; signals are drops and marks of the run.
 
 Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within}.
 

@@ -264,6 +264,19 @@ def acked(at: int, ack: int) -> tuple[int, bytes]:
     return at, packet(CLIENT, SERVER, (5001, 5001), 1, ack & 0xFFFFFFFF, 0)
 
 
+def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
+    keys = 'framing = "pppoe-llcsnap", tins = "besteffort", isolation = "dual-srchost", rtt = "80 ms"'
+    made = job(scenario(**{"link.down.queue": f'{{ kind = "cake", bandwidth = "8 Mbit/s", {keys} }}'}))
+    (cake,) = [one for one in made.qdiscs if one.kind == "cake"]
+    options = bytes.fromhex(cake.options)
+    # The rate takes eight octets: 1,000,000 of them a second.
+    assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
+    # The line's size table has taken the link header off before the kernel does again: 40 + 14.
+    assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0}
+    with pytest.raises(Unsupported, match="memlimit"):
+        job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
+
+
 def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
     first = 2**32 - 1500  # The sequence numbers wrap within.
     segments = [sent(100, first), sent(200, first + 1000), sent(300, first + 2000)]

@@ -8,6 +8,9 @@
 //! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow; [`CobaltQueue`] is a FIFO under it. The last packet of
 //! a queue is never dropped.
 //!
+//! The first episode of a queue has no patience: as in Linux the law begins with a step of zero, so that the first slow start is
+//! answered as soon as the delay is above the target.
+//!
 //! **Deviations.** The square root of the control law is exact; Linux's `sch_cake` takes one step of Newton's method from a table.
 
 use crate::codel;
@@ -51,6 +54,8 @@ impl Default for CobaltConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
+    /// `1 / sqrt(count)`, as of the last change of the count; zero before the first.
+    inverse_sqrt: f64,
     dropping: bool,
     /// The control law's next instant.
     drop_next: Time,
@@ -79,6 +84,8 @@ impl Cobalt {
         let now = cx.now();
         let sojourn = now - packet.enqueued_at;
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
+        // A count that has not faded yet is due at once as the delay rises again.
+        let mut is_due = self.is_due(now);
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
                 self.dropping = true;
@@ -89,16 +96,17 @@ impl Cobalt {
             self.dropping = false;
         }
         let mut verdict = Verdict::Send;
-        if self.dropping && now >= self.drop_next {
+        if self.dropping && is_due {
             if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
                 verdict = Verdict::Drop;
             }
-            self.count = self.count.saturating_add(1);
+            self.recount(self.count.saturating_add(1));
             self.drop_next += self.step(config);
         } else {
-            while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
+            while is_due {
+                self.recount(self.count - 1);
                 self.drop_next += self.step(config);
+                is_due = self.is_due(now);
             }
         }
         if self.probability > 0.0 && rng.unit() < self.probability {
@@ -133,8 +141,8 @@ impl Cobalt {
             fades = true;
         }
         self.dropping = false;
-        if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
+        if self.is_due(now) {
+            self.recount(self.count - 1);
             self.drop_next += self.step(config);
             fades = true;
         }
@@ -151,14 +159,22 @@ impl Cobalt {
         self.probability
     }
 
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
     fn may_move(&self, config: &CobaltConfig, now: Time) -> bool {
         now.saturating_since(self.blue_moved) > config.target
     }
 
+    fn recount(&mut self, count: u32) {
+        self.count = count;
+        self.inverse_sqrt = 1.0 / libm::sqrt(f64::from(count.max(1)));
+    }
+
     /// `interval / sqrt(count)`.
     fn step(&self, config: &CobaltConfig) -> Duration {
-        let nanos = config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
-        Duration::from_nanos(nanos as u64)
+        Duration::from_nanos((config.interval.as_nanos() as f64 * self.inverse_sqrt) as u64)
     }
 }
 

@@ -126,6 +126,7 @@ fn dualpi2_follows_rfc_9332() {
 #[derive(Default)]
 struct Reference {
     count: u32,
+    has_counted: bool,
     dropping: bool,
     drop_next: u64,
 }
@@ -135,7 +136,9 @@ impl Reference {
     const TARGET: u64 = 5_000_000;
 
     fn control(&self) -> u64 {
-        (Self::INTERVAL as f64 / f64::from(self.count.max(1)).sqrt()) as u64
+        // The first episode has no patience.
+        let patience = f64::from(u8::from(self.has_counted));
+        (Self::INTERVAL as f64 * (patience / f64::from(self.count.max(1)).sqrt())) as u64
     }
 
     fn drops(&mut self, now: u64, sojourn: u64) -> bool {
@@ -151,8 +154,9 @@ impl Reference {
             self.dropping = false;
         }
         let mut dropped = false;
-        if self.dropping && now >= self.drop_next {
+        if self.dropping && due_before {
             dropped = true;
+            self.has_counted = true;
             self.count += 1;
             self.drop_next += self.control();
         } else if due_before {

@@ -20,7 +20,7 @@ def aqm(
     file: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
-    queues: str = "fifo,codel,fq_codel,pie",
+    queues: str = "fifo,codel,fq_codel,pie,cake",
     direction: Literal["both", "down", "up"] = "both",
     link: Annotated[str | None, Parameter(show_default=False)] = None,
     workload: Annotated[str | None, Parameter(show_default=False)] = None,
@@ -49,7 +49,7 @@ def aqm(
 
     For example:
 
-        lopsided aqm scenarios/web.toml --queues fifo,codel,fq_codel,pie
+        lopsided aqm scenarios/web.toml --queues fifo,codel,fq_codel,pie,cake
         lopsided aqm adsl.toml --workload rrul --direction up --seeds 5
         lopsided aqm adsl.toml --queues 'file,codel,{ kind = "codel", target = "15 ms", label = "gentle" }' --ecn
         lopsided aqm adsl.toml --queues fifo,fq_codel --world sim,kernel

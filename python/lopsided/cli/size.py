@@ -137,10 +137,13 @@ def _show(found: Sizing) -> None:
         from lopsided.views.view import view
 
         say(_advised(advice.recommended), style="bold")
-        out().print(view(advice.candidates))
+        out().print(view(advice.candidates, caption=_CHOSEN))
     for config in found.configs:
         heading(config.device, config.note)
         say(indent(config.lines, "    ") + "\n")
+
+
+_CHOSEN = "chosen: the soonest page of those that use at least four fifths of what the best uses of the line"
 
 
 def _advised(queue: str) -> str:

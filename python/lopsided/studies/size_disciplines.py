@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT = ("unmanaged", "fifo", "codel", "fq_codel", "pie", "cake")
 UNMANAGED_PACKETS = 1000
 """What an unmanaged queue holds: as Linux' own FIFO."""
-KEPT_GOODPUT = 0.9
+KEPT_GOODPUT = 0.8
 """A candidate is worth having if it keeps this share of the best one's use of the line."""
 
 _FRAME_BYTES = 1514
