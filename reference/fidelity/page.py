@@ -42,6 +42,7 @@ that start at the same instants. The tables give medians over the seeds, and how
   between 22 s and 110 s. Round trips are those of single packets, from a capture at the sender.
 - Bounds: {bounds}. Beyond them a value is **bold**.
 - [The congestion controls](fidelity/variants.md), each on seven lines, have a page of their own.
+- [FreeBSD's own TCP](fidelity/freebsd.md) beside the profile `freebsd-7` has one too.
 """
 
 

@@ -61,6 +61,8 @@ FLOWS = [
     "app = { kind = 'custom', name = 'mine' }",
     "stack = { sack = true, ecn = 'on', abc = 2, delayed_ack = 'off', initial_window = '4 segments', dscp = 3 }",
     "stack = { mss = '536 B', dup_threshold = 3, acks_per_rtt = 4, ack_policy = 'linux', min_rto = '1 s' }",
+    "stack = { ack_before_read = true, window_update = 'two_segments', reassembly_limit = 48 }",
+    "stack = { duplicates = 'in_a_row' }",
     "stack = { max_window = '64 KiB', remembered_threshold = '9 kB', send_buffer = 'auto', receive_buffer = '1 MB' }",
     "[fairness]",
     "[fairness]\nwarmup = '1 s'",

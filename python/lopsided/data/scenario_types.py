@@ -541,6 +541,10 @@ class Stack(TypedDict):
     max_burst: int | None
     marked_retransmit: bool | None
     acks_per_rtt: int | None
+    ack_before_read: bool | None
+    window_update: Literal["closed", "two_segments"] | None
+    reassembly_limit: int | None
+    duplicates: Literal["until_progress", "in_a_row"] | None
     delayed_ack: DelayedAck | None
     initial_window: Window | None
     remembered_threshold: Window | None

@@ -34,10 +34,12 @@ impl WindowAlgorithm for Reno {
 
     #[inline]
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        if window.counting() == ByteCounting::Acks {
-            grow_by_acks(window);
-        } else {
-            window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
+        match window.counting() {
+            ByteCounting::Acks => grow_by_acks(window, window.in_slow_start()),
+            ByteCounting::AcksThroughThreshold => {
+                grow_by_acks(window, window.in_slow_start() || window.is_at_threshold());
+            }
+            _ => window.reno_cong_avoid(window.acked_bytes_for_growth(ack)),
         }
     }
 
@@ -48,8 +50,8 @@ impl WindowAlgorithm for Reno {
 
 /// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it: what thinned ACKs slow
 /// down.
-fn grow_by_acks(window: &mut Window) {
+fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
-    let step = if window.in_slow_start() { mss } else { (mss * mss / cwnd).max(1) };
+    let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };
     window.set_octets(cwnd + step);
 }

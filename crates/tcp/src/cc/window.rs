@@ -82,6 +82,11 @@ impl Window {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
+    /// The window is neither in slow start nor beyond the threshold.
+    pub fn is_at_threshold(&self) -> bool {
+        self.ssthresh == Some(self.cwnd)
+    }
+
     pub fn mss(&self) -> u64 {
         self.mss
     }
@@ -94,7 +99,7 @@ impl Window {
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
-            ByteCounting::Acks => self.mss,
+            ByteCounting::Acks | ByteCounting::AcksThroughThreshold => self.mss,
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,

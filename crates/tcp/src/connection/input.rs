@@ -2,7 +2,7 @@
 //! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
 
 use super::conn_event::ConnEvent;
-use super::{Connection, OldAck};
+use super::{Answer, Connection, OldAck};
 use crate::ecn::{AceFeedback, Feedback};
 use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
 use crate::send::AckInfo;
@@ -26,7 +26,23 @@ impl Connection {
             State::Closed => {}
             State::Listen => self.on_segment_in_listen(now, header, ecn),
             State::SynSent => self.on_segment_in_syn_sent(now, header, ecn),
-            _ => self.on_segment(now, header, payload, ecn),
+            _ => {
+                self.on_segment(now, header, payload, ecn);
+                if self.send.flight.profile.ack.before_read {
+                    self.settle_answer(now);
+                }
+            }
+        }
+    }
+
+    /// What must be acknowledged now is so with the window of now; what the application reads next opens it for the
+    /// segment after.
+    fn settle_answer(&mut self, now: Time) {
+        let Some(why) = self.acks.due() else { return };
+        if self.state >= State::Established && self.state != State::Closed {
+            let window = self.recv.scaled_window(self.mss(), self.options.rcv_wscale);
+            self.answer = Some(Answer { window, why });
+            self.acks.on_ack_sent(now, &mut self.send.flight.timers);
         }
     }
 
@@ -222,6 +238,11 @@ impl Connection {
             Arrival::InOrder { .. } => {}
         }
         let received = self.recv.next() - before;
+        if let (Arrival::InOrder { closed_gap: false, gaps_left: false }, Some(stamps)) =
+            (arrival, header.options.timestamps)
+        {
+            self.recv.count_for_step(stamps.echo, payload.len());
+        }
         self.counters_mut().bytes_received += Bytes::new(received);
         let mss = self.mss();
         let data = ArrivedData {

@@ -39,6 +39,8 @@ pub struct Connection {
     handshake: Handshake,
     /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2), or to the handshake.
     pending_old_ack: Option<OldAck>,
+    /// What is acknowledged before the application has read it, where the stack does that.
+    answer: Option<Answer>,
     /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323
     /// section 4.3).
     ts_recent: u32,
@@ -71,6 +73,13 @@ struct OldAck {
     ack: Seq,
     /// With this ECN echo.
     echo: bool,
+    why: AckReason,
+}
+
+/// An acknowledgement that was due before the application read, with the window that there was.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    window: u16,
     why: AckReason,
 }
 
@@ -121,6 +130,7 @@ impl Connection {
             ecn: EcnState::new(&profile, &*config.controller),
             handshake: Handshake::default(),
             pending_old_ack: None,
+            answer: None,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
             reset_due: false,

@@ -71,7 +71,7 @@ impl Connection {
         // The initial window is one of segments of the size that holds.
         let window = profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
-        self.send.flight.agree(mss, sack);
+        self.send.agree(mss, sack);
         self.acks.set_sack(sack);
         self.recv.open(syn.seq, sack);
         self.recv.agree(mss, self.state == State::Listen);

@@ -83,7 +83,10 @@ impl Connection {
 
     #[inline]
     fn poll_ack(&mut self, now: Time) -> Option<Segment> {
-        let why = self.acks.due()?;
+        let why = match self.answer {
+            Some(answer) => answer.why,
+            None => self.acks.due()?,
+        };
         if self.state < State::Established || self.state == State::Closed {
             return None;
         }
@@ -192,14 +195,21 @@ impl Connection {
     /// The header of a segment with `len` octets of data.
     fn header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers) -> TcpHeader {
         let mss = self.mss();
-        let window = self.recv.scaled_window(mss, self.options.rcv_wscale);
+        let window = match self.answer {
+            Some(answer) => answer.window,
+            None => self.recv.scaled_window(mss, self.options.rcv_wscale),
+        };
         let mut options = TcpOptions { timestamps: self.timestamp(now), ..TcpOptions::default() };
+        if let Some(stamps) = options.timestamps {
+            self.recv.note_stamp(stamps.value);
+        }
         let room = self.sack_room(len);
         if room == 0 && self.recv.sack_option_len(4) > 0 {
             // A full segment sent again has no room for what SACK reports: that stays due.
         } else {
             options.sack = self.recv.sack_blocks(room);
-            if covers == Covers::All {
+            // An answer was accounted for when it became due; what is due since follows it.
+            if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
         }

@@ -1,6 +1,9 @@
 //! BSD/OS.
 
-use super::{AckSettings, BufferRule, FastRecovery, LossDetection, Profile, RtoRule, TickSamples, TimerGrain, Undo};
+use super::{
+    AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, FastRecovery, LossDetection, Profile,
+    RtoRule, TickSamples, TimerGrain, Undo, WindowUpdate,
+};
 use lopsided_core::{Bytes, Duration};
 
 /// Of `tcp_slowtimo`, which counts round trips and retransmission timers.
@@ -9,14 +12,18 @@ const SLOW_TICK: Duration = Duration::from_millis(500);
 impl Profile {
     /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, Reno's
     /// recovery, ACK of every second segment or after 200 ms, round trips and retransmission timers in ticks of 500 ms,
-    /// an RTO of at least 1 s. Deviation: duplicates of what a timeout sends again begin no fast retransmit.
+    /// an RTO of at least 1 s. Deviations: duplicates of what a timeout sends again begin no fast retransmit; it
+    /// acknowledges two segments when the application has read them, here as they arrive.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",
             initial_window_segments: 1,
             initial_window_cap: None,
+            byte_counting: ByteCounting::Acks,
             sack: false,
             ack: AckSettings::delayed(Duration::from_millis(200)),
+            window_update: WindowUpdate::NearlyClosed,
+            reassembly_limit: None,
             rto: RtoRule::Ticks {
                 tick: SLOW_TICK,
                 samples: TickSamples::Counted,
@@ -29,8 +36,12 @@ impl Profile {
             fast_recovery: FastRecovery::Reno,
             max_burst: 0,
             marked_retransmit: false,
+            duplicates: DuplicateCount::UntilProgress,
             limited_transmit: false,
+            cwnd_reduction: CwndReduction::Immediate,
+            threshold_heeds_peer: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
+            fast_path: false,
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             ..Profile::freebsd_7()

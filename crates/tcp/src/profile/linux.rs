@@ -1,8 +1,8 @@
 //! Linux.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, IdleRestart, LossDetection, Nagle,
-    Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
+    LossDetection, Nagle, Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -30,6 +30,8 @@ impl Profile {
                 heeds_push: true,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },
+            window_update: WindowUpdate::NearlyClosed,
+            reassembly_limit: None,
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
@@ -41,8 +43,10 @@ impl Profile {
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,
             marked_retransmit: false,
+            duplicates: DuplicateCount::UntilProgress,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Prr,
+            threshold_heeds_peer: false,
             tlp: true,
             undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
             timeout_forgets_sack: false,
@@ -50,6 +54,7 @@ impl Profile {
             nagle: Nagle::BehindShort,
             push: PushRule::Linux,
             cwnd_validation: true,
+            fast_path: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },

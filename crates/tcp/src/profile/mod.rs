@@ -39,6 +39,10 @@ pub struct Profile {
     /// An ECN mark costs Reno and CUBIC less than a loss does (RFC 8511).
     pub abe: bool,
     pub ack: AckSettings,
+    pub window_update: WindowUpdate,
+    /// At most so many full segments are held out of order; what comes beyond them is dropped, and must be sent again
+    /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 until 9).
+    pub reassembly_limit: Option<u32>,
     pub rto: RtoRule,
     pub grain: TimerGrain,
     pub loss_detection: LossDetection,
@@ -50,9 +54,12 @@ pub struct Profile {
     pub max_burst: u32,
     /// An ACK with the mark of a filter has the first segment sent again at once (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
+    pub duplicates: DuplicateCount,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     pub cwnd_reduction: CwndReduction,
+    /// After a loss the threshold is half of the peer's window, where that is less than the congestion window (4.4BSD).
+    pub threshold_heeds_peer: bool,
     /// Probe for a lost tail after two round trips (RFC 8985 section 7).
     pub tlp: bool,
     pub undo: Undo,
@@ -64,9 +71,31 @@ pub struct Profile {
     pub push: PushRule,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
+    /// An ACK that brings progress and nothing else, with the congestion window at or beyond the peer's, adds nothing to
+    /// it: 4.4BSD's fast path (header prediction) knows no congestion window.
+    pub fast_path: bool,
     pub send_buffer: BufferRule,
     pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,
+}
+
+/// When reading opens the receive window so far that the peer is told at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUpdate {
+    /// Only when less than a segment was left of it (RFC 9293 section 3.8.6.2.2).
+    NearlyClosed,
+    /// Whenever it can be moved by two segments, or half the buffer, beyond what was offered last (4.4BSD; Wright and
+    /// Stevens, TCP/IP Illustrated volume 2, section 26.3).
+    TwoSegments,
+}
+
+/// How duplicate ACKs add up to the threshold. One that offers another window is none (RFC 5681 section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuplicateCount {
+    /// Until the acknowledgement advances.
+    UntilProgress,
+    /// In a row: any other ACK in between starts the count anew (4.4BSD).
+    InARow,
 }
 
 /// How an end uses explicit congestion notification. Linux's tcp_ecn 0, 2, 1 and, since 6.18, 3.
@@ -86,6 +115,8 @@ pub enum EcnRule {
 pub enum ByteCounting {
     /// A step for each ACK (RFC 5681 with one increment an ACK).
     Acks,
+    /// As `Acks`, and a window that is just the threshold grows as in slow start (4.4BSD; RFC 5681 leaves it open).
+    AcksThroughThreshold,
     /// What it delivered (Linux since 3.18).
     Delivered,
     /// What it acknowledges, in slow start at most L segments (RFC 3465).
@@ -142,6 +173,9 @@ pub struct AckSettings {
     /// For policies that count by the sender's window: the most segments an ACK stands for, and the fewest ACKs for a window.
     pub max_delack: u32,
     pub min_acks_per_window: u32,
+    /// What is to be acknowledged at once is so before the application has read it: the window offered leaves it out
+    /// (4.4BSD, whose input path sends; a process reads later).
+    pub before_read: bool,
 }
 
 impl AckSettings {
@@ -158,6 +192,7 @@ impl AckSettings {
             acks_per_rtt: 4,
             max_delack: 8,
             min_acks_per_window: 5,
+            before_read: false,
         }
     }
 }
@@ -165,11 +200,14 @@ impl AckSettings {
 /// How the retransmission timeout follows from the measured RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RtoRule {
-    /// RFC 6298, plus a constant `slop` (4.4BSD's descendants add one for their coarse clocks).
-    Rfc6298 { min: Duration, max: Duration, initial: Duration, slop: Duration },
+    /// RFC 6298.
+    Rfc6298 { min: Duration, max: Duration, initial: Duration },
     /// Jacobson's integers (Congestion Avoidance and Control, SIGCOMM 1988, appendix A): samples are whole ticks of a
     /// coarse clock, SRTT is kept in eighths and the deviation in quarters of one.
     Ticks { tick: Duration, samples: TickSamples, min: Duration, max: Duration, initial: Duration },
+    /// FreeBSD: as RFC 6298 with a constant `slop` for the ticks of both clocks, which backing off does not double; a
+    /// sample counts the tick that has begun.
+    FreeBsd { min: Duration, max: Duration, initial: Duration, slop: Duration },
     /// Linux: the deviation term is the largest of the last round trip, at least `min` by itself, and shrinks slowly
     /// when the RTT falls (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux { min: Duration, max: Duration, initial: Duration },
@@ -178,29 +216,37 @@ pub enum RtoRule {
 impl RtoRule {
     pub fn initial(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { initial, .. } | RtoRule::Ticks { initial, .. } | RtoRule::Linux { initial, .. } => {
-                initial
-            }
+            RtoRule::Rfc6298 { initial, .. }
+            | RtoRule::Ticks { initial, .. }
+            | RtoRule::FreeBsd { initial, .. }
+            | RtoRule::Linux { initial, .. } => initial,
         }
     }
 
     pub fn min(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { min, .. } | RtoRule::Ticks { min, .. } | RtoRule::Linux { min, .. } => min,
+            RtoRule::Rfc6298 { min, .. }
+            | RtoRule::Ticks { min, .. }
+            | RtoRule::FreeBsd { min, .. }
+            | RtoRule::Linux { min, .. } => min,
         }
     }
 
     pub fn max(self) -> Duration {
         match self {
-            RtoRule::Rfc6298 { max, .. } | RtoRule::Ticks { max, .. } | RtoRule::Linux { max, .. } => max,
+            RtoRule::Rfc6298 { max, .. }
+            | RtoRule::Ticks { max, .. }
+            | RtoRule::FreeBsd { max, .. }
+            | RtoRule::Linux { max, .. } => max,
         }
     }
 
     #[must_use]
     pub fn with_min(self, min: Duration) -> RtoRule {
         match self {
-            RtoRule::Rfc6298 { max, initial, slop, .. } => RtoRule::Rfc6298 { min, max, initial, slop },
+            RtoRule::Rfc6298 { max, initial, .. } => RtoRule::Rfc6298 { min, max, initial },
             RtoRule::Ticks { tick, samples, max, initial, .. } => RtoRule::Ticks { tick, samples, min, max, initial },
+            RtoRule::FreeBsd { max, initial, slop, .. } => RtoRule::FreeBsd { min, max, initial, slop },
             RtoRule::Linux { max, initial, .. } => RtoRule::Linux { min, max, initial },
         }
     }
@@ -232,7 +278,9 @@ pub enum TimerGrain {
 pub enum LossDetection {
     /// By time: a segment is lost when one sent later has been delivered a reordering window before (RFC 8985).
     Rack,
-    /// By the highest SACK: after the duplicate threshold all holes below it are lost (FreeBSD's SACK recovery).
+    /// By counted duplicates alone, whatever SACK reports: after the threshold all holes below the highest SACK are lost
+    /// (FreeBSD's SACK recovery). After a timeout all that SACK leaves open goes again in order, and what it reported
+    /// counts as in flight, until three duplicates begin a recovery.
     FreeBsdSack,
     /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not
     /// (FACK: Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its
@@ -265,6 +313,9 @@ pub enum CwndReduction {
     RateHalving,
     /// In proportion to what arrives (RFC 6937).
     Prr,
+    /// Down to a segment, and then a segment for each duplicate ACK while less than the threshold is in the network
+    /// (FreeBSD's SACK recovery). Without SACK: at once.
+    PerDuplicate,
 }
 
 /// How a sender finds out that a retransmission was not needed, and takes the window reduction back.
@@ -289,7 +340,8 @@ pub enum BufferRule {
         initial: Bytes,
         max: Bytes,
     },
-    /// FreeBSD: grows by `step` when a round trip used seven eighths of it.
+    /// FreeBSD: grows by `step` when a round trip used seven eighths of it; the round trip of a receive buffer is told by
+    /// timestamps, and without them it stays.
     Stepped {
         initial: Bytes,
         step: Bytes,

@@ -1,6 +1,9 @@
 //! What a scenario may change in a profile: one line for each key.
 
-use super::{BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, LossDetection, Profile};
+use super::{
+    BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, Profile,
+    WindowUpdate,
+};
 use crate::AckSettings;
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window, Word};
@@ -99,6 +102,27 @@ const SETTINGS: &[StackKey] = &[
         "An ACK that a filter has marked for it (fast_retransmit) has the first segment sent again at once.",
     ),
     field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "For ACK policies that count by the round trip, such as tack."),
+    field(
+        "ack_before_read",
+        |p| &mut p.ack.before_read,
+        "What is acknowledged at once is so before the application has read it, so that the window offered leaves it out (4.4BSD).",
+    ),
+    field(
+        "window_update",
+        |p| &mut p.window_update,
+        "When reading tells the peer of a larger window: \"closed\", where less than a segment was left (RFC 9293), or \
+         \"two_segments\", whenever it can be moved by two segments or half the buffer (4.4BSD).",
+    ),
+    field(
+        "reassembly_limit",
+        |p| &mut p.reassembly_limit,
+        "At most so many full segments are held out of order; the others are dropped (FreeBSD's net.inet.tcp.reass.maxqlen).",
+    ),
+    field(
+        "duplicates",
+        |p| &mut p.duplicates,
+        "How duplicate ACKs add up: \"until_progress\", or \"in_a_row\": any other ACK in between starts the count anew (4.4BSD).",
+    ),
     change("delayed_ack", Table(PartInfo::of::<DelayedAck>), delayed_ack, "Delayed ACKs: \"on\", \"off\", or a table."),
     change("initial_window", Window, initial_window, "The first congestion window, such as \"10 segments\"."),
     change(
@@ -190,7 +214,9 @@ impl StackConfig {
             ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
                 Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
             }
-            ("dup_threshold", Value::Integer(0)) => Err(Fault::new(key, "this must be at least 1")),
+            ("dup_threshold" | "reassembly_limit", Value::Integer(0)) => {
+                Err(Fault::new(key, "this must be at least 1"))
+            }
             _ => Ok(()),
         }
     }
@@ -266,6 +292,16 @@ impl StackKey {
         };
         KeyInfo { none_word: self.none_word, ..KeyInfo::new(self.name, value_type, self.text) }
     }
+}
+
+impl Choice for WindowUpdate {
+    const WORDS: &'static [(&'static str, WindowUpdate)] =
+        &[("closed", WindowUpdate::NearlyClosed), ("two_segments", WindowUpdate::TwoSegments)];
+}
+
+impl Choice for DuplicateCount {
+    const WORDS: &'static [(&'static str, DuplicateCount)] =
+        &[("until_progress", DuplicateCount::UntilProgress), ("in_a_row", DuplicateCount::InARow)];
 }
 
 impl Choice for EcnRule {

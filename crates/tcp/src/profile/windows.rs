@@ -1,8 +1,8 @@
 //! Windows.
 
 use super::{
-    AckSettings, BufferRule, ByteCounting, CwndReduction, EcnRule, FastRecovery, IdleRestart, LossDetection, Nagle,
-    Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
+    LossDetection, Nagle, Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -25,11 +25,12 @@ impl Profile {
             ecn: EcnRule::Off,
             abe: false,
             ack: AckSettings::delayed(Duration::from_millis(200)),
+            window_update: WindowUpdate::NearlyClosed,
+            reassembly_limit: None,
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(300),
                 max: Duration::from_secs(120),
                 initial: Duration::from_secs(3),
-                slop: Duration::ZERO,
             },
             grain: TimerGrain::Tick(Duration::from_micros(15_625)),
             loss_detection: LossDetection::Rfc6675,
@@ -37,8 +38,10 @@ impl Profile {
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,
             marked_retransmit: false,
+            duplicates: DuplicateCount::UntilProgress,
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Immediate,
+            threshold_heeds_peer: false,
             tlp: false,
             undo: Undo { timestamps: false, dsack: false, frto: true, early_ack: false },
             timeout_forgets_sack: false,
@@ -46,6 +49,7 @@ impl Profile {
             nagle: Nagle::BehindAny,
             push: PushRule::EmptiesBuffer,
             cwnd_validation: true,
+            fast_path: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },

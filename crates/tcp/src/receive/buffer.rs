@@ -3,6 +3,16 @@
 use crate::profile::BufferRule;
 use lopsided_core::{Duration, Time};
 
+/// FreeBSD: in its clock's ticks of 1 ms, as timestamps have them.
+const LONGEST_ROUND_MS: i32 = 1000;
+
+/// FreeBSD: a round trip by timestamps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    stamp: u32,
+    octets: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub rule: BufferRule,
@@ -12,6 +22,8 @@ pub(super) struct Buffer {
     /// The round trip that is being measured: when it began, what the application had read, and what it read in the one
     /// before.
     pub round_began: Time,
+    /// FreeBSD: the timestamp with which the present round trip began, and the octets counted since.
+    pub round: Option<Round>,
     pub round_read: u64,
     pub space: u64,
     pub read: u64,
@@ -36,16 +48,33 @@ impl Buffer {
                     }
                 }
             }
-            BufferRule::Stepped { step, max, .. } => {
-                if let Some(read) = self.read_in_round(now) {
-                    self.space = read;
-                    if read > self.capacity / 8 * 7 {
-                        self.capacity = (self.capacity + step.get()).min(max.get());
-                    }
-                }
-                self.offered = self.capacity;
-            }
+            // It follows what arrives.
+            BufferRule::Stepped { .. } => {}
         }
+    }
+
+    /// FreeBSD: the first segment sent after a round trip ended begins the next.
+    pub fn begin_round(&mut self, stamp: u32) {
+        if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
+            self.round = Some(Round { stamp, octets: 0 });
+        }
+    }
+
+    /// FreeBSD: the first octets that echo a later timestamp end the round trip, and another step is taken if seven
+    /// eighths of the buffer came within it. An echo that took a second or more ends none, ever.
+    pub fn count(&mut self, echo: u32, len: u32) {
+        let (BufferRule::Stepped { step, max, .. }, Some(round)) = (self.rule, &mut self.round) else { return };
+        let later = echo.wrapping_sub(round.stamp) as i32;
+        if later <= 0 || later >= LONGEST_ROUND_MS {
+            round.octets += u64::from(len);
+            return;
+        }
+        self.space = round.octets;
+        if round.octets > self.capacity / 8 * 7 {
+            self.capacity = (self.capacity + step.get()).min(max.get().max(self.capacity));
+            self.offered = self.capacity;
+        }
+        self.round = None;
     }
 
     pub fn grow(&mut self, occupied: u64, mss: u64) -> bool {

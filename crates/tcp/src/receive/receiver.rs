@@ -2,7 +2,7 @@
 
 use super::ack_policy::Arrival;
 use super::buffer::Buffer;
-use crate::profile::{BufferRule, Profile};
+use crate::profile::{BufferRule, Profile, WindowUpdate};
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -30,6 +30,10 @@ pub(crate) struct Receiver {
     buffer: Buffer,
     sack: bool,
     report_duplicates: bool,
+    update: WindowUpdate,
+    /// Full segments that may be held out of order, and their size.
+    reassembly_limit: Option<u32>,
+    mss: u32,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +64,7 @@ impl Receiver {
                 rule: profile.receive_buffer,
                 capacity: initial,
                 offered: whole,
+                round: None,
                 round_began: Time::ZERO,
                 round_read: 0,
                 // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
@@ -70,6 +75,9 @@ impl Receiver {
             },
             sack: false,
             report_duplicates: profile.dsack,
+            update: profile.window_update,
+            reassembly_limit: profile.reassembly_limit,
+            mss,
         }
     }
 
@@ -93,6 +101,12 @@ impl Receiver {
     /// The handshake ended: data may come from now on, in segments of `mss`.
     pub fn establish(&mut self, now: Time, mss: u32) {
         self.buffer.round_began = now;
+        self.mss = mss;
+        if let BufferRule::Stepped { .. } = self.buffer.rule {
+            // FreeBSD's buffers hold whole segments.
+            self.buffer.capacity = self.buffer.capacity.next_multiple_of(u64::from(mss));
+            self.buffer.offered = self.buffer.capacity;
+        }
         if let BufferRule::Auto { .. } = self.buffer.rule {
             let most = self.buffer.capacity.saturating_sub(u64::from(mss)).max(u64::from(2 * mss));
             self.buffer.offered = most.min(self.buffer.capacity);
@@ -136,11 +150,15 @@ impl Receiver {
     }
 
     /// The window to offer now, in octets. It grows by at least a segment or stays (RFC 9293 section 3.8.6.2.2, silly
-    /// window avoidance).
+    /// window avoidance); 4.4BSD's grows by anything, but not from less than a segment and a quarter of the buffer.
     pub fn window(&mut self, mss: u32) -> u64 {
         let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
         let wanted = self.next + room;
-        if wanted >= self.edge + u64::from(mss).min(self.buffer.capacity / 2) {
+        let grows = match self.update {
+            WindowUpdate::NearlyClosed => wanted >= self.edge + u64::from(mss).min(self.buffer.capacity / 2),
+            WindowUpdate::TwoSegments => wanted > self.edge && room >= u64::from(mss).min(self.buffer.capacity / 4),
+        };
+        if grows {
             self.edge = wanted;
         }
         self.edge - self.next.min(self.edge)
@@ -170,7 +188,12 @@ impl Receiver {
     pub fn window_update_due(&self, mss: u32) -> bool {
         let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
         let open = self.open_window();
-        open < u64::from(mss) && room >= open + u64::from(2 * mss).min(self.buffer.capacity / 2)
+        let opens = room >= open + u64::from(2 * mss).min(self.buffer.capacity / 2);
+        match self.update {
+            WindowUpdate::NearlyClosed => open < u64::from(mss) && opens,
+            // None where no data can follow.
+            WindowUpdate::TwoSegments => opens && !self.fin_reached(),
+        }
     }
 
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
@@ -194,10 +217,14 @@ impl Receiver {
         if to <= from {
             return Arrival::Duplicate;
         }
-        self.keep_bytes(from, to, start, payload);
         if from > self.next {
+            if self.is_full_of_held() {
+                return Arrival::OutOfOrder;
+            }
+            self.keep_bytes(from, to, start, payload);
             return self.hold(from, to);
         }
+        self.keep_bytes(from, to, start, payload);
         if start < next {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
@@ -272,6 +299,16 @@ impl Receiver {
         self.buffer.grow(self.unread + held, u64::from(mss))
     }
 
+    /// A segment goes out with this timestamp: where a buffer grows by steps, a round trip may begin with it.
+    pub fn note_stamp(&mut self, stamp: u32) {
+        self.buffer.begin_round(stamp);
+    }
+
+    /// Octets arrived in order, with nothing missing before or behind them, and with this echo.
+    pub fn count_for_step(&mut self, echo: u32, len: u32) {
+        self.buffer.count(echo, len);
+    }
+
     /// Lets the buffer follow what the application read in the last round trip.
     pub fn tune(&mut self, now: Time, mss: u32) {
         self.buffer.tune(now, u64::from(mss));
@@ -293,6 +330,13 @@ impl Receiver {
         self.make_readable();
         let gaps_left = !self.held.is_empty();
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
+    }
+
+    /// As much is held out of order as may be: in full segments, where FreeBSD counts segments of any size.
+    fn is_full_of_held(&self) -> bool {
+        let Some(limit) = self.reassembly_limit else { return false };
+        let held: u64 = self.held.iter().map(|(start, end)| end - start).sum();
+        held >= u64::from(limit) * u64::from(self.mss)
     }
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {

@@ -5,6 +5,7 @@
 //! timeouts (`rto`) and tail loss probes (`tlp`). [`Recovery`] owns the state of all of these; it works on the
 //! [`Flight`] that it is lent.
 
+mod limited_transmit;
 mod loss_detection;
 mod reduction;
 mod rto;
@@ -17,7 +18,9 @@ mod undo_state;
 pub(crate) use rto::NoAnswer;
 
 use crate::cc::PathState;
+use crate::profile::DuplicateCount;
 use crate::send::{AckOutcome, Flight, TxRecord};
+use limited_transmit::LimitedTransmit;
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{Bytes, Duration, Time};
 use loss_detection::rack::Rack;
@@ -43,6 +46,9 @@ pub(crate) struct Recovery {
     tlp_due: bool,
     /// Duplicate ACKs in a row: all that a sender without SACK learns.
     dupacks: u32,
+    limited_transmit: LimitedTransmit,
+    /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's SND.NXT).
+    sent_to: u64,
     timeouts_in_a_row: u32,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
     cwr_due: bool,
@@ -62,6 +68,8 @@ impl Recovery {
             tlp: None,
             tlp_due: false,
             dupacks: 0,
+            limited_transmit: LimitedTransmit::default(),
+            sent_to: 0,
             timeouts_in_a_row: 0,
             cwr_due: false,
         }
@@ -93,8 +101,15 @@ impl Recovery {
         let out = flight.outstanding();
         let board = &flight.scoreboard;
         if flight.sack() {
+            if let Some(budget) = self.budget(flight) {
+                return budget.in_flight();
+            }
             if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
                 return out;
+            }
+            if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
+                // All up to what goes next, whatever SACK says of it: after a timeout that is behind what it skips.
+                return board.next_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else {
@@ -113,6 +128,23 @@ impl Recovery {
     pub fn cwnd(&self, flight: &Flight) -> u64 {
         let window = self.reduction.as_ref().map_or_else(|| flight.controller.cwnd().get(), |reduction| reduction.cwnd);
         window.min(flight.max_window())
+    }
+
+    /// Octets of it that a retransmission must leave room for.
+    pub fn in_flight_for_retransmission(&self, flight: &Flight) -> u64 {
+        self.budget(flight).map_or_else(|| self.in_flight(flight), |budget| budget.again)
+    }
+
+    /// Up to where what is in flight may go now: the window, or what duplicates let go beyond it.
+    #[inline]
+    pub fn send_limit(&self, flight: &Flight) -> u64 {
+        match self.limited_transmit.credit() {
+            0 => self.cwnd(flight),
+            segments => {
+                let to = if self.ca_state == CaState::Loss { self.sent_to } else { flight.nxt() };
+                to.saturating_sub(flight.una()) + u64::from(segments) * flight.mss()
+            }
+        }
     }
 
     /// The connection as a controller may see it.
@@ -149,6 +181,15 @@ impl Recovery {
     #[inline]
     pub fn begin_ack(&mut self) {
         self.defer_retransmits = false;
+        self.limited_transmit.end();
+    }
+
+    /// An acknowledgement that is neither progress nor a duplicate.
+    pub fn on_no_duplicate(&mut self, flight: &Flight) {
+        let counting = flight.sack() || self.ca_state <= CaState::Disorder;
+        if flight.profile.duplicates == DuplicateCount::InARow && counting {
+            self.dupacks = 0;
+        }
     }
 
     /// A segment was delivered, `highest_sacked` being the highest offset SACKed before.

@@ -29,12 +29,13 @@ impl Recovery {
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;
-        // A window that came down for this flight already does not come down again; FreeBSD's does, once, and that of
-        // 4.4BSD and ns-2 with every timeout.
+        // A window that came down for this flight already does not come down again; that of 4.4BSD, its descendants and
+        // ns-2 does with every timeout.
         let fresh = self.ca_state <= CaState::Disorder
             || flight.profile.fast_recovery != FastRecovery::NewReno
             || flight.una() >= self.point
-            || (!repeated && (self.ca_state == CaState::Loss || early_ack));
+            || early_ack
+            || (!repeated && self.ca_state == CaState::Loss);
         if fresh {
             self.undo.begin(flight.una(), flight.scoreboard.retrans_out());
         }
@@ -43,6 +44,7 @@ impl Recovery {
         self.reduction = None;
         self.cwr_due = true;
         self.tell_losses(now, flight);
+        self.heed_peer_window(now, flight);
         let path = self.path(flight);
         let consecutive = if fresh { 1 } else { self.timeouts_in_a_row.max(2) };
         flight.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
@@ -53,6 +55,8 @@ impl Recovery {
         }
         self.tlp = None;
         self.dupacks = 0;
+        self.limited_transmit.end();
+        self.sent_to = flight.una();
         self.defer_retransmits = false;
         self.point = flight.nxt();
         self.repaired_to = Some(self.point);

@@ -100,6 +100,7 @@ impl Recovery {
             self.undo_reduction(now, flight, UndoRule::Dsack);
             self.try_keep_open(flight);
         }
+        self.update_budget(flight, outcome);
         let timer = self.detect_loss(now, flight);
         if self.ca_state != CaState::Recovery && flight.scoreboard.lost_segments() > 0 {
             self.enter_recovery(now, flight);
@@ -109,6 +110,10 @@ impl Recovery {
 
     pub(super) fn on_ack_in_loss(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         self.progress_after_timeout(now, flight, outcome);
+        if self.ca_state == CaState::Loss && flight.counts_duplicates() {
+            self.count_duplicates_after_timeout(now, flight, outcome);
+            return false;
+        }
         let timer = self.detect_loss(now, flight);
         if self.ca_state == CaState::Open && flight.scoreboard.lost_segments() > 0 {
             self.enter_recovery(now, flight);
@@ -124,7 +129,7 @@ impl Recovery {
                 self.dupacks += 1;
             }
         } else if outcome.duplicate && !outcome.una_advanced {
-            self.dupacks += 1;
+            self.count_duplicate(flight);
         }
         if self.ca_state <= CaState::Disorder
             && flight.profile.undo.dsack
@@ -150,12 +155,34 @@ impl Recovery {
         timer
     }
 
+    fn count_duplicate(&mut self, flight: &Flight) {
+        self.dupacks += 1;
+        if flight.counts_duplicates() && flight.profile.limited_transmit {
+            self.limited_transmit.on_duplicate(self.dupacks);
+        }
+    }
+
+    /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any other.
+    fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
+        if !outcome.duplicate {
+            return;
+        }
+        self.count_duplicate(flight);
+        if self.dupacks < flight.profile.dup_threshold {
+            return;
+        }
+        if flight.scoreboard.highest_sacked().is_some() {
+            mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
+            self.enter_recovery(now, flight);
+        }
+    }
+
     // From state to state.
 
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());
-        if self.ca_state < CaState::Cwr {
+        if self.ca_state < CaState::Cwr || self.ca_state == CaState::Loss {
             self.begin_reduction(now, flight, Signal::Loss, CaReason::LossDetected);
         }
         self.point = flight.nxt();

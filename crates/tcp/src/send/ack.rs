@@ -7,7 +7,7 @@ use super::flight::Flight;
 use super::sender::Sender;
 use crate::cc::Acked;
 use crate::ecn::AceFeedback;
-use crate::profile::RtoRule;
+use crate::profile::{CwndReduction, RtoRule};
 use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 
@@ -15,6 +15,7 @@ impl Sender {
     /// The first window of the connection is known: acknowledgements may follow.
     pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
         self.window.open(window, seq, ack);
+        self.flight.set_peer_window(window);
     }
 
     /// An acceptable acknowledgement arrived.
@@ -30,6 +31,7 @@ impl Sender {
         let prior_in_flight = self.in_flight();
         let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);
+        outcome.window_changed = window_changed;
         self.recovery.begin_ack();
 
         if self.flight.sack() && !info.sack.is_empty() {
@@ -39,6 +41,9 @@ impl Sender {
             self.process_cumulative_ack(now, info, prior_fack, &mut outcome);
         } else {
             outcome.duplicate = !info.has_data && !window_changed && self.flight.outstanding() > 0;
+            if !outcome.duplicate {
+                self.recovery.on_no_duplicate(&self.flight);
+            }
         }
         if !self.flight.sack() {
             self.count_delivered_without_sack(&mut outcome);
@@ -52,11 +57,14 @@ impl Sender {
         let mut timer_set = false;
         let dubious =
             outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo || outcome.asks_retransmit;
+        let was_reducing = self.recovery.is_reducing();
         if self.recovery.ca_state() != CaState::Open || dubious {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
+        // FreeBSD leaves the recovery only behind the window's growth: the ACK that ends it adds nothing.
+        outcome.ended_reduction = was_reducing && self.flight.profile.cwnd_reduction == CwndReduction::PerDuplicate;
         self.drive_controller(now, &outcome, prior_in_flight);
         if outcome.una_advanced {
             self.recovery.on_progress();
@@ -71,6 +79,7 @@ impl Sender {
     fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let advances = self.flight.una() < info.ack;
         let changed = self.window.update(info.window, info.seq, info.ack_number, advances);
+        self.flight.set_peer_window(self.window.size());
         if self.flight.timers.is_set(TimerKind::Persist) {
             let end = self.buffer.end();
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
@@ -231,7 +240,7 @@ impl Sender {
         let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
-            RtoRule::Rfc6298 { .. } | RtoRule::Ticks { .. } => echoed().or(outcome.first_rtt),
+            RtoRule::Rfc6298 { .. } | RtoRule::Ticks { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {
             flight.rtt.sample(now, rtt, flight.una(), flight.nxt());
@@ -249,7 +258,7 @@ impl Sender {
         if outcome.delivered == 0 {
             return;
         }
-        let cwnd_limited = self.is_cwnd_limited();
+        let cwnd_limited = self.is_cwnd_limited() && !self.takes_fast_path(outcome);
         let Sender { flight, recovery, .. } = self;
         let accurate = self.accurate.is_some() || !outcome.ecn_echo;
         let acked = Acked {
@@ -261,7 +270,7 @@ impl Sender {
             prior_in_flight: Bytes::new(prior_in_flight),
             cwnd_limited,
             cwnd_full: self.window_use.was_cwnd_limited(),
-            in_recovery: recovery.is_reducing(),
+            in_recovery: recovery.is_reducing() || outcome.ended_reduction,
             ca_state: recovery.ca_state(),
             ecn_echo: outcome.ecn_echo,
             marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
@@ -288,11 +297,20 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
+    /// 4.4BSD's header prediction: nothing but progress, in a window that the peer's does not let grow.
+    fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
+        self.flight.profile.fast_path
+            && self.recovery.ca_state() == CaState::Open
+            && !outcome.window_changed
+            && self.flight.scoreboard.sacked_segments() == 0
+            && self.flight.controller.cwnd().get() >= self.window.size()
+    }
+
     fn grow_send_buffer(&mut self) {
         let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
         let peer_would_take_it = self.window.size().min(self.cwnd()) >= unsent;
         let state = self.buffer_state();
-        self.limit.grow(state, peer_would_take_it);
+        self.limit.grow(state, self.window.size(), peer_would_take_it);
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) struct AckOutcome {
     pub una_advanced: bool,
     pub sacked: bool,
     pub duplicate: bool,
+    /// A recovery was under way when it came, whose last ACK adds nothing to the window.
+    pub ended_reduction: bool,
+    /// It offered another window than the one before.
+    pub window_changed: bool,
     /// Something sent only once was delivered.
     pub original_delivered: bool,
     pub dsack: bool,

@@ -61,12 +61,13 @@ impl SendBufferLimit {
         }
     }
 
-    /// An ACK arrived. FreeBSD: another step when the buffer is nearly full and the peer's window would take it. Linux:
-    /// room for the windows if the application waits.
-    pub fn grow(&mut self, filling: SendBufferState, peer_would_take_it: bool) {
+    /// An ACK arrived that left a window of `peer_window`. FreeBSD: another step when the buffer is nearly full, the
+    /// windows would take all of it, and it is no more than a quarter beyond the peer's. Linux: room for the windows if
+    /// the application waits.
+    pub fn grow(&mut self, filling: SendBufferState, peer_window: u64, windows_take_it: bool) {
         match (self.room, self.rule) {
             (SendBufferAccounting::Stream, BufferRule::Stepped { step, max, .. })
-                if filling.len >= self.capacity / 8 * 7 && peer_would_take_it =>
+                if filling.len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it =>
             {
                 self.capacity = (self.capacity + step.get()).min(max.get());
             }
@@ -76,6 +77,13 @@ impl SendBufferLimit {
                 self.capacity = self.capacity.max((filling.windows * segments * provision).min(max.get()));
             }
             _ => {}
+        }
+    }
+
+    /// The octets of a full segment are settled: FreeBSD's buffers hold whole ones.
+    pub fn agree(&mut self, mss: u64) {
+        if let BufferRule::Stepped { .. } = self.rule {
+            self.capacity = self.capacity.next_multiple_of(mss);
         }
     }
 
@@ -127,7 +135,7 @@ mod tests {
         let mut ends = vec![written];
         for acked in 1..500 {
             let filling = filled(written - acked, 10 + acked);
-            space.grow(filling, true);
+            space.grow(filling, 0, true);
             let room = space.room(filling) / MSS;
             if room > 0 {
                 written += room;
@@ -147,7 +155,7 @@ mod tests {
     fn a_segment_takes_more_than_its_payload() {
         let mut space = auto();
         space.note_written(filled(21, 10));
-        space.grow(filled(15, 5000), true);
+        space.grow(filled(15, 5000), 0, true);
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
         let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };

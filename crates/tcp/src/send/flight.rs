@@ -6,7 +6,7 @@ use super::scoreboard::Scoreboard;
 use super::timestamp_clock::TimestampClock;
 use crate::cc::Controller;
 use crate::info::Counters;
-use crate::profile::Profile;
+use crate::profile::{LossDetection, Profile};
 use crate::timers::TimerTable;
 use crate::trace::Trace;
 use lopsided_core::tcp_event::TimerKind;
@@ -28,6 +28,8 @@ pub(crate) struct Flight {
     una: u64,
     nxt: u64,
     max_window: u64,
+    /// What the peer offers.
+    peer_window: u64,
 }
 
 impl Flight {
@@ -41,6 +43,7 @@ impl Flight {
             counters: Counters::default(),
             trace: Trace::default(),
             sack: false,
+            peer_window: 0,
             una: 0,
             nxt: 0,
             mss,
@@ -76,6 +79,20 @@ impl Flight {
 
     pub fn outstanding(&self) -> u64 {
         self.nxt - self.una
+    }
+
+    /// The peer's window as the newest segment has it.
+    pub fn peer_window(&self) -> u64 {
+        self.peer_window
+    }
+
+    pub fn set_peer_window(&mut self, size: u64) {
+        self.peer_window = size;
+    }
+
+    /// FreeBSD's SACK recovery: losses are found, and new data let go, by the count of duplicates, whatever SACK says.
+    pub fn counts_duplicates(&self) -> bool {
+        self.sack && self.profile.loss_detection == LossDetection::FreeBsdSack
     }
 
     pub fn max_window(&self) -> u64 {

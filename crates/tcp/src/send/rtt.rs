@@ -5,6 +5,8 @@ use lopsided_core::{Duration, Time};
 
 /// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+/// FreeBSD backs off by powers of two up to 64.
+const BACKOFF_MAX: u32 = 6;
 
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
@@ -83,6 +85,7 @@ impl RttEstimator {
                 self.sample_rfc6298(rtt);
                 self.sample_in_ticks(ticks_of(now, rtt, tick, samples));
             }
+            RtoRule::FreeBsd { .. } => self.sample_rfc6298(rtt + self.grain),
             RtoRule::Linux { min, .. } => self.sample_linux(rtt, min, una, nxt),
         }
         self.backoff = 0;
@@ -98,7 +101,10 @@ impl RttEstimator {
     /// The timer expired: twice as long next time (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
-        self.rto = (self.rto * 2).min(self.rule.max());
+        match self.rule {
+            RtoRule::FreeBsd { .. } if self.srtt.is_some() => self.set_rto(),
+            _ => self.rto = (self.rto * 2).min(self.rule.max()),
+        }
     }
 
     /// The timeout was spurious: as if it had not been.
@@ -169,10 +175,14 @@ impl RttEstimator {
     fn set_rto(&mut self) {
         let Some(srtt) = self.srtt else { return };
         let rto = match self.rule {
-            RtoRule::Rfc6298 { min, slop, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min) + slop,
             RtoRule::Ticks { tick, min, .. } => {
                 let (srtt, deviation) = self.in_ticks.expect("sampled with the SRTT");
                 (tick * (srtt / 8 + deviation)).max(min)
+            }
+            RtoRule::Rfc6298 { min, .. } => (srtt + (self.deviation * 4).max(self.grain)).max(min),
+            RtoRule::FreeBsd { min, slop, .. } => {
+                let least = (srtt + (self.deviation * 4).max(self.grain)).max(min);
+                least * (1 << self.backoff.min(BACKOFF_MAX)) + slop
             }
             // Kept in ticks.
             RtoRule::Linux { .. } => (srtt + self.held).ceil_to(self.grain),
@@ -205,7 +215,7 @@ mod tests {
 
     #[test]
     fn first_samples_follow_rfc6298() {
-        let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000), slop: MS(0) };
+        let rule = RtoRule::Rfc6298 { min: MS(0), max: MS(60_000), initial: MS(1000) };
         let mut rtt = RttEstimator::new(rule, MS(1));
         assert_eq!(rtt.rto(), MS(1000));
         rtt.sample(Time::ZERO, MS(100), 1, 10);
@@ -235,6 +245,24 @@ mod tests {
         let before = rtt.rto();
         rtt.sample(Time::ZERO, MS(100), 1001, 1005);
         assert!(rtt.rto() < before);
+    }
+
+    /// A capture of FreeBSD: 570 ms, and 940 after a timeout.
+    #[test]
+    fn freebsd_does_not_double_the_slop() {
+        let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
+        let mut rtt = RttEstimator::new(rule, MS(1));
+        // A sample of 123 + 1 ms: SRTT 124, RTTVAR 62.
+        rtt.sample(Time::ZERO, MS(123), 1, 2);
+        assert_eq!(rtt.rto(), MS(372 + 200));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(2 * 372 + 200));
+        for _ in 0..10 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto(), MS(64 * 372 + 200));
+        rtt.sample(Time::ZERO, MS(123), 3, 4);
+        assert_eq!(rtt.rto(), Duration::from_micros(124_000 + 4 * 46_500 + 200_000));
     }
 
     #[test]

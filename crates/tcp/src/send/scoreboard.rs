@@ -374,6 +374,22 @@ impl Scoreboard {
         None
     }
 
+    /// Where the first lost segment begins that was not sent again yet.
+    pub fn next_pending(&self) -> Option<u64> {
+        if self.retransmit_pending == 0 {
+            return None;
+        }
+        let mut number = self.next_to_retransmit_hint.max(self.base);
+        while number < self.next_number() {
+            let sent = self.get(number);
+            if sent.is_retransmit_pending() && !sent.is_sacked() {
+                return Some(sent.start);
+            }
+            number = if sent.is_sacked() { self.sack_range_of(number).next } else { number + 1 };
+        }
+        None
+    }
+
     fn sack_range_of(&self, number: u64) -> SackRange {
         self.sack_ranges[self.sack_ranges.partition_point(|run| run.next <= number)]
     }

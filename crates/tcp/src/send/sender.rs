@@ -131,6 +131,12 @@ impl Sender {
         self.recovery.path(&self.flight)
     }
 
+    /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
+    pub fn agree(&mut self, mss: u32, sack: bool) {
+        self.flight.agree(mss, sack);
+        self.limit.agree(u64::from(mss));
+    }
+
     /// The handshake is over: the controller may set up its window and rate.
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();

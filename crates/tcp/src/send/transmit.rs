@@ -102,7 +102,7 @@ impl Sender {
         if !self.recovery.may_retransmit() || self.flight.scoreboard.lost_segments() == 0 {
             return None;
         }
-        let in_flight = self.in_flight();
+        let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);
         let board = &mut self.flight.scoreboard;
         let number = board.next_to_retransmit()?;
         let (start, len) = (board.get(number).start, board.get(number).len());
@@ -110,7 +110,8 @@ impl Sender {
             // The peer took back the window that it went into.
             return None;
         }
-        let fits = in_flight + len <= self.cwnd() || in_flight == 0 || self.recovery.owes_fast_retransmit();
+        let limit = self.recovery.send_limit(&self.flight);
+        let fits = in_flight + len <= limit || in_flight == 0 || self.recovery.owes_fast_retransmit();
         fits.then_some(number)
     }
 
@@ -142,7 +143,7 @@ impl Sender {
             return None;
         }
         let in_flight = self.in_flight();
-        if in_flight + len > self.cwnd() && in_flight > 0 {
+        if in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.flight.trace.limited(Limit::Congestion);
             self.note_window_use(true);
             return None;
@@ -187,7 +188,7 @@ impl Sender {
         let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
         flight.push(end, now, stamp);
         self.last_sent = Some(now);
-        self.recovery.count_sent_in_reduction(len);
+        self.recovery.on_sent(len, end);
         self.recovery.arm_after_send(now, flight, was_idle);
         self.note_sent(now, len, len);
         piece.reduced = self.recovery.take_cwr_due();
@@ -205,7 +206,7 @@ impl Sender {
         flight.scoreboard.retransmit(number, now, stamp);
         let sent = *flight.scoreboard.get(number);
         self.recovery.on_retransmit(flight.clock.value(now));
-        self.recovery.count_sent_in_reduction(sent.len());
+        self.recovery.on_sent(sent.len(), sent.end);
         flight.counters.retransmits += 1;
         if number == flight.scoreboard.first_number() && !flight.timers.is_set(TimerKind::Reordering) {
             flight.arm_rto(now);

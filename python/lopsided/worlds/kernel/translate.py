@@ -199,8 +199,9 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
             metrics["quickack"] = 1
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
             raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
-    if stack["remembered_threshold"] is not None:
-        raise Unsupported("remembered_threshold has no counterpart in the kernel world")
+    for name in ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates"):
+        if stack[name] is not None:
+            raise Unsupported(f"{name} has no counterpart in the kernel world")
     if stack["max_window"] is not None:
         raise Unsupported("max_window has no counterpart in the kernel world; bound the receive buffer instead")
     return metrics

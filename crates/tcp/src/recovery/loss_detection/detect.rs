@@ -20,7 +20,7 @@ impl Recovery {
         match flight.profile.loss_detection {
             LossDetection::Rack => return self.detect_by_rack(now, flight),
             LossDetection::Fack => fack::detect(flight, self.ca_state, self.point),
-            LossDetection::FreeBsdSack => freebsd_sack::detect(flight, self.ca_state, self.dupacks),
+            LossDetection::FreeBsdSack => freebsd_sack::detect(flight, self.ca_state, self.dupacks, self.point),
             LossDetection::Rfc6675 => rfc6675::detect(flight, self.ca_state, self.dupacks),
         }
         false

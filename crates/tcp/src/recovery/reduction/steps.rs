@@ -1,7 +1,7 @@
 //! The steps of a reduction: its beginning, an ACK within it, its end.
 
 use super::progress::Reduction;
-use super::{immediate, prr, rate_halving};
+use super::{budget, immediate, prr, rate_halving};
 use crate::cc::Signal;
 use crate::profile::{CwndReduction, FastRecovery};
 use crate::recovery::Recovery;
@@ -22,6 +22,7 @@ impl Recovery {
         self.cwr_due = true;
         self.tell_losses(now, flight);
         let prior_cwnd = self.cwnd(flight);
+        self.heed_peer_window(now, flight);
         let path = self.path(flight);
         flight.controller.on_congestion(now, signal, &path);
         let target = flight.controller.cwnd().get();
@@ -34,10 +35,19 @@ impl Recovery {
             return;
         }
         let cwnd = match flight.profile.cwnd_reduction {
-            CwndReduction::Immediate => target,
+            CwndReduction::PerDuplicate if flight.sack() && signal == Signal::Loss => flight.mss(),
+            CwndReduction::Immediate | CwndReduction::PerDuplicate => target,
             CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
         };
-        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
+        let again_before = flight.scoreboard.retrans_bytes();
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0, again_before });
+    }
+
+    /// What is beyond the peer's window was of no use, and is not what the threshold is half of.
+    pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
+        if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
+            flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
+        }
     }
 
     /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
@@ -48,18 +58,20 @@ impl Recovery {
         let in_flight = self.in_flight(flight);
         let Some(reduction) = &mut self.reduction else { return };
         match flight.profile.cwnd_reduction {
-            CwndReduction::Immediate => {}
+            CwndReduction::Immediate | CwndReduction::PerDuplicate => {}
             CwndReduction::RateHalving => rate_halving::update(reduction, in_flight, flight.mss()),
             CwndReduction::Prr => prr::update(reduction, in_flight, flight.mss(), delivered, safe),
         }
     }
 
-    /// Data went out, new or again.
+    /// Data went out, new or again: `len` octets up to `end`.
     #[inline]
-    pub fn count_sent_in_reduction(&mut self, len: u64) {
+    pub fn on_sent(&mut self, len: u64, end: u64) {
+        self.sent_to = end;
         if let Some(reduction) = &mut self.reduction {
             reduction.sent += len;
         }
+        self.limited_transmit.on_sent();
     }
 
     /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675
@@ -74,6 +86,7 @@ impl Recovery {
         let at_most = match flight.profile.cwnd_reduction {
             // RFC 5681 section 3.2 step 6 knows of no such bound.
             CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,
+            CwndReduction::PerDuplicate => Some(budget::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::RateHalving => Some(rate_halving::window_after(&reduction, flight.mss())),
             CwndReduction::Prr => None,

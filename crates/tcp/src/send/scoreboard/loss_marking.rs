@@ -91,10 +91,21 @@ impl Scoreboard {
         number >= self.base && self.get(number).is_retransmitted() && self.get(number).sent_at == when
     }
 
-    /// All holes below the highest SACKed octet are lost, except those sent again since.
-    pub fn mark_lost_below_highest_sack(&mut self) {
+    /// All holes below the highest SACKed octet are lost, except those sent again since, and none that reaches beyond the
+    /// offset `upto`.
+    pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
-        self.mark_holes_before(last.first);
+        self.mark_holes_before(last.first.min(self.locate(upto)));
+    }
+
+    /// All holes below the highest SACKed octet are lost, those that were sent again too.
+    pub fn mark_holes_lost_again(&mut self) {
+        let Some(last) = self.sack_ranges.last().copied() else { return };
+        for number in self.base..last.first {
+            if !self.get(number).is_sacked() {
+                self.mark_lost(number);
+            }
+        }
     }
 
     /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and

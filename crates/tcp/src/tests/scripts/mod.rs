@@ -7,6 +7,7 @@ mod accurate_ecn;
 mod acking;
 mod closing;
 mod ecn;
+mod freebsd_recovery;
 mod handshake;
 mod hostile;
 mod recovery;

@@ -56,6 +56,7 @@ def phase_drifts(m: Measurements) -> Verdict:
 @ours(
     "As the uplink buffer grows the two connections lose packets together.",
     "of section 5.1.1, by losses in place of movement",
+    fails=True,
 )
 def losses_synchronise(m: Measurements) -> Verdict:
     """Falls of the download within 1 s of the upload's, over chance, rise with the buffer."""
@@ -129,6 +130,7 @@ def ack_compression_grows(m: Measurements) -> Verdict:
     "The larger the uplink buffer, the more of the download's ACKs queue in it and leave it in bursts.",
     "of section 5.1.2, its explanation measured at the other flow",
     needs=ACKS,
+    fails=True,
 )
 def acks_queue_and_burst(m: Measurements) -> Verdict:
     """Of the download: the share of acknowledged octets that arrive compressed, and octets in a burst."""
@@ -184,6 +186,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
 @of_paper(
     "A large uplink buffer makes the downlink run empty: the download's ACKs arrive late and its window is too small.",
     "sections 3.5 and 5.1.4",
+    fails=True,
 )
 def downlink_idles(m: Measurements) -> Verdict:
     """R1 is empty more often as the buffer grows, on the two links of higher asymmetry."""
@@ -238,7 +241,7 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12")
+@of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
 def rtt_variability_rises(m: Measurements) -> Verdict:
     """The standard deviation of the RTT rises with the buffer on every link."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))

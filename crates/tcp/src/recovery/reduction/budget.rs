@@ -1,0 +1,58 @@
+//! FreeBSD's window in a SACK recovery: it counts what was sent since the recovery began, again or new, and begins with
+//! one segment. A duplicate adds one while less than the threshold is in the network, up to the threshold. A partial
+//! acknowledgement leaves one segment beyond what was sent and is not acknowledged, or two if it acknowledged two: so
+//! holes at the front are repaired one a round trip.
+//!
+//! Left out: a segment is sent again whole or not at all.
+
+use crate::profile::CwndReduction;
+use crate::recovery::Recovery;
+use crate::send::{AckOutcome, Flight};
+use lopsided_core::tcp_event::CaState;
+
+/// What the window of a recovery counts, in octets that are not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::recovery) struct Budget {
+    /// Sent again.
+    pub again: u64,
+    /// New since the recovery began.
+    pub new: u64,
+}
+
+/// The most that the window may be when it is over: a segment beyond what is out, be that nothing.
+pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
+    outstanding + mss
+}
+
+impl Budget {
+    pub fn in_flight(self) -> u64 {
+        self.again + self.new
+    }
+}
+
+impl Recovery {
+    /// What was sent in a recovery that counts so.
+    #[inline]
+    pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
+        let reduction = self.reduction.as_ref()?;
+        let counts = flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack();
+        (counts && self.ca_state == CaState::Recovery).then(|| Budget {
+            again: flight.scoreboard.retrans_bytes().saturating_sub(reduction.again_before),
+            new: flight.nxt() - self.point,
+        })
+    }
+
+    /// An ACK in such a recovery.
+    pub(in crate::recovery) fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome) {
+        let Some(budget) = self.budget(flight) else { return };
+        let mss = flight.mss();
+        let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());
+        let Some(reduction) = &mut self.reduction else { return };
+        if outcome.una_advanced {
+            let segments = if outcome.cumulative >= 2 * mss { 2 } else { 1 };
+            reduction.cwnd = (budget.in_flight() + segments * mss).min(reduction.target);
+        } else if outcome.duplicate && flight.nxt() - highest + budget.again < reduction.target {
+            reduction.cwnd = (reduction.cwnd + mss).min(reduction.target);
+        }
+    }
+}

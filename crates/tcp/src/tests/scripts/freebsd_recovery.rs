@@ -1,0 +1,218 @@
+//! FreeBSD's recovery: duplicates that are counted, one window for what goes again and what is new, a threshold of half
+//! the peer's window. The numbers follow from the rules; the shape is that of captures of FreeBSD's own TCP.
+
+use super::script::{PEER, Script, freebsd};
+use crate::{CaState, Profile};
+
+/// Ten segments out since 100 ms, and more to send.
+fn ten_out() -> Script {
+    let window = Profile { initial_window_segments: 10, initial_window_cap: None, ..freebsd() };
+    let mut t = Script::established(window, PEER);
+    t.write(100, 30_000);
+    t.expect_train(100, 1, 10_001);
+    t
+}
+
+#[test]
+fn only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each() {
+    // One duplicate that reports three segments is one; RFC 3042 by the count.
+    let mut t = ten_out();
+    t.inject(200, "ack 1 sack 1001:4001");
+    t.expect(200, "10001:11001 .");
+    t.expect_ca_state(CaState::Disorder);
+    t.inject(201, "ack 1 sack 1001:7001");
+    t.expect(201, "11001:12001 .");
+    t.inject(202, "ack 1 sack 1001:8001");
+    t.expect(202, "1:1001 .");
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_cwnd(1);
+    t.expect_ssthresh(5);
+}
+
+#[test]
+fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
+    let mut t = ten_out();
+    t.inject(200, "ack 1 sack 1001:2001");
+    t.expect(200, "10001:11001 .");
+    t.inject(201, "ack 1 sack 1001:3001");
+    t.expect(201, "11001:12001 .");
+    // The window of an earlier ACK had left out what was not read yet.
+    t.inject(202, "ack 1 sack 1001:4001 win 1047552");
+    t.expect_ca_state(CaState::Disorder);
+    for (at, end) in [(203, 5001), (204, 6001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end} win 1047552"));
+        t.drain();
+        t.expect_ca_state(CaState::Disorder);
+    }
+    t.inject(205, "ack 1 sack 1001:7001 win 1047552");
+    t.expect(205, "1:1001 .");
+    t.expect_ca_state(CaState::Recovery);
+}
+
+#[test]
+fn holes_at_the_front_are_repaired_one_a_round_trip() {
+    // A capture of an upload's start: segments 8 to 12 sent again at 121.59, 121.84, 122.08, 122.31, 122.39 s.
+    let mut t = ten_out();
+    for (at, end) in [(200, 6001), (201, 7001), (202, 8001)] {
+        t.inject(at, &format!("ack 1 sack 5001:{end}"));
+        if at < 202 {
+            t.drain();
+        }
+    }
+    t.expect(202, "1:1001 .");
+    t.inject(302, "ack 1001 sack 5001:8001");
+    t.expect(302, "1001:2001 .");
+    t.inject(402, "ack 2001 sack 5001:8001");
+    t.expect(402, "2001:3001 .");
+    // An ACK of two segments lets two go.
+    t.inject(502, "ack 4001 sack 5001:8001");
+    t.expect(502, "4001:5001 .");
+    t.expect(502, "12001:13001 .");
+    t.inject(602, "ack 12001");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+}
+
+#[test]
+fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() {
+    let mut t = ten_out();
+    for end in [3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 2001:{end}"));
+        t.drain();
+    }
+    t.inject(200, "ack 1 sack 2001:5001");
+    t.expect(200, "1:1001 .");
+    // Twelve are out: up to the highest SACK as many are in the network as follow it, and the one sent again.
+    for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
+        t.inject(at, &format!("ack 1 sack 2001:{end}"));
+    }
+    t.expect_cwnd(1);
+    // Four behind the highest SACK, and one again: no less than the threshold. Then three and one.
+    t.inject(213, "ack 1 sack 2001:9001");
+    t.expect(213, "1001:2001 .");
+    t.expect_cwnd(2);
+}
+
+#[test]
+fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
+    let mut t = ten_out();
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    for (at, end) in [(201, 8001), (202, 9001), (203, 10_001), (204, 11_001), (205, 12_001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    let out = t.info().unacked;
+    assert!(out > 13, "new segments went: {out}");
+    // The first of them is lost, those behind it arrived.
+    for end in [14_001, 15_001] {
+        t.inject(300, &format!("ack 1 sack 13001:{end},1001:12001"));
+        t.drain();
+    }
+    assert_eq!(t.info().counters.retransmits, 1);
+}
+
+#[test]
+fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
+    let mut t = ten_out();
+    t.inject(150, "ack 1 win 8192");
+    t.peer.window = 8192;
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_ssthresh(4);
+}
+
+#[test]
+fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
+    // 4.4BSD; RFC 5681 section 3.1 would keep it when the same segment times out again. The slop is not doubled.
+    let mut t = ten_out();
+    t.expect(600, "1:1001 .");
+    t.expect_ssthresh(5);
+    t.expect(1400, "1:1001 .");
+    t.expect_ssthresh(2);
+    t.expect(2800, "1:1001 .");
+}
+
+#[test]
+fn after_a_timeout_three_duplicates_begin_a_recovery() {
+    let mut t = ten_out();
+    t.expect(600, "1:1001 .");
+    t.inject(700, "ack 1001");
+    t.expect_train(700, 1001, 3001);
+    t.inject(800, "ack 3001");
+    t.expect_train(800, 3001, 6001);
+    t.inject(900, "ack 3001 sack 5001:6001");
+    t.drain();
+    t.inject(901, "ack 3001 sack 5001:7001");
+    t.drain();
+    t.expect_ca_state(CaState::Loss);
+    t.inject(902, "ack 3001 sack 5001:8001");
+    t.expect(902, "3001:4001 .");
+    t.expect_ca_state(CaState::Recovery);
+}
+
+#[test]
+fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
+    // A capture: a segment goes again at 130.083 s, a duplicate with SACK lets another go at 130.248, and two ACKs later
+    // nothing does: what follows was SACKed, and the window is full of it.
+    let mut t = ten_out();
+    t.inject(200, "ack 4001");
+    t.drain();
+    let out = t.info().unacked;
+    t.drain_until(800);
+    t.expect_ca_state(CaState::Loss);
+    assert_eq!(t.info().counters.retransmits, 1);
+    t.inject(850, &format!("ack 4001 sack 6001:{}", 4001 + out * 1000));
+    t.expect(850, "5001:6001 .");
+    t.inject(900, &format!("ack 5001 sack 6001:{}", 4001 + out * 1000));
+    t.expect_cwnd(2);
+}
+
+#[test]
+fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
+    // min(ssthresh, what is out and one): a capture sends a single segment at 122.577 s.
+    let mut t = ten_out();
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    t.inject(300, "ack 12001");
+    t.expect_ca_state(CaState::Open);
+    t.expect(300, "12001:13001 .");
+    t.expect_cwnd(1);
+}
+
+#[test]
+fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
+    // A trace of FreeBSD after a timeout, in octets of 1448: 1448, 2896 (the threshold), 4344, 4826, 5260.
+    let mut t = ten_out();
+    t.drain_until(1400);
+    t.expect_ssthresh(2);
+    let mut windows = Vec::new();
+    for (at, ack) in [(1500, 1001), (1600, 2001), (1700, 3001), (1800, 4001)] {
+        t.inject(at, &format!("ack {ack}"));
+        t.drain();
+        windows.push(t.connection.cwnd().get());
+    }
+    assert_eq!(windows, [2000, 3000, 3333, 3633]);
+}
+
+#[test]
+fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
+    let mut t = ten_out();
+    t.inject(200, "ack 1001 win 8192");
+    t.drain();
+    t.expect_cwnd(11);
+    // Nothing but progress, the window as before; then another window, which the fast path does not take.
+    t.inject(201, "ack 2001 win 8192");
+    t.drain();
+    t.expect_cwnd(11);
+    t.inject(202, "ack 3001 win 7936");
+    t.drain();
+    t.expect_cwnd(12);
+}

@@ -1,0 +1,38 @@
+"""The profile `freebsd-7` against FreeBSD's own TCP, by a part of what docs/fidelity/freebsd.md is made of."""
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from reference.fidelity import freebsd
+
+RECORDED = Path(__file__).parents[2] / "docs" / "fidelity" / "freebsd.csv"
+
+
+def test_a_download_gets_two_acks_for_three_segments() -> None:
+    assert freebsd.acks_per_segment() == pytest.approx(freebsd.ACKS_PER_SEGMENT, rel=freebsd.ACKS_WITHIN)
+
+
+@pytest.mark.slow
+def test_performance_is_freebsds() -> None:
+    """Half of the page's seeds, on every second buffer; with delayed ACKs off too, to which nothing was fitted."""
+    wanted = {
+        key: values
+        for key, values in freebsd.recorded(RECORDED).items()
+        if key[0] in (freebsd.MAIN, "no delayed ACKs") and key[1] % 10 == 5
+    }
+    assert len(wanted) == 10
+    for cell in freebsd.cells(wanted, range(1, 6)):
+        assert abs(cell.off("performance")) <= freebsd.PERFORMANCE_WITHIN, cell
+
+
+@pytest.mark.slow
+def test_the_upload_repairs_as_often_as_freebsds_does() -> None:
+    """With 35 to 50 packets, where its windows are large enough that no single packet decides."""
+    wanted = {
+        key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
+    }
+    for cell in freebsd.cells(wanted):
+        assert cell.is_within_seeds("upload_recoveries"), cell
+        assert median(cell.simulated["upload_timeouts"]) <= max(cell.freebsd["upload_timeouts"]), cell
