@@ -4,6 +4,7 @@
 
 pub mod capture;
 pub mod connection;
+pub mod line;
 pub mod scenario;
 
 use arbitrary::{Arbitrary, Unstructured};

@@ -1,6 +1,6 @@
 //! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and printed.
 
-use lopsided_fuzz::{capture, connection, scenario};
+use lopsided_fuzz::{capture, connection, line, scenario};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -20,6 +20,11 @@ proptest! {
     #[test]
     fn connections(octets in octets()) {
         connection::run(&octets);
+    }
+
+    #[test]
+    fn lines(octets in vec(any::<u8>(), 0..200)) {
+        line::run(&octets);
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! Any tree of queue disciplines and any chain of stages on both directions of a line, with any settings that they accept: TCP and
+//! datagrams cross it, every operation of every queue is checked, and all packets and octets are accounted for.
+//!
+//! Disciplines, stages and their keys are those that are declared: a new one is tried without a line here.
+
+use crate::Input;
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_queue::{QUEUES, QueueConfig};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{Monitor, RunError, RunOptions};
+use lopsided_spec::{Amount, AnyPart, Family, Given, Scalar, Value, ValueType};
+use lopsided_stage::{STAGES, StageConfig};
+
+const LINE: &str = r#"
+[scenario]
+duration = "400 ms"
+[link]
+rtt = "5 ms"
+down = { rate = "6 Mbit/s" }
+up = { rate = "500 kbit/s" }
+[stack]
+ecn = true
+[[flow]]
+direction = "down"
+count = 2
+[[flow]]
+direction = "up"
+start = "50 ms"
+[[flow]]
+direction = "down"
+app = { kind = "udp", rate = "500 kbit/s", size = "200 B" }
+[[flow]]
+direction = "up"
+app = { kind = "http", object_size = "5 kB" }
+"#;
+const RATE: BitRate = BitRate::from_bps(6_000_000);
+/// Disciplines stand in each other so deep, and so many side by side.
+const DEEPEST: u32 = 3;
+const MOST: u8 = 3;
+
+/// Runs a line of the octets' making.
+pub fn run(octets: &[u8]) {
+    let mut input = Input::new(octets);
+    let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("it is right");
+    let link = &mut scenario.graph.links[0];
+    for direction in [&mut link.down, &mut link.up] {
+        direction.queue = QueueConfig::from_value(any_of(&QUEUES, 0, &mut input)).expect("it is a queue");
+        let stages = input.next::<u8>().unwrap_or(0) % (MOST + 1);
+        let mut stage = || StageConfig::from_value(any_of(&STAGES, 0, &mut input)).expect("it is a stage");
+        direction.stages = (0..stages).map(|_| stage()).collect();
+    }
+    let options = RunOptions { audit_queues: true, ..RunOptions::default() };
+    match lopsided_sim::run(&scenario, 1, options, &Monitor::default()) {
+        Ok(result) => assert!(result.conservation.holds()),
+        Err(RunError::Build(_)) => {}
+        Err(error) => panic!("{error}\n{}", scenario.to_toml()),
+    }
+}
+
+/// A part of any kind with any settings; that of the default kind where no others are accepted.
+fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
+    let mut members = (family.members)();
+    let chosen = usize::from(input.next::<u8>().unwrap_or(0)) % members.len();
+    let usual = members[0].part.clone();
+    let mut part = members.swap_remove(chosen).part;
+    let mut given = Vec::new();
+    for key in part.info().keys.iter().filter(|key| !key.input_only) {
+        let wanted = key.example.is_some() || input.next::<u8>().unwrap_or(0) % 2 == 1;
+        let Some(value) = any_value(key.value_type, depth, input).filter(|_| wanted) else { continue };
+        if part.set(key.name, value).is_ok() {
+            given.push(key.name);
+        }
+    }
+    let accepted = accepts(&mut *part, &given);
+    Value::Part(if accepted { part } else { usual })
+}
+
+fn accepts(part: &mut dyn AnyPart, given: &[&str]) -> bool {
+    let given = Given { keys: given, preset: None, line_rate: Some(RATE) };
+    part.complete(&given).and_then(|()| part.check()).is_ok()
+}
+
+/// A value of the type; `None` where the default is all that is tried.
+fn any_value(value_type: ValueType, depth: u32, input: &mut Input<'_>) -> Option<Value> {
+    let mut octet = || input.next::<u8>().unwrap_or(0);
+    Some(match value_type {
+        ValueType::Flag => Value::Flag(octet() % 2 == 1),
+        ValueType::Integer => Value::Integer(u64::from(octet()) % 40),
+        ValueType::Number => Value::Number(f64::from(octet()) / 16.0),
+        ValueType::Probability => Value::Number(f64::from(octet()) / 255.0),
+        ValueType::Rate => Value::Rate(BitRate::from_bps(10_000 << (octet() % 12))),
+        ValueType::Time => Value::Time(Duration::from_micros(10 << (octet() % 16))),
+        ValueType::Size => Value::Size(Bytes::new(20 << (octet() % 12))),
+        ValueType::Packets => Value::Amount(Amount::Packets(u32::from(octet()) % 64)),
+        ValueType::Limit | ValueType::Depth => match octet() {
+            amount if amount % 2 == 0 => Value::Amount(Amount::Packets(u32::from(amount) / 4 + 1)),
+            amount => Value::Amount(Amount::Bytes(Bytes::new(1500 + 100 * u64::from(amount)))),
+        },
+        ValueType::DepthOrTime => match octet() {
+            amount if amount % 2 == 0 => Value::Amount(Amount::Packets(u32::from(amount) / 8)),
+            amount => Value::Amount(Amount::Time(Duration::from_micros(100 * u64::from(amount)))),
+        },
+        ValueType::Word(words) => Value::Word(words()[usize::from(octet()) % words().len()]),
+        ValueType::Family(family) if depth < DEEPEST => any_of(family, depth + 1, input),
+        ValueType::List(ValueType::Family(family)) if depth < DEEPEST => {
+            let count = octet() % MOST + 1;
+            Value::List((0..count).map(|_| any_of(family, depth + 1, input)).collect())
+        }
+        _ => return None,
+    })
+}
