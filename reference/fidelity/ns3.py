@@ -53,9 +53,9 @@ def _run(program: Path, line: tuple[int, int], buffer: int, min_rto_s: float) ->
 def save(rows: list[Row], path: Path) -> None:
     """Writes the rows as CSV."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer: csv.DictWriter[str] = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: f"{value:g}" for name, value in row.items()} for row in rows)
+        writer.writerows([{name: f"{value:g}" for name, value in row.items()} for row in rows])
 
 
 def load(path: Path) -> list[Row]:

@@ -15,14 +15,17 @@ class Recorded(Protocol):
     @property
     def cell(self) -> str:
         """The cell's name."""
+        ...
 
     @property
     def seed(self) -> int:
         """The run's seed."""
+        ...
 
     @property
     def fingerprint(self) -> str:
         """What the measurement is valid for."""
+        ...
 
 
 class Named(Protocol):
@@ -31,9 +34,11 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """What it is called in the records."""
+        ...
 
     def fingerprint(self) -> str:
         """What a measurement of it is valid for."""
+        ...
 
 
 M = TypeVar("M", bound=Recorded)

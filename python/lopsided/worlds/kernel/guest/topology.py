@@ -116,7 +116,7 @@ class Network:
         with namespace.entered():
             self._netlink[node.name] = netlink = IPRoute()
         netlink.asyncore.status["nlm_generator"] = False  # answer requests with a tuple
-        netlink.link("set", index=netlink.link_lookup(ifname="lo")[0], state="up")
+        netlink.link("set", index=next(iter(netlink.link_lookup(ifname="lo"))), state="up")
         for name, value in {**EVERY_NODE, "net.ipv4.ip_forward": "0" if node.is_host else "1", **node.sysctls}.items():
             namespace.set_sysctl(name, value)
 
@@ -135,7 +135,7 @@ class Network:
 
     def _set_up(self, end: Interface, address: str) -> None:
         netlink = self._netlink[end.node]
-        index = netlink.link_lookup(ifname=end.name)[0]
+        index = next(iter(netlink.link_lookup(ifname=end.name)))
         self._index[end.node, end.name] = index
         netlink.link("set", index=index, address=end.mac, gso_max_segs=1)
         netlink.addr("add", index=index, address=address, prefixlen=32)
@@ -162,9 +162,8 @@ class Network:
         message["index"] = self._index[qdisc.node, qdisc.interface]
         message["handle"] = handle
         message["parent"] = parent
-        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(options))]
-        if size_table:
-            message["attrs"].append(("TCA_STAB", bytes.fromhex(size_table)))
+        sizes = [("TCA_STAB", bytes.fromhex(size_table))] if size_table else []
+        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(options)), *sizes]
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
