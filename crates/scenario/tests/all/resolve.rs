@@ -353,5 +353,6 @@ fn no_route_leads_back_over_a_link_of_one_way() {
         };
         assert_eq!(links(0, 1)[..2], [0, 1]);
         assert_eq!(links(1, 0), [4, 3, 2, 0]);
+        assert_eq!(good(&scenario.to_toml()), scenario);
     }
 }

@@ -62,7 +62,23 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new(bytes.get() + u64::from(more))),
             };
             let (avpkt, harddrop, burst) = (Bytes::new(avpkt), harddrop && ecn, None);
-            RedConfig { limit, min, max, probability, weight, avpkt, bandwidth, burst, ecn, harddrop, gentle }.into()
+            let (marks, victim) = Default::default();
+            RedConfig {
+                limit,
+                min,
+                max,
+                probability,
+                weight,
+                avpkt,
+                bandwidth,
+                burst,
+                ecn,
+                harddrop,
+                gentle,
+                marks,
+                victim,
+            }
+            .into()
         },
     );
     prop_oneof![fifo.boxed(), step.boxed(), red.boxed()].boxed()
@@ -199,13 +215,13 @@ fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
 
 fn scenario() -> impl Strategy<Value = Scenario> {
     let link = |name: &'static str, from, to| {
-        (direction(), direction(), any::<bool>()).prop_map(move |(down, up, one_way)| LinkSpec {
+        (direction(), direction()).prop_map(move |(down, up)| LinkSpec {
             name: name.to_owned(),
             from,
             to,
             down,
             up,
-            one_way,
+            one_way: false,
         })
     };
     let links =
