@@ -8,6 +8,7 @@ __version__: str
 PACKET_FIELDS: list[str]
 PROFILES: list[str]
 CONGESTION_CONTROLS: list[str]
+CONGESTION_CONTROL_TEXTS: list[tuple[str, str]]
 
 _Columns = dict[str, tuple[str, Any]]
 _Overrides = list[tuple[str, str]]

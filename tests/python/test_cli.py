@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import lopsided as lop
 from conftest import ADSL
 from lopsided import cli
 
@@ -268,3 +269,31 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f'"{sys.executable}" -c "from lopsided.cli import main; main()" schema | head -c 1 > /dev/null'
     done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
     assert done.stderr == ""
+
+
+def test_what_there_is_to_choose_from_is_listed(capsys):
+    assert cli.invoke(["list"]) == 0
+    said = capsys.readouterr().out
+    for name in ("reno", "fq_codel", "linux-6.1", "ack_thinning", "rrul", "merritt2010"):
+        assert name in said
+    assert cli.invoke(["list", "controls"]) == 0
+    assert "RFC 9438" in capsys.readouterr().out
+    assert cli.invoke(["list", "queues", "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)
+    assert all(entry["text"] for entry in group["entries"])
+
+
+def test_a_new_scenario_runs(tmp_path, capsys):
+    assert cli.invoke(["new", "mine.toml", "--down", "1234567", "--up", "196k", "--rtt", "20ms"]) == 0
+    scenario = lop.Scenario.load(tmp_path / "mine.toml")
+    assert scenario.link_rate_bps("down") == 1_234_567
+    assert scenario.link_rate_bps("up") == 196_000
+    assert cli.invoke(["check", "mine.toml"]) == 0
+    assert "note:" not in capsys.readouterr().err
+
+
+def test_what_is_seldom_meant_is_asked_about(adsl_file, capsys):
+    assert cli.invoke(["check", "adsl.toml", "--set", "link.up.rate=196 bit/s", "--set", "link.down.loss=0.5"]) == 0
+    said = capsys.readouterr().err
+    assert "were 196 kbit/s meant?" in said
+    assert "were 0.5 % meant?" in said

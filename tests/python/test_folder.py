@@ -89,7 +89,7 @@ def listing(folder):
 
 
 def test_a_run_that_came_to_nothing_leaves_nothing(tmp_path):
-    with pytest.raises(KeyboardInterrupt), folders.writing(tmp_path / "run") as staged:
+    with pytest.raises(KeyboardInterrupt), folders.writing(tmp_path / "deep" / "run") as staged:
         (staged / "pcap").mkdir()
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []

@@ -42,6 +42,8 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("PACKET_FIELDS", lopsided_trace::Field::ALL.map(lopsided_trace::Field::name).to_vec())?;
         module.add("PROFILES", lopsided_tcp::PROFILES.to_vec())?;
-        module.add("CONGESTION_CONTROLS", lopsided_tcp::CONTROLLERS.to_vec())
+        module.add("CONGESTION_CONTROLS", lopsided_tcp::CONTROLLERS.to_vec())?;
+        let texts = lopsided_tcp::CONTROLLERS.iter().map(|name| (*name, lopsided_tcp::cc::text(name)));
+        module.add("CONGESTION_CONTROL_TEXTS", texts.collect::<Vec<_>>())
     }
 }

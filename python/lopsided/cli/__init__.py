@@ -12,6 +12,7 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import cyclopts
 
@@ -52,6 +53,10 @@ def build(arguments: Sequence[str]) -> cyclopts.App:
         app.command(pkgutil.resolve_name(home) if listing else home, name=name)
         if listing:
             app[name].sort_key = place
+    if listing:
+        app.register_install_completion_command(  # pyright: ignore[reportUnknownMemberType]
+            help="Install completion for the shell that runs this: bash, zsh or fish.", sort_key=0
+        )
     return app
 
 
@@ -81,7 +86,7 @@ def invoke(arguments: Sequence[str]) -> int:
         return 2
     except ControllerError as error:
         # The code is the user's: where it went wrong is for them to see.
-        say_error("".join(traceback.format_exception(error.__cause__)).rstrip(), prefix=False)
+        say_error(_own_traceback(error.__cause__), prefix=False)
         say_error(str(error))
         return 1
     except LopsidedError as error:
@@ -100,3 +105,16 @@ def invoke(arguments: Sequence[str]) -> int:
             say_error(f"cannot print: {error.strerror or error}")
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _own_traceback(cause: BaseException | None) -> str:
+    """The traceback without the frames of lopsided and of Python's import."""
+    if cause is None:
+        return ""
+    here = str(Path(__file__).parent.parent)
+    told = traceback.TracebackException.from_exception(cause)
+    frames = [frame for frame in told.stack if not frame.filename.startswith((here, "<frozen"))]
+    if not frames:
+        return "".join(told.format_exception_only()).rstrip()
+    told.stack = traceback.StackSummary.from_list(frames)
+    return "".join(told.format()).rstrip()

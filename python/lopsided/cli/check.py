@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, load
+from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, ask, load
 from lopsided.cli.terminal import say
 
 
@@ -23,7 +23,10 @@ def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, qui
     file
         The scenario file.
     """
+    from lopsided.studies.doubts import unused_controllers
+
     scenario = load(file, settings, own)
+    ask(unused_controllers(scenario))
     if not quiet:
         flows = len(scenario.flow_names)
         say(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")

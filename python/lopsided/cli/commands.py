@@ -18,6 +18,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("compare", "lopsided.cli.compare:compare"),
     ("plot", "lopsided.cli.plot:plot"),
     ("explain", "lopsided.cli.explain:explain"),
+    ("list", "lopsided.cli.list_parts:list_parts"),
+    ("new", "lopsided.cli.new:new"),
     ("check", "lopsided.cli.check:check"),
     ("schema", "lopsided.cli.schema:schema"),
     ("kernel", "lopsided.cli.kernel:kernel"),

@@ -21,7 +21,6 @@ from lopsided.cli.options import (
     Settings,
     load,
     picture_at,
-    split,
 )
 from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
@@ -201,7 +200,7 @@ def _is_beyond(result: Comparison | Packets) -> bool:
 
 
 def _tolerance(text: str) -> tuple[str, float]:
-    quantity, value = split(text)
+    quantity, _, value = text.partition("=")
     try:
         return quantity, float(value.removesuffix("%")) / 100
     except ValueError:
@@ -214,7 +213,10 @@ def _window(text: str) -> tuple[float, float]:
     start, dots, stop = text.partition("..")
     if not dots:
         raise UsageError(f"--window {text!r}: write two times, such as 60s..150s")
-    return parse_time(start), parse_time(stop)
+    span = parse_time(start), parse_time(stop)
+    if span[0] >= span[1]:
+        raise UsageError(f"--window {text!r}: it ends before it begins")
+    return span
 
 
 def _show(comparison: Comparison, repeat: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lopsided.cli.terminal import say_note
 from lopsided.data.output import check_free
 from lopsided.errors import UsageError
 
@@ -82,8 +83,17 @@ Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to r
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
     """The scenario in `file` with settings changed."""
     from lopsided.scenario import Scenario
+    from lopsided.studies.doubts import doubts
 
-    return Scenario.load(file, own.load(), **dict(split(setting) for setting in settings))
+    scenario = Scenario.load(file, own.load(), **dict(split(setting) for setting in settings))
+    ask(doubts(scenario))
+    return scenario
+
+
+def ask(questions: Iterable[str]) -> None:
+    """Says on stderr what looks as if it was not meant."""
+    for question in questions:
+        say_note(question)
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:

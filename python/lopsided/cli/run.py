@@ -19,6 +19,7 @@ from lopsided.cli.options import (
     Settings,
     Workers,
     World,
+    ask,
     load,
 )
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path
@@ -87,9 +88,11 @@ def run(
         The scenario file.
     """
     from lopsided.data import run_folder as folders
+    from lopsided.studies.doubts import unused_controllers
     from lopsided.studies.jobs import seeds
 
     scenario = load(file, settings, own)
+    ask(unused_controllers(scenario))
     seeds(scenario.seed if seed is None else seed, repeat)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})

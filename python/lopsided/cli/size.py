@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet, Workers, picture_at
+from lopsided.cli.options import Json, Overwrite, Quiet, Workers, ask, picture_at
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
 from lopsided.errors import UsageError
 
@@ -78,7 +78,9 @@ def size(
     plot
         Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     """
+    from lopsided.data.units import parse_rate
     from lopsided.studies import sizing as sizings
+    from lopsided.studies.doubts import rate_doubt
 
     if measure is not None:
         from lopsided.cli.probe import measure_size
@@ -87,6 +89,7 @@ def size(
         return
     if down is None or up is None or rtt is None:
         raise UsageError("write --down, --up and --rtt of the line, or --measure HOST to find them on a real one")
+    ask(rate_doubt("--down", parse_rate(down)) + rate_doubt("--up", parse_rate(up)))
     target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
     with progress(f"{down} down, {up} up", quiet=quiet or as_json) as report:
         found = sizings.size(

@@ -64,6 +64,12 @@ def say_error(text: str, *, prefix: bool = True) -> None:
     errors().print(text, soft_wrap=True)
 
 
+def say_note(text: str) -> None:
+    """Something to think about, to stderr."""
+    errors().print("note: ", style="bold yellow", end="")
+    errors().print(text, soft_wrap=True)
+
+
 def say_json(value: Any) -> None:
     """A machine-readable result; numbers that JSON has no word for become null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)

@@ -89,6 +89,7 @@ def staging(place: Path) -> Generator[Path]:
     """
     folder = place.parent / f".{place.name}{_WRITING}"
     with told(place):
+        missing = [parent for parent in place.parents if not parent.exists()]
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(folder, place)
     try:
@@ -99,6 +100,10 @@ def staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+        # Those that hold something by now stay.
+        with contextlib.suppress(OSError):
+            for parent in missing:
+                parent.rmdir()
 
 
 def _locked(folder: Path, place: Path) -> int:

@@ -228,6 +228,7 @@ def compare_arms(
     progress: Callable[[float], object] | None = None,
 ) -> Packets:
     """The same for two arms, each a scenario in a world."""
+    check(tolerance_s, ignored)
     if len(arms) != 2:
         raise UsageError("packets are compared between two runs")
     with tempfile.TemporaryDirectory() as temporary:
@@ -253,12 +254,17 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignore
     return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
 
 
-def align(one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns what two runs captured at their hosts; flows go by their names."""
+def check(tolerance_s: float, ignored: Sequence[str]) -> None:
+    """Refuses a tolerance below zero, and names that are no field of a packet."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
     if tolerance_s < 0:
         raise UsageError("a tolerance cannot be negative")
+
+
+def align(one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
+    """Aligns what two runs captured at their hosts; flows go by their names."""
+    check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}
     those = {listed.flow: listed for listed in captures.read_index(other.captures)}
     names = [name for name in these if name in those and _is_tcp(one.run, name)]

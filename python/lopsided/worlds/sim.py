@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided import _native
 from lopsided.controllers import label
 from lopsided.data import captures, columns
+from lopsided.errors import UsageError
 from lopsided.queues import used_by
 from lopsided.run import Run
 
@@ -23,6 +24,7 @@ _LOOK_S = 0.05
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once."""
+    _check(options)
     capture = None
     if options.pcap is not None:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
@@ -32,6 +34,11 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
             captures.write_index(options.pcap, _listed(scenario))
         return _to_run(scenario, raw)
     raise AssertionError("a batch of one ended without its run")
+
+
+def _check(options: RunOptions) -> None:
+    if options.kernel is not None:
+        raise UsageError(f"the world sim has no kernel {options.kernel!r} to run in: add the world kernel")
 
 
 def _listed(scenario: Scenario) -> list[captures.Listed]:
@@ -45,6 +52,7 @@ def _listed(scenario: Scenario) -> list[captures.Listed]:
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
     """Runs many jobs on `workers` threads (default: every core) and gives each one's number and run as it is done."""
+    _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
         yield number, _to_run(jobs[number].scenario, raw)

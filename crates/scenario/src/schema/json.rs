@@ -172,7 +172,13 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
         ValueType::Packets => quantity("packets?|pkts?|p", &["1000 packets"]),
         ValueType::Window => quantity(&format!("segments?|seg|mss|MSS|{SIZE}"), &["10 segments", "64 KiB"]),
         ValueType::Word(words) => words_of(&words()),
-        ValueType::Kind(family) => words_of(&family.kinds()),
+        ValueType::Kind(family) => {
+            let mut fields = words_of(&family.kinds());
+            // Not of JSON Schema itself: editors show these beside the words.
+            let texts = (family.members)().iter().map(|member| Json::text(member.info.text)).collect();
+            fields.push(("enumDescriptions".to_owned(), Json::List(texts)));
+            fields
+        }
         ValueType::Text => object_fields([("type", Json::text("string"))]),
         ValueType::Name => object_fields([
             ("type", Json::text("string")),

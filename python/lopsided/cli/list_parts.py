@@ -1,0 +1,79 @@
+"""`lopsided list`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json
+from lopsided.cli.terminal import heading, out, say, say_json
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.studies.inventory import Group
+
+
+def list_parts(
+    kind: Annotated[str | None, Parameter(show_default=False)] = None,
+    /,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List what there is to choose from: congestion controls, queues, stages, media, presets, papers.
+
+    For example:
+
+        lopsided list
+        lopsided list queues
+
+    Parameters
+    ----------
+    kind
+        Only these, such as `queues`; default: the names of all.
+    """
+    groups = _groups()
+    names = [group.name for group in groups]
+    if kind is not None and kind not in names:
+        raise UsageError(f"there are no {kind!r} to list: {', '.join(names)}")
+    chosen = [group for group in groups if kind in (None, group.name)]
+    if as_json:
+        say_json([asdict(group) for group in chosen])
+    elif kind is None:
+        for group in chosen:
+            _show_names(group)
+        say("\n`lopsided list KIND` says what each of them is.", style="dim")
+    else:
+        _show(chosen[0])
+
+
+def _groups() -> list[Group]:
+    from lopsided import papers
+    from lopsided.studies import inventory
+
+    studies = [papers.load(key) for key in papers.available()]
+    entries = tuple(inventory.Entry(study.key, f"{study.title} ({study.authors} {study.year})") for study in studies)
+    return [
+        *inventory.groups(),
+        inventory.Group("papers", "studies that are re-run", "lopsided reproduce NAME", entries),
+    ]
+
+
+def _show_names(group: Group) -> None:
+    from rich.padding import Padding
+
+    heading(group.name, f"{group.text}: {group.use}")
+    out().print(Padding(", ".join(entry.name for entry in group.entries), (0, 0, 0, 2)))
+
+
+def _show(group: Group) -> None:
+    from rich.table import Table
+
+    heading(group.text, group.use)
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for entry in group.entries:
+        grid.add_row(entry.name, entry.text)
+    out().print(grid)

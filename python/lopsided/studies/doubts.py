@@ -1,0 +1,66 @@
+"""What is allowed in a scenario and yet seldom meant: a rate of 196 bit/s, a loss of one half, a queue of a minute.
+
+Each is asked about in a sentence; nothing is refused for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from lopsided.data import units
+
+if TYPE_CHECKING:
+    from lopsided.data.scenario_types import Direction
+    from lopsided.scenario import Scenario
+
+_SLOWEST_BPS = 1000
+_MOST_LOSS = 0.2
+_LONGEST_RTT_S = 5.0
+_LONGEST_QUEUE_S = 60.0
+_PACKET_BYTES = 1500
+
+
+def doubts(scenario: Scenario) -> list[str]:
+    """Questions to whoever wrote the scenario; none for a usual one."""
+    resolved = scenario.resolved
+    found: list[str] = []
+    for link in resolved["links"]:
+        for name in ("down", "up"):
+            found += _of_direction(f"{link['name']} {name}", link[name])
+        rtt = link["down"]["delay_s"] + link["up"]["delay_s"]
+        if rtt > _LONGEST_RTT_S:
+            found.append(f"{link['name']}: a round trip of {units.seconds(rtt)} without queueing: is that meant?")
+    return found
+
+
+def rate_doubt(what: str, rate_bps: float) -> list[str]:
+    """A question about a rate that looks as if its prefix was forgotten."""
+    if not 0 < rate_bps < _SLOWEST_BPS:
+        return []
+    return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} kbit/s meant?"]
+
+
+def _of_direction(name: str, direction: Direction) -> list[str]:
+    rate = direction["rate_bps"]
+    found = rate_doubt(name, rate) if rate else []
+    lost = direction["loss"]["random"]
+    if lost > _MOST_LOSS:
+        found.append(f"{name}: {units.percent(lost)} of all packets are lost: were {lost:g} % meant?")
+    limit = cast("Mapping[str, Any]", direction["queue"]).get("limit")
+    packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
+    if rate and isinstance(packets, int) and (wait := packets * _PACKET_BYTES * 8 / rate) > _LONGEST_QUEUE_S:
+        found.append(f"{name}: a full queue of {packets:,} packets waits {units.seconds(round(wait))}: is that meant?")
+    return found
+
+
+def unused_controllers(scenario: Scenario) -> list[str]:
+    """A note on each congestion control that was given and that no flow uses."""
+    used = {
+        stack["cc"] for flow in scenario.resolved["flows"] for stack in (flow["sender_stack"], flow["receiver_stack"])
+    }
+    return [
+        f"no flow uses the congestion control {name}: name it with --set stack.cc={name}"
+        for name in scenario.controllers
+        if name not in used
+    ]

@@ -1,0 +1,72 @@
+"""What there is to choose from: everything that a scenario or a command knows by name, with what it is.
+
+Most of it is told by the declarations in the native module, through the JSON Schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lopsided import _native
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing by its name; `text` says what it is, and its source where it has one."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Things of one kind; `use` shows how one is named."""
+
+    name: str
+    text: str
+    use: str
+    entries: tuple[Entry, ...]
+
+
+def groups() -> list[Group]:
+    """All but the papers, which stand above the studies; a kind of which there is nothing is left out."""
+    found = [
+        Group(
+            "controls",
+            "congestion controls",
+            "--set stack.cc=NAME",
+            tuple(Entry(name, text) for name, text in _native.CONGESTION_CONTROL_TEXTS),
+        ),
+        Group("stacks", "TCP as a stack has it", "--set stack.profile=NAME", _words("stack", "profile")),
+        Group(
+            "ack-policies",
+            "when a receiver acknowledges",
+            "--set stack.ack_policy=NAME",
+            _words("stack", "ack_policy"),
+        ),
+        Group("queues", "queue disciplines", "--set link.up.queue.kind=NAME", _words("queue", "kind")),
+        Group("stages", "what packets meet beside a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),
+        Group("media", "channels that stations share", '[[topology.medium]] kind = "NAME"', _words("medium", "kind")),
+        Group("apps", "what a flow's ends do", 'app = { kind = "NAME" }', _words("app", "kind")),
+        Group("presets", "access lines of today", "--set link.preset=NAME", _words("access_line", "preset")),
+        Group("workloads", "usual loads", "lopsided aqm FILE --workload NAME", tuple(_workloads())),
+    ]
+    return [each for each in found if each.entries]
+
+
+def _words(table: str, key: str) -> tuple[Entry, ...]:
+    """The words that a key of the schema takes, with what is said of each."""
+    tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
+    found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
+    words = cast("list[str]", found.get("enum", []))
+    texts = cast("list[str]", found.get("enumDescriptions", [""] * len(words)))
+    return tuple(Entry(word, text) for word, text in zip(words, texts, strict=True))
+
+
+def _workloads() -> Iterable[Entry]:
+    from lopsided.studies.aqm.workloads import WORKLOADS
+
+    return (Entry(name, load.text) for name, load in WORKLOADS.items())

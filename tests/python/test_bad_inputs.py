@@ -1,0 +1,76 @@
+"""Every input of tests/bad-inputs/ is refused with its sentence, without a traceback, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lopsided import cli
+from lopsided.cli import terminal
+
+ROOT = Path(__file__).parents[2]
+INPUTS = tomllib.loads((ROOT / "tests/bad-inputs/commands.toml").read_text())["input"]
+BOX = str.maketrans(dict.fromkeys("╭╮╰╯│─", " "))
+
+
+def change(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the inputs name."""
+    place = tmp_path_factory.mktemp("bad")
+    good = (ROOT / "scenarios/adsl.toml").read_text()
+    texts = {
+        "adsl.toml": good,
+        "empty.toml": "",
+        "nul.toml": good + "\0",
+        "twice.toml": good + "\n[link]\nrtt = '5 ms'\n",
+        "deep.toml": "a=" + "[" * 5000,
+        "noflow.toml": good[: good.index("[[flow]]")],
+        "norate.toml": change(good, 'rate = "196 kbit/s"', ""),
+        "samename.toml": change(good, 'name = "upload"', 'name = "download"'),
+        "noaxes.toml": good[: good.index("# `lopsided sweep")],
+        "toomany.toml": change(good, '"5..50:5 packets"', '"1..9999999:1 packets"'),
+        "broken.py": "class Gentle(:\n",
+        "fine.py": "NotOne = 5\n",
+        "taken.csv": "mine",
+        "taken.png": "mine",
+        "damaged/manifest.json": "{",
+        "older/manifest.json": '{"format": 1}',
+    }
+    for name, text in texts.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    (place / "binary.toml").write_bytes(bytes(range(256)))
+    (place / "latin1.toml").write_text(change(good, "Download", "Döwnload"), encoding="latin-1")
+    (place / "dir.d").mkdir()
+    return place
+
+
+def names(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("given", INPUTS, ids=[" ".join(each["arguments"])[:60] for each in INPUTS])
+def test_a_bad_input_is_told_in_a_sentence(folder, monkeypatch, capsys, given):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal.out.cache_clear()
+    terminal.errors.cache_clear()
+    before = names(folder)
+    assert cli.invoke(given["arguments"]) in (1, 2)
+    said = " ".join(capsys.readouterr().err.translate(BOX).split())
+    assert given["says"] in said
+    assert f"{os.sep}lopsided{os.sep}" not in said, "a frame of our own"
+    assert names(folder) == before
+
+
+def test_the_table_is_long_enough_to_mean_something():
+    assert len(INPUTS) >= 250
+    assert len({tuple(each["arguments"]) for each in INPUTS}) == len(INPUTS)
