@@ -151,7 +151,7 @@ def test_mistakes_are_told_without_a_traceback(adsl_file, capsys, arguments, cod
 
 def test_a_refused_run_leaves_no_folder(adsl_file, tmp_path):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "--world", "mars"]) == 2
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_check_says_good_or_all_that_is_wrong(adsl_file, tmp_path, capsys):
@@ -215,7 +215,7 @@ def test_size_prints_both_answers_and_how_to_set_them(tmp_path, capsys):
         "inequality 6.6",
         "RTT x C",
         "tc qdisc",
-        "queue-limit",
+        "policy-map",
         "uci set",
         "runs/size-",
     ):
