@@ -22,7 +22,8 @@ RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
 CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_ECN, CODEL_CE_THRESHOLD = 1, 2, 3, 4, 5
 FQ_CODEL_FLOWS, FQ_CODEL_QUANTUM, FQ_CODEL_CE_THRESHOLD, FQ_CODEL_DROP_BATCH = 5, 6, 7, 8
 CAKE_BASE_RATE64, CAKE_DIFFSERV_MODE, CAKE_ATM, CAKE_FLOW_MODE, CAKE_OVERHEAD, CAKE_RTT, CAKE_TARGET = range(2, 9)
-CAKE_MPU = 14
+CAKE_MPU, CAKE_ACK_FILTER = 14, 16
+CAKE_FILTERS = ("none", "conservative", "aggressive")
 CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 CAKE_CELLS = ("none", "atm", "ptm")
 CAKE_FLOWS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
@@ -155,7 +156,14 @@ def pie(
 
 
 def cake(
-    bits_per_second: int, tins: str, isolation: str, rtt_s: float, overhead: int, minimum: int, cell_format: str
+    bits_per_second: int,
+    tins: str,
+    isolation: str,
+    rtt_s: float,
+    overhead: int,
+    minimum: int,
+    cell_format: str,
+    ack_filter: str,
 ) -> str:
     """cake: modes by name, `overhead` octets with each packet beside what the queue is told; zero is no shaper."""
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
@@ -168,6 +176,7 @@ def cake(
         CAKE_RTT: round(rtt_s * 1e6),
         CAKE_TARGET: round(rtt_s * 1e6 / 20),
         CAKE_MPU: minimum,
+        CAKE_ACK_FILTER: CAKE_FILTERS.index(ack_filter),
     }
     return rate.hex() + added.hex() + _words(words)
 

@@ -253,9 +253,11 @@ class _Reader:
                 "direction",
                 "backlog_packets",
                 "backlog_bytes",
-                (pl.col("sent_packets") + pl.col("dropped") + pl.col("backlog_packets")).alias("arrived_packets"),
+                (pl.col("sent_packets") + pl.col("dropped") + pl.col("filtered") + pl.col("backlog_packets")).alias(
+                    "arrived_packets"
+                ),
                 pl.col("dropped").alias("dropped_packets"),
-                pl.lit(0).alias("filtered_packets"),
+                pl.col("filtered").alias("filtered_packets"),
                 pl.col("marked").alias("marked_packets"),
                 "sent_packets",
                 "sent_bytes",
@@ -289,6 +291,7 @@ class _Reader:
             no_room = "head_drop" if front else "queue_full"
             rows.append({**place, "reason": no_room, "packets": final["dropped"] - final["dropped_early"]})
             rows.append({**place, "reason": "early", "packets": final["dropped_early"]})
+            rows.append({**place, "reason": "ack_filtered", "packets": final["filtered"]})
         for count, loss in zip(self.result["losses"], self.job.losses, strict=True):
             place = {"node": loss.link, "direction": loss.direction}
             rows.append({**place, "reason": "random_loss", "packets": count})
@@ -334,11 +337,11 @@ class _Reader:
             "max_backlog_packets": series["backlog_packets"].max(),
             "mean_backlog_bytes": series["backlog_bytes"].mean(),
             "max_backlog_bytes": series["backlog_bytes"].max(),
-            "arrived_packets": final["sent_packets"] + final["dropped"] + final["backlog_packets"],
+            "arrived_packets": final["sent_packets"] + final["dropped"] + final["filtered"] + final["backlog_packets"],
             "sent_packets": final["sent_packets"],
             "sent_bytes": final["sent_bytes"],
             "dropped_packets": final["dropped"],
-            "filtered_packets": 0,
+            "filtered_packets": final["filtered"],
             "marked_packets": final["marked"],
             "lost_packets": lost,
             "sojourn_mean_ms": waits.mean(),

@@ -7,7 +7,7 @@ noted in the run's facts.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from . import keyed, qdisc
 from .errors import Unsupported
@@ -266,7 +266,9 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if queue["kind"] == "pie":
         return _pie(queue, where)
     if queue["kind"] == "cake":
-        return _cake(queue, where)
+        return _cake(queue, where, "none")
+    if queue["kind"] == "ack_filter":
+        return _ack_filter(queue, where)
     if queue["kind"] != "fifo":
         raise Unsupported(f"{where}: {queue['kind']} has no counterpart in the kernel world")
     limit, front = queue["limit"], queue["drop"] == "front"
@@ -311,7 +313,20 @@ def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
     return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
 
 
-def _cake(queue: said.CakeQueue, where: str) -> tuple[str, str, int]:
+def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
+    """Linux has it in cake alone."""
+    inner = queue["queue"]
+    rule = queue["rule"]
+    if rule not in qdisc.CAKE_FILTERS:
+        raise Unsupported(f"{where}: Linux' cake filters with the rule conservative or aggressive, not {rule}")
+    if queue["share"] < 1 or queue["above"] is not None:
+        raise Unsupported(f"{where}: Linux' cake filters all that it may: leave out share and above")
+    if inner["kind"] == "cake":
+        return _cake(cast("said.CakeQueue", inner), where, rule)
+    raise Unsupported(f"{where}: Linux filters ACKs in cake alone, not in {inner['kind']}")
+
+
+def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str, int]:
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux' cake counts the kernel's buffers, not octets: leave memlimit out")
     framing = queue["framing"]
@@ -319,7 +334,9 @@ def _cake(queue: said.CakeQueue, where: str) -> tuple[str, str, int]:
     overhead = framing["overhead_bytes"] + ETHERNET_HEADER
     minimum, cells = framing["minimum_bytes"], framing["cell_format"]
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
-    options = qdisc.cake(rate_bps, queue["tins"], queue["isolation"], queue["rtt_s"], overhead, minimum, cells)
+    options = qdisc.cake(
+        rate_bps, queue["tins"], queue["isolation"], queue["rtt_s"], overhead, minimum, cells, ack_filter
+    )
     return "cake", options, 0
 
 

@@ -70,7 +70,9 @@ class Agent:
         cpu_before = resource.getrusage(resource.RUSAGE_SELF)
         with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
             tcp.write(",".join(["time_ns", "flow", "delivered", "receive_space", *tcp_info.FIELDS]) + "\n")
-            queues.write("time_ns,queue,sent_bytes,sent_packets,dropped,marked,backlog_bytes,backlog_packets\n")
+            queues.write(
+                "time_ns,queue,sent_bytes,sent_packets,dropped,filtered,marked,backlog_bytes,backlog_packets\n"
+            )
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
@@ -125,7 +127,7 @@ class Agent:
     def _sample_queues(self, now: int, file: TextIO) -> None:
         for index, count in enumerate(self._queue_counts_since_start()):
             file.write(
-                f"{now},{index},{count.sent_bytes},{count.sent_packets},{count.dropped},{count.marked},"
+                f"{now},{index},{count.sent_bytes},{count.sent_packets},{count.dropped},{count.filtered},{count.marked},"
                 f"{count.backlog_bytes},{count.backlog_packets}\n"
             )
 
@@ -144,6 +146,7 @@ class Agent:
                 now.sent_packets - before.sent_packets,
                 now.dropped - before.dropped,
                 now.dropped_early - before.dropped_early,
+                now.filtered - before.filtered,
                 now.marked - before.marked,
                 now.backlog_bytes,
                 now.backlog_packets,

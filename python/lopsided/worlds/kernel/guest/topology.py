@@ -29,7 +29,7 @@ TC_H_CLSACT, CLSACT_HANDLE, CLSACT_EGRESS = 0xFFFFFFF1, 0xFFFF0000, 0xFFFFFFF3
 TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 6, 8, 1
 ETH_P_ALL = 3
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
-CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_MARKED = 10, 4, 8
+CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -76,6 +76,8 @@ class QueueCount:
     dropped: int
     dropped_early: int
     """Of these, by the choice of the discipline rather than for want of room."""
+    filtered: int
+    """ACKs that a filter removed, which do not count as dropped."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
@@ -223,7 +225,7 @@ class Network:
         sent_bytes, sent_packets = struct.unpack_from("=QI", groups[TCA_STATS_BASIC])
         backlog_packets, backlog_bytes, dropped = struct.unpack_from("=III", groups[TCA_STATS_QUEUE])
         kind, own = attributes[TCA_KIND].rstrip(b"\0").decode(), groups.get(TCA_STATS_APP, b"")
-        early = marked = 0
+        early = marked = filtered = 0
         if kind == "red":  # tc_red_xstats: early, pdrop, other, marked
             early, marked = struct.unpack_from("=I8xI", own)
         elif kind == "codel":  # tc_codel_xstats: drop_overlimit, ecn_mark, dropping, ce_mark from the sixth word on
@@ -241,7 +243,9 @@ class Network:
             counts = [_attributes(tin) for tin in tins]
             early = sum(struct.unpack("=I", tin[CAKE_TIN_DROPPED])[0] for tin in counts)
             marked = sum(struct.unpack("=I", tin[CAKE_TIN_MARKED])[0] for tin in counts)
-        return QueueCount(sent_bytes, sent_packets, dropped, early, marked, backlog_bytes, backlog_packets)
+            filtered = sum(struct.unpack("=I", tin[CAKE_TIN_ACKS])[0] for tin in counts)
+            dropped -= filtered
+        return QueueCount(sent_bytes, sent_packets, dropped, early, filtered, marked, backlog_bytes, backlog_packets)
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
