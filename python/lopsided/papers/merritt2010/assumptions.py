@@ -94,10 +94,12 @@ ASSUMPTIONS = (
     Assumption(
         key="delayed-ack",
         parameter="delayed ACKs",
-        value="every second segment, at the latest after 100 ms",
+        value="every second segment as it arrives, and what reading opens by two: two ACKs for three segments; "
+        "at the latest after 100 ms",
         why="table 4.4 says that they are on; the details are FreeBSD 7.2's",
         variants=(
             Variant("off", {"stack.delayed_ack": "off"}),
+            Variant("every second segment only", {"stack.window_update": "closed"}),
             Variant("every fourth, as behind a card that merges segments", {"stack.delayed_ack.segments": "4"}),
         ),
     ),
@@ -105,7 +107,8 @@ ASSUMPTIONS = (
         key="stack",
         parameter="everything else in the stack",
         value="profile freebsd-7",
-        why="FreeBSD 7.2's source; the other profile shows how much the stack matters at all",
+        why="held to FreeBSD's own TCP (docs/fidelity/freebsd.md); the other profile shows how much the stack matters "
+        "at all",
         variants=(Variant("profile linux-6.1 with Reno", {"stack.profile": "linux-6.1"}),),
     ),
     Assumption(
