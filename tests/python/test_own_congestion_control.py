@@ -86,7 +86,9 @@ def test_reno_in_python_is_reno(profile):
     own = hard(Hearing, **{"stack.profile": profile})
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
-    assert Hearing.heard >= {"loss", "timeout", "timeout again", "idle"}
+    assert Hearing.heard >= {"loss", "timeout", "idle"}
+    # The old stacks make no difference between a first timeout and another one of the same segment.
+    assert ("timeout again" in Hearing.heard) == (profile != "ns2-reno")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
 
