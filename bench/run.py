@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import queues
 from rich.console import Console
 from rich.table import Table
 
@@ -377,12 +378,14 @@ def main() -> None:
     compared = compare(built, console)
     varied = [] if arguments.quick else vary(built, console)
     controls = [] if arguments.quick else control(built, console)
+    disciplines = [] if arguments.quick else queues.measure()
     tables = [(COMPARED_HEADER, compared_rows(compared))]
     if not arguments.quick:
         tables += [(VARIED_HEADER, varied_rows(varied)), (CONTROLS_HEADER, control_rows(controls))]
+        tables += [(queues.HEADER, queues.rows(disciplines))]
     for header, rows in tables:
         show(console, header, rows)
-    said = verdicts(compared, varied, controls)
+    said = [*verdicts(compared, varied, controls), *([queues.verdict(disciplines)] if disciplines else [])]
     console.print("\n".join(said))
     results = built / "bench"
     results.mkdir(parents=True, exist_ok=True)
@@ -390,6 +393,7 @@ def main() -> None:
         "compared": [asdict(cost) for cost in compared],
         "varied": [asdict(cost) for cost in varied],
         "controls": [asdict(cost) for cost in controls],
+        "queues": [asdict(cost) for cost in disciplines],
         "said": said,
     }
     (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -446,6 +446,16 @@ def align(
     drawn: int,
     parts: int,
 ) -> list[dict[str, Any]]: ...
+def replay(
+    scenario: Scenario,
+    link: str,
+    direction: str,
+    arrivals: list[tuple[int, int, bytes]],
+    *,
+    instants: list[int] | None = None,
+    credit_ns: int = 0,
+    seed: int = 1,
+) -> list[tuple[tuple[int, int] | None, tuple[int, str] | None, bool]]: ...
 def count_packets(path: str | PathLike[str], before_ns: int) -> tuple[int, int]: ...
 def trace(path: str) -> tuple[_Columns, _Columns, int, int]: ...
 def catalogue() -> list[

@@ -463,6 +463,7 @@ proptest! {
             ecn: true,
             harddrop: seed % 2 == 0,
             gentle: seed % 3 == 0,
+            ..RedConfig::default()
         };
         let config = LinkConfig { queue: QueueConfig::new(red), ..config };
         let until = long_enough(&config, &touches);

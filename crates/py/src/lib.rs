@@ -10,6 +10,7 @@ mod captures;
 mod controller;
 mod error;
 mod queue;
+mod replay;
 mod scenario;
 mod tables;
 mod traces;
@@ -30,6 +31,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
+    #[pymodule_export]
+    use crate::replay::replay;
     #[pymodule_export]
     use crate::scenario::{Scenario, axis, schema};
     #[pymodule_export]

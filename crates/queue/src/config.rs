@@ -1,9 +1,10 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    AckFilterConfig, AsqmConfig, BdpConfig, CakeConfig, CobaltQueueConfig, CodelQueueConfig, DocsisPieConfig,
-    DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue,
-    RedConfig, ThresholdConfig,
+    AckFilterConfig, AredConfig, AsqmConfig, BdpConfig, CakeConfig, CbwfqConfig, ChokeConfig, CobaltQueueConfig,
+    CodelQueueConfig, DocsisPieConfig, DrrConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqConfig, FqPieConfig,
+    HtbConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig, SfqConfig, TbfConfig,
+    ThresholdConfig, WfqConfig, WredConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{
@@ -35,6 +36,16 @@ const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<PrioConfig>,
     entry::<PolicerConfig>,
     entry::<AckFilterConfig>,
+    entry::<HtbConfig>,
+    entry::<TbfConfig>,
+    entry::<DrrConfig>,
+    entry::<FqConfig>,
+    entry::<SfqConfig>,
+    entry::<WfqConfig>,
+    entry::<CbwfqConfig>,
+    entry::<WredConfig>,
+    entry::<AredConfig>,
+    entry::<ChokeConfig>,
 ];
 
 static KINDS: Registry<Kind<BuildQueue>> = Registry::new(DISCIPLINES);

@@ -178,18 +178,19 @@ impl Pie {
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updated + config.tupdate <= now {
             self.updated += config.tupdate;
+            let before = self.state();
             self.update(config, backlog);
-            // A queue at rest stays as it is: the rest of a long idle time needs no steps.
-            if self.is_at_rest(config) && backlog.packets == 0 {
+            // What one step leaves as it was the others do too: a long time without packets needs no more.
+            if self.state() == before {
                 let missed = (now - self.updated).as_nanos() / config.tupdate.as_nanos();
                 self.updated += config.tupdate * missed;
             }
         }
     }
 
-    fn is_at_rest(&self, config: &PieConfig) -> bool {
-        let burst_is_whole = self.burst_left == config.max_burst;
-        self.probability == 0.0 && self.delay.is_zero() && self.old_delay.is_zero() && burst_is_whole
+    /// All that an update reads and changes.
+    fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
+        (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
 
     /// One update (RFC 8033 section 4.2, with the burst allowance of section 4.4).

@@ -4,6 +4,7 @@
 //! The first band that has a packet ready is served; a lower band only sends while all above it are empty or hold back.
 //! Linux's default map from the TOS octet is not built in: the rules of the classifier say what goes where.
 
+use crate::classes::Classes;
 use crate::{
     Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
     QueuedPacket, Rule, Waiting,
@@ -61,9 +62,7 @@ impl Discipline for PrioConfig {
 /// Bands in order of priority, the most urgent first.
 #[derive(Debug)]
 pub struct Prio {
-    classifier: Classifier,
-    bands: Vec<Class>,
-    backlog: Backlog,
+    bands: Classes,
 }
 
 impl Prio {
@@ -75,23 +74,16 @@ impl Prio {
         if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
             return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));
         }
-        let highest = classifier.highest_class();
-        if highest >= bands.len() {
-            let what = format!("there is no band {highest}: {} bands count from 0", bands.len());
-            return Err(Fault::new("classify", what));
-        }
-        let named = bands.into_iter().enumerate().map(|(band, child)| Class::new(format!("band {band}"), child));
-        Ok(Prio { classifier, bands: named.collect(), backlog: Backlog::default() })
+        let named = bands.into_iter().enumerate().map(|(band, child)| (format!("band {band}"), child));
+        Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })
     }
 
     /// Lets the bands that have a packet ready act in order, until one gives something.
     fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
         let now = cx.now();
-        for band in &mut self.bands {
-            if band.ready_at(now) == Some(now) {
-                let before = band.backlog();
-                let done = act(band, cx);
-                self.backlog = self.backlog + band.backlog() - before;
+        for band in 0..self.bands.len() {
+            if self.bands.is_ready(band, now) {
+                let done = self.bands.act(band, |band| act(band, cx));
                 if done.is_some() {
                     return done;
                 }
@@ -103,10 +95,7 @@ impl Prio {
 
 impl Qdisc for Prio {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        let band = &mut self.bands[self.classifier.classify(&packet)];
-        let beside = self.backlog - band.backlog();
-        band.enqueue(packet, beside, cx);
-        self.backlog = beside + band.backlog();
+        self.bands.enqueue_to(self.bands.classify(&packet), packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
@@ -114,11 +103,11 @@ impl Qdisc for Prio {
     }
 
     fn ready_at(&self, now: Time) -> Option<Time> {
-        self.bands.iter().filter_map(|band| band.ready_at(now)).min()
+        self.bands.ready_at(now)
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.bands.backlog()
     }
 
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
@@ -126,32 +115,30 @@ impl Qdisc for Prio {
     }
 
     fn senses(&self) -> Option<FarEnd> {
-        self.bands.iter().find_map(Class::senses)
+        self.bands.senses()
     }
 
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.bands.iter_mut().any(|band| band.observe_reverse(packet, now))
+        self.bands.observe_reverse(packet, now)
     }
 
     fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.bands.iter_mut().find_map(Class::poll_originate)
+        self.bands.poll_originate()
     }
 
     fn removes(&self) -> bool {
-        self.bands.iter().all(Class::removes)
+        self.bands.removes()
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.bands.iter_mut().find_map(|band| band.remove(waiting, cx))?;
-        self.backlog.remove(packet.size());
-        Some(packet)
+        self.bands.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        self.bands.iter().for_each(|band| band.classes(out));
+        self.bands.classes(out);
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        self.bands.iter().for_each(|band| band.gauges(out));
+        self.bands.gauges(out);
     }
 }

@@ -7,7 +7,7 @@ use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 #[derive(Debug)]
 pub enum Queue {
     Fifo(Fifo),
-    Red(Red),
+    Red(Box<Red>),
     Threshold(ThresholdFifo),
     /// One whose every operation is checked.
     Checked(Box<CheckedQdisc<Queue>>),

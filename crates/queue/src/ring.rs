@@ -93,6 +93,24 @@ impl PacketRing {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.enqueued_at)
     }
 
+    /// The newest packet.
+    pub fn pop_newest(&mut self) -> Option<QueuedPacket> {
+        let Place { packet, enqueued_at, size } = self.places.pop_back()?;
+        self.backlog.remove(size);
+        self.tidy();
+        // Empty places never stand at the end.
+        packet.map(|packet| QueuedPacket { packet, enqueued_at })
+    }
+
+    /// Takes in at the tail what already waits somewhere.
+    pub fn put(&mut self, waiting: QueuedPacket) {
+        let QueuedPacket { packet, enqueued_at } = waiting;
+        let size = packet.size();
+        self.backlog.packets += 1;
+        self.backlog.bytes += size;
+        self.places.push_back(Place { packet: Some(packet), enqueued_at, size });
+    }
+
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

@@ -25,6 +25,7 @@ const RED: RedConfig = RedConfig {
     gentle: false,
     marks: Marks::Capable,
     victim: Victim::Tail,
+    adaptive: false,
 };
 
 const STEP: ThresholdConfig = ThresholdConfig {

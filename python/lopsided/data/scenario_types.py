@@ -74,6 +74,7 @@ class RedQueue(TypedDict):
     ecn: bool
     harddrop: bool
     gentle: bool
+    adaptive: bool
     marks: Literal["capable", "capable_and_acks", "all"]
     victim: Literal["tail", "random"]
 
@@ -290,6 +291,160 @@ class AckFilterQueue(TypedDict):
     segment_bytes: int
 
 
+class HtbClass(TypedDict):
+    """A class of HTB."""
+
+    parent: int | None
+    rate_bps: int
+    ceil_bps: int | None
+    burst_bytes: int | None
+    cburst_bytes: int | None
+    quantum_bytes: int | None
+    prio: int
+    queue: Queue | None
+
+
+class HtbQueue(TypedDict):
+    """Hierarchical token bucket: classes with committed rates that borrow up to a ceiling."""
+
+    kind: Literal["htb"]
+    classes: list[HtbClass]
+    classify: list[Rule]
+    default_class: int | None
+    r2q: int
+    overhead_bytes: int
+
+
+class TbfQueue(TypedDict):
+    """A token bucket in front of a queue: a shaper inside a tree of disciplines."""
+
+    kind: Literal["tbf"]
+    rate_bps: int
+    burst_bytes: int
+    peakrate_bps: int | None
+    mtu_bytes: int
+    overhead_bytes: int
+    queue: Queue
+
+
+class DrrClass(TypedDict):
+    """A class of a deficit round robin."""
+
+    quantum_bytes: int
+    queue: Queue
+
+
+class DrrQueue(TypedDict):
+    """Deficit round robin: classes share the line by their quanta."""
+
+    kind: Literal["drr"]
+    classes: list[DrrClass]
+    classify: list[Rule]
+    default_class: int | None
+
+
+class FqQueue(TypedDict):
+    """Linux's fair queue: a queue for each flow, served in turn, paced where told so."""
+
+    kind: Literal["fq"]
+    limit_packets: int
+    flow_limit_packets: int
+    quantum_bytes: int
+    initial_quantum_bytes: int
+    maxrate_bps: int | None
+    low_rate_threshold_bps: int
+    refill_delay_s: float
+    orphan_mask: int
+    ce_threshold_s: float | None
+
+
+class SfqQueue(TypedDict):
+    """Stochastic fair queueing: hashed queues take turns, the longest gives way."""
+
+    kind: Literal["sfq"]
+    limit_packets: int
+    depth_packets: int
+    flows: int
+    divisor: int
+    quantum_bytes: int
+    perturb_s: float | None
+    headdrop: bool
+
+
+class WfqQueue(TypedDict):
+    """Weighted fair queueing by flow and IP precedence, as in routers."""
+
+    kind: Literal["wfq"]
+    limit_packets: int
+    threshold_packets: int
+    flows: int
+
+
+class CbwfqClass(TypedDict):
+    """A class of class-based weighted fair queueing."""
+
+    bandwidth_bps: int
+    priority: bool
+    burst_bytes: int | None
+    queue: Queue
+
+
+class CbwfqQueue(TypedDict):
+    """Class-based weighted fair queueing with a low-latency queue, as in routers."""
+
+    kind: Literal["cbwfq"]
+    classes: list[CbwfqClass]
+    classify: list[Rule]
+    default_class: int | None
+
+
+class WredProfile(TypedDict):
+    """The thresholds of one drop precedence."""
+
+    min_packets: int
+    max_packets: int
+    probability: float
+
+
+class WredQueue(TypedDict):
+    """Weighted RED: one queue, thresholds by drop precedence."""
+
+    kind: Literal["wred"]
+    limit: Limit
+    profiles: list[WredProfile]
+    classify: list[Rule]
+    default_class: int | None
+    weight: float
+    avpkt_bytes: int
+    bandwidth_bps: int | None
+    ecn: bool
+
+
+class AredQueue(TypedDict):
+    """Adaptive RED (Floyd 2001): RED whose settings follow from the rate and a target delay."""
+
+    kind: Literal["ared"]
+    limit: Limit
+    target_s: float
+    bandwidth_bps: int | None
+    avpkt_bytes: int
+    ecn: bool
+
+
+class ChokeQueue(TypedDict):
+    """CHOKe: RED that also drops arriving packets together with one of their own flow."""
+
+    kind: Literal["choke"]
+    limit: Limit
+    min: Depth
+    max: Depth
+    probability: float
+    weight: float
+    avpkt_bytes: int
+    bandwidth_bps: int | None
+    ecn: bool
+
+
 Queue: TypeAlias = (
     FifoQueue
     | RedQueue
@@ -307,6 +462,16 @@ Queue: TypeAlias = (
     | PrioQueue
     | PolicerQueue
     | AckFilterQueue
+    | HtbQueue
+    | TbfQueue
+    | DrrQueue
+    | FqQueue
+    | SfqQueue
+    | WfqQueue
+    | CbwfqQueue
+    | WredQueue
+    | AredQueue
+    | ChokeQueue
 )
 
 

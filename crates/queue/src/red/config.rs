@@ -2,7 +2,7 @@
 
 use super::Red;
 use crate::{Discipline, Limit, Queue, QueuePlace, Threshold};
-use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 
 /// A RED queue as plain data.
@@ -26,6 +26,7 @@ pub struct RedConfig {
     pub ecn: bool,
     pub harddrop: bool,
     pub gentle: bool,
+    pub adaptive: bool,
     pub marks: Marks,
     pub victim: Victim,
 }
@@ -74,6 +75,7 @@ impl Default for RedConfig {
             ecn: false,
             harddrop: false,
             gentle: false,
+            adaptive: false,
             marks: Marks::default(),
             victim: Victim::default(),
         }
@@ -123,6 +125,11 @@ impl Part for RedConfig {
             "gentle",
             |red: &mut Self| &mut red.gentle,
             "From max to twice max the probability rises to 1 (Floyd 2000); Linux has no such slope.",
+        ),
+        key(
+            "adaptive",
+            |red: &mut Self| &mut red.adaptive,
+            "The probability follows the average, from 1 % to 50 %, each half second (Floyd 2001).",
         ),
         key(
             "marks",
@@ -178,16 +185,11 @@ impl Part for RedConfig {
 
 impl Discipline for RedConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        Red::new(self, place.rng()).map(Queue::Red)
+        Red::new(self, place.rng()).map(|red| Queue::Red(Box::new(red)))
     }
 }
 
 impl RedConfig {
-    /// How long a usual packet takes on the line.
-    pub(super) fn idle_packet(&self) -> Duration {
-        self.bandwidth.map_or(Duration::ZERO, |rate| rate.time_to_send(self.avpkt, 0).0)
-    }
-
     fn check_thresholds(&self) -> Result<(), Fault> {
         if !self.min.is_same_unit(self.max) {
             let help = "one average is held against both: give both in packets, or both in bytes or as times";

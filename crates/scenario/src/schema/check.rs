@@ -2,6 +2,7 @@
 //!
 //! Shorthands are written out on the way, so that the reader meets tables only.
 
+use super::family::WithKinds;
 use super::table_of;
 use crate::error::{Place, Report, did_you_mean, nearest, quote};
 use crate::tree::{Entry, Node, Table, Value};
@@ -55,7 +56,7 @@ fn check_value(entry: &mut Entry, key: &KeyInfo, path: &str, report: &mut Report
         }
         ValueType::List(below) => check_list(node, *below, path, report),
         ValueType::OneOrMore(_) | ValueType::Free | ValueType::Names => true,
-        other => match (table_of(other), &node.value) {
+        other => match (shape_of(other, node), &node.value) {
             (Some(shape), _) => check_table(node, &shape, path, report),
             (None, Value::Table(_) | Value::List(_)) => mismatch(node, path, "a single value", report),
             (None, _) => true,
@@ -64,22 +65,30 @@ fn check_value(entry: &mut Entry, key: &KeyInfo, path: &str, report: &mut Report
 }
 
 fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report<'_>) -> bool {
-    let shape = table_of(below);
     let Value::List(items) = &mut node.value else {
-        let wanted = match shape {
+        let wanted = match table_of(below) {
             Some(_) => format!("a list of tables: write [[{path}]] with two brackets"),
             None => format!("a list of {}", plural(below)),
         };
         return mismatch(node, path, &wanted, report);
     };
-    if let Some(shape) = shape {
-        let mut number = 0;
-        items.retain_mut(|item| {
-            number += 1;
-            check_table(item, &shape, &join(path, &number.to_string()), report)
-        });
-    }
+    let mut number = 0;
+    items.retain_mut(|item| {
+        number += 1;
+        match shape_of(below, item) {
+            Some(shape) => check_table(item, &shape, &join(path, &number.to_string()), report),
+            None => true,
+        }
+    });
     true
+}
+
+/// The shape of a table of this type. Where it names its kind, keys mean what they mean there.
+fn shape_of(value_type: ValueType, node: &Node) -> Option<PartInfo> {
+    let ValueType::Family(family) = value_type else { return table_of(value_type) };
+    let Value::Table(table) = &node.value else { return Some(family.table()) };
+    let kind = table.get("kind").and_then(Node::text);
+    Some(kind.map_or_else(|| family.table(), |kind| family.table_of_kind(kind)))
 }
 
 fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Report<'_>) -> bool {

@@ -17,6 +17,8 @@ pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
 pub(crate) trait WithKinds {
     /// `kind`, and every key of any kind once.
     fn table(&'static self) -> PartInfo;
+    /// The same, a key that several kinds have as this kind has it.
+    fn table_of_kind(&'static self, kind: &str) -> PartInfo;
     /// The kinds that have a key, with what it means there.
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)>;
 }
@@ -33,6 +35,17 @@ impl WithKinds for Family {
             }
         }
         PartInfo { name: self.name, text: self.text, shorthand: self.shorthand, keys, exclusive: &[], make: None }
+    }
+
+    fn table_of_kind(&'static self, kind: &str) -> PartInfo {
+        let mut table = self.table();
+        let member = (self.members)().into_iter().find(|member| member.info.name == kind);
+        for own in member.into_iter().flat_map(|member| member.info.keys) {
+            if let Some(key) = table.keys.iter_mut().find(|key| key.name == own.name) {
+                *key = own;
+            }
+        }
+        table
     }
 
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)> {

@@ -5,8 +5,8 @@ use lopsided_app::{BulkConfig, CustomConfig, DatagramConfig, HttpConfig, OnOffCo
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_link::{CellFormat, Framing, GilbertConfig, LossConfig, ShaperConfig};
 use lopsided_queue::{
-    DropFrom, FifoConfig, Limit, MarkThreshold, Markable, PacketKind, PrioConfig, QueueConfig, RedConfig, Threshold,
-    ThresholdConfig,
+    CbwfqConfig, DropFrom, DrrConfig, FifoConfig, HtbConfig, Limit, MarkThreshold, Markable, PacketKind, PrioConfig,
+    QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
 use lopsided_scenario::Scenario;
 use lopsided_spec::Value;
@@ -119,6 +119,25 @@ fn a_discipline_holds_disciplines() {
         with(&[("link.down.queue", &queue), ("link.down.queue.bands.2.limit", "9 packets")]).expect("it is there");
     let prio = deeper.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(9)));
+}
+
+#[test]
+fn each_discipline_has_classes_of_its_own_under_the_same_key() {
+    let up = |kind: &str, classes: &str| {
+        let queue = format!("{{ kind = \"{kind}\", classes = {classes} }}");
+        let scenario = with(&[("link.up.queue", &queue)]).expect("a queue with classes");
+        assert_eq!(good(&scenario.to_toml()), scenario);
+        scenario.graph.links[0].up.queue.clone()
+    };
+    let weighted = up("cbwfq", "[{ bandwidth = \"2 Mbit/s\", priority = true }, { bandwidth = \"1 Mbit/s\" }]");
+    let classes = &weighted.get::<CbwfqConfig>().expect("it is cbwfq").classes;
+    assert_eq!((classes.len(), classes[0].bandwidth, classes[0].priority), (2, BitRate::from_bps(2_000_000), true));
+    let round = up("drr", "[{ quantum = \"500 B\" }, {}]");
+    assert_eq!(round.get::<DrrConfig>().expect("it is drr").classes[0].quantum, Bytes::new(500));
+    let tree = up("htb", "[{ rate = \"2 Mbit/s\" }, { rate = \"1 Mbit/s\", parent = 0, queue = \"9 packets\" }]");
+    let classes = &tree.get::<HtbConfig>().expect("it is htb").classes;
+    assert_eq!((classes[0].queue.clone(), classes[1].queue.clone()), (None, Some(fifo(9, DropFrom::Tail))));
+    assert_eq!((classes[1].ceil, classes[1].quantum), (Some(classes[1].rate), Some(Bytes::new(12_500))));
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 ecn,
                 harddrop,
                 gentle,
+                adaptive: false,
                 marks,
                 victim,
             }

@@ -104,15 +104,15 @@ class Wait:
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
     """The packets that passed a queue: the same one before it, addressed to the station `into`, and behind it, from
     the station `out_of`."""
-    entered = {_identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
+    entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [
         Wait(time, time - since, length - ETHERNET_HEADER)
         for time, length, packet in read(behind)
-        if packet[6:12] == out_of and (since := entered.pop(_identity(packet), None)) is not None
+        if packet[6:12] == out_of and (since := entered.pop(identity(packet), None)) is not None
     ]
 
 
-def _identity(packet: bytes) -> bytes:
+def identity(packet: bytes) -> bytes:
     """What tells a packet from all others and no router or queue changes: its number, protocol, addresses, and the
     beginning of what it carries."""
     return packet[18:20] + packet[23:24] + packet[26:50]

@@ -15,6 +15,7 @@ line that a packet occupies for size/rate, with one packet in service beyond tho
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import qdisc
@@ -34,6 +35,32 @@ rate. The line behind makes up for it."""
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A class of a discipline: its number there, that of its parent (0 where it has none), its own settings where it
+    must be made, and what waits in it."""
+
+    minor: int
+    parent: int = 0
+    options: str | None = None
+    child: Discipline | None = None
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A queue discipline in Linux' terms, and those inside."""
+
+    kind: str
+    options: str
+    packets: int = 0
+    """For the self-check: how many packets of 1500 octets it holds; 0 when that is not fixed."""
+    branches: tuple[Branch, ...] = ()
+    classifier: Callable[[int], str] | None = None
+    """Makes the program that says which class a packet belongs to, for the handle that the discipline has."""
+    shapes: bool = False
+    """Whether it holds packets back, whatever the line does."""
+
+
+@dataclass(frozen=True)
 class Direction:
     """One direction of a link as Linux can build it. Sizes in queues are those of IP packets."""
 
@@ -44,10 +71,7 @@ class Direction:
     """Octets on the wire beyond the IP packet."""
     minimum: int = 0
     atm: bool = False
-    queue_kind: str = "pfifo"
-    queue_options: str = ""
-    queue_packets: int = 0
-    """For the self-check: how many packets of 1500 octets the queue holds; 0 when that is not fixed."""
+    queue: Discipline = Discipline("pfifo", "")
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
@@ -58,7 +82,8 @@ class Direction:
 
     @property
     def ideal(self) -> bool:
-        return not self.rate_bps and not self.delay_ns and not self.lossy and not self.chosen
+        shaped = self.rate_bps or self.queue.shapes
+        return not shaped and not self.delay_ns and not self.lossy and not self.chosen
 
     @property
     def chosen(self) -> bool:
@@ -248,20 +273,44 @@ class _Planner:
         return next(hop.interface for hop in self.hops[node] if hop.to == to)
 
     def _shape(self, node: str, to: str, direction: Direction, link: str, name: str, way_in: str) -> None:
-        if not direction.rate_bps:
+        if not direction.rate_bps and not direction.queue.shapes:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
         # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
+        if not direction.rate_bps:
+            self._grow(node, interface, direction.queue, ROOT, 0, sizes)
+            self.watched.append(Watched(link, name, node, interface, ROOT, way_in))
+            return
         if direction.burst:
             shaper = qdisc.token_bucket(direction.rate_bps, self._bucket(direction), *framing)
             self.qdiscs.append(Qdisc(node, interface, "tbf", ROOT, 0, shaper, sizes))
         else:
             line = qdisc.serializer_class(direction.rate_bps, CREDIT_NS + self.slip_ns, *framing)
-            self.qdiscs.append(Qdisc(node, interface, "htb", ROOT, 0, qdisc.serializer(), sizes, line))
-        self.qdiscs.append(Qdisc(node, interface, direction.queue_kind, CHILD, ROOT | 1, direction.queue_options))
+            self.qdiscs.append(
+                Qdisc(node, interface, "htb", ROOT, 0, qdisc.serializer(), sizes, [(ROOT | 1, ROOT, line)])
+            )
+        self._grow(node, interface, direction.queue, CHILD, ROOT | 1)
         self.watched.append(Watched(link, name, node, interface, CHILD, way_in))
+
+    def _grow(
+        self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
+    ) -> int:
+        """A discipline and those in its classes; gives the next free handle."""
+        classes = [
+            (handle | branch.minor, handle | branch.parent, branch.options)
+            for branch in discipline.branches
+            if branch.options is not None
+        ]
+        program = discipline.classifier(handle) if discipline.classifier else ""
+        kind, options = discipline.kind, discipline.options
+        self.qdiscs.append(Qdisc(node, interface, kind, handle, parent, options, sizes, classes, program))
+        free = max(handle, CHILD) + 0x10000
+        for branch in discipline.branches:
+            if branch.child is not None:
+                free = self._grow(node, interface, branch.child, free, handle | branch.minor)
+        return free
 
     def _bucket(self, direction: Direction) -> int:
         """Octets. What comes in while a timer is late must find room beside the packet that waits for it."""
@@ -360,12 +409,12 @@ class _Planner:
 
         small = idle_ns(SMALL + UDP_HEADERS)
         limited = [(name, direction) for name, direction in directions if direction.rate_bps]
-        if not limited or any(direction.lossy for _, direction in directions):
+        if not limited or any(direction.lossy or direction.queue.shapes for _, direction in directions):
             name = limited[0][0] if limited else (sender, receiver)
             return Check(sender, receiver, small, 0, 0, 0), name
         name, narrowest = min(limited, key=lambda pair: pair[1].rate_bps)
         packet_ns = narrowest.send_ns(LARGEST_PACKET)
-        full = idle_ns(LARGEST_PACKET) + narrowest.queue_packets * packet_ns if narrowest.queue_packets else 0
+        full = idle_ns(LARGEST_PACKET) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
             # A flood waits, and is refused, before it comes to the queue.
             full = 0

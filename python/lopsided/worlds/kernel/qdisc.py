@@ -29,6 +29,20 @@ CAKE_CELLS = ("none", "atm", "ptm")
 CAKE_FLOWS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
 PIE_TARGET, PIE_LIMIT, PIE_TUPDATE, PIE_ALPHA, PIE_BETA, PIE_ECN, PIE_BYTEMODE, PIE_DQ_RATE_ESTIMATOR = range(1, 9)
 
+TBF_PBURST = 7
+CHOKE_PARMS, CHOKE_STAB, CHOKE_MAX_P = 1, 2, 3
+RED_ADAPTATIVE = 4
+DRR_QUANTUM = 1
+FQ_PLIMIT, FQ_FLOW_PLIMIT, FQ_QUANTUM, FQ_INITIAL_QUANTUM, FQ_RATE_ENABLE = 1, 2, 3, 4, 5
+FQ_FLOW_MAX_RATE, FQ_FLOW_REFILL_DELAY, FQ_ORPHAN_MASK, FQ_LOW_RATE_THRESHOLD, FQ_CE_THRESHOLD, FQ_TIMER_SLACK = (
+    7,
+    9,
+    10,
+    11,
+    12,
+    13,
+)
+
 SCHEDULER_TICK_NS = 64
 """The unit of times in options of tbf and htb: PSCHED_SHIFT in linux/pkt_sched.h."""
 
@@ -69,6 +83,90 @@ def serializer_class(
     return _attribute(HTB_PARMS, rate + rate + struct.pack("=IIIII", credit, credit, quantum, 0, 0)).hex()
 
 
+def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
+    """tbf as a discipline of its own, with a second bucket of `mtu` octets where it has a peak rate."""
+
+    def rate(bits: int) -> bytes:
+        return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
+
+    peak = rate(peak_bits_per_second) if peak_bits_per_second else bytes(12)
+    parameters = rate(bits_per_second) + peak + struct.pack("=III", 1 << 20, 0, 0)
+    options = _attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))
+    if peak_bits_per_second:
+        options += _attribute(TBF_PBURST, struct.pack("=I", mtu - overhead))
+    return options.hex()
+
+
+def htb(r2q: int) -> str:
+    """htb without a default class: a classifier names one for every packet."""
+    return _attribute(HTB_INIT, struct.pack("=IIIII", 3, r2q, 0, 0, 0)).hex()
+
+
+def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio: int, overhead: int) -> str:
+    """A class of htb: rates in bits per second, the rest in octets."""
+
+    def rate_of(bits: int) -> bytes:
+        return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
+
+    def ticks(octets: int, bits: int) -> int:
+        return octets * 8_000_000_000 // bits // SCHEDULER_TICK_NS
+
+    depths = struct.pack("=IIIII", ticks(burst, rate), ticks(cburst, ceil), quantum, 0, prio)
+    return _attribute(HTB_PARMS, rate_of(rate) + rate_of(ceil) + depths).hex()
+
+
+def prio(bands: int) -> str:
+    """prio; its map by priority is not asked where a classifier answers."""
+    return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
+
+
+def drr_class(quantum: int) -> str:
+    return _words({DRR_QUANTUM: quantum})
+
+
+def sfq(limit: int, depth: int, flows: int, divisor: int, quantum: int, perturb_s: int, headdrop: bool) -> str:
+    """sfq, without RED inside: struct tc_sfq_qopt_v1."""
+    plain = struct.pack("=IiIII", quantum, perturb_s, limit, divisor, flows)
+    return (plain + struct.pack("=II", depth, int(headdrop)) + bytes(44)).hex()
+
+
+def fq(
+    limit: int,
+    flow_limit: int,
+    quantum: int,
+    initial_quantum: int,
+    maxrate: int | None,
+    low_rate_threshold: int,
+    refill_delay_s: float,
+    orphan_mask: int,
+    ce_threshold_s: float | None,
+) -> str:
+    """fq: limits in packets, rates in bits per second."""
+    values = {
+        FQ_PLIMIT: limit,
+        FQ_FLOW_PLIMIT: flow_limit,
+        FQ_QUANTUM: quantum,
+        FQ_INITIAL_QUANTUM: initial_quantum,
+        FQ_RATE_ENABLE: 1,
+        FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
+        FQ_ORPHAN_MASK: orphan_mask,
+        FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
+        # Left to itself it wakes up to 10 us late, to do more at once.
+        FQ_TIMER_SLACK: 0,
+    }
+    if maxrate is not None:
+        values[FQ_FLOW_MAX_RATE] = maxrate // 8
+    return _words(values | _threshold(FQ_CE_THRESHOLD, ce_threshold_s))
+
+
+def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
+    """choke in packets; otherwise as `red`."""
+    scell, table = _idle_table(weight_shift, idle_ns)
+    parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, RED_ECN * ecn)
+    options = _attribute(CHOKE_PARMS, parameters) + _attribute(CHOKE_STAB, table)
+    return (options + _attribute(CHOKE_MAX_P, struct.pack("=I", _probability(probability)))).hex()
+
+
 def fifo(limit: int) -> str:
     """pfifo, bfifo and pfifo_head_drop: the limit in packets or octets, as the kind says."""
     return struct.pack("=I", limit).hex()
@@ -81,9 +179,13 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
     """
     scell, table = _idle_table(weight_shift, idle_ns)
     # Plog is superseded by the probability in 32 bits, which tells the whole of it.
-    parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, 0)
+    # The kernel starts the timer of its adaptation only if the flag is in the old place, where the others must be then.
+    old = flags if flags & RED_ADAPTATIVE else 0
+    parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
     options += _attribute(RED_MAX_P, struct.pack("=I", _probability(probability)))
+    if old:
+        return options.hex()
     return (options + _attribute(RED_FLAGS, struct.pack("=II", flags, flags))).hex()
 
 

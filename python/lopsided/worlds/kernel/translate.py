@@ -7,12 +7,13 @@ noted in the run's facts.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from . import keyed, qdisc
+from . import classifier, keyed, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
-from .plan import ETHERNET_HEADER, LARGEST_PACKET, Direction, HostInterface, Layout, Line
+from .plan import ETHERNET_HEADER, LARGEST_PACKET, Branch, Direction, Discipline, HostInterface, Layout, Line
 
 if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
@@ -135,9 +136,15 @@ def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
 def modules(scenario: said.Resolved) -> list[str]:
     """Kernel modules that the scenario needs where they are not built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
-    queues = {_queue(link[way]["queue"], "")[0] for link in scenario["links"] for way in ("down", "up")}
-    own = sorted(f"sch_{kind}" for kind in queues & {"red", "codel", "fq_codel", "pie", "cake"})
+    queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
+    kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
+    own = ["cls_bpf"] * any(queue.branches for queue in queues) + sorted(f"sch_{kind}" for kind in kinds)
     return ["veth", "sch_tbf", "sch_htb", "sch_netem", *own, *sorted(f"tcp_{control}" for control in controls)]
+
+
+def _kinds(discipline: Discipline) -> set[str]:
+    inner = [_kinds(branch.child) for branch in discipline.branches if branch.child is not None]
+    return {discipline.kind}.union(*inner)
 
 
 def notes(scenario: said.Resolved) -> list[str]:
@@ -172,8 +179,6 @@ def _sysctls(stack: said.Stack) -> dict[str, str]:
         raise Unsupported(f"without SACK Linux recovers as NewReno does, not as {stack['fast_recovery']}")
     if stack["ack_policy"] not in (None, "linux"):
         raise Unsupported(f"Linux has no ACK policy {stack['ack_policy']}")
-    if stack["dscp"]:
-        raise Unsupported("the kernel world sets no differentiated services codepoint (dscp)")
     if stack["abc"] is not None:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     sysctls = {
@@ -216,7 +221,6 @@ def _direction(direction: said.Direction, where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
     if direction["stages"]:
         raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
-    kind, options, packets = _queue(direction["queue"], where)
     gilbert = loss["gilbert"]
     made = Direction(
         rate_bps=_rate(direction["rate_bps"] or 0, where, framing["cell_format"]),
@@ -224,9 +228,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
         overhead=framing["overhead_bytes"],
         minimum=framing["minimum_bytes"],
         atm=framing["cell_format"] == "atm",
-        queue_kind=kind,
-        queue_options=options,
-        queue_packets=packets,
+        queue=_discipline(direction["queue"], where),
         delay_ns=nanoseconds(direction["delay_s"]),
         loss=loss["random"],
         lost_packets=tuple(loss["packets"]),
@@ -255,8 +257,58 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
     return shaper["burst_bytes"]
 
 
+def _discipline(queue: said.Queue, where: str) -> Discipline:
+    """A queue discipline and those in its classes."""
+    if queue["kind"] == "prio":
+        bands = [Branch(band + 1, child=_discipline(child, where)) for band, child in enumerate(queue["bands"])]
+        return Discipline("prio", qdisc.prio(len(bands)), 0, tuple(bands), _classifier(queue, len(bands)))
+    if queue["kind"] == "drr":
+        classes = [
+            Branch(number + 1, 0, qdisc.drr_class(each["quantum_bytes"]), _discipline(each["queue"], where))
+            for number, each in enumerate(queue["classes"])
+        ]
+        return Discipline("drr", "", 0, tuple(classes), _classifier(queue, len(classes)))
+    if queue["kind"] == "htb":
+        classes = [_htb_class(each, number, queue, where) for number, each in enumerate(queue["classes"])]
+        options = qdisc.htb(queue["r2q"])
+        return Discipline("htb", options, 0, tuple(classes), _classifier(queue, len(classes)), shapes=True)
+    if queue["kind"] == "tbf":
+        if queue["rate_bps"] % 8:
+            raise Unsupported(f"{where}: Linux' shapers take whole octets per second")
+        peak, buckets = queue["peakrate_bps"], (queue["burst_bytes"], queue["mtu_bytes"])
+        options = qdisc.bucket_filter(queue["rate_bps"], buckets[0], peak, buckets[1], queue["overhead_bytes"])
+        return Discipline("tbf", options, 0, (Branch(1, child=_discipline(queue["queue"], where)),), shapes=True)
+    kind, options, packets = _queue(queue, where)
+    paced = queue["kind"] == "fq" and queue["maxrate_bps"] is not None
+    shaped = queue["kind"] == "cake" and queue["bandwidth_bps"] is not None
+    return Discipline(kind, options, packets, shapes=paced or shaped)
+
+
+def _htb_class(each: said.HtbClass, number: int, queue: said.HtbQueue, where: str) -> Branch:
+    parent, child = each["parent"], each["queue"]
+    ceil, burst, cburst, quantum = each["ceil_bps"], each["burst_bytes"], each["cburst_bytes"], each["quantum_bytes"]
+    assert ceil is not None and burst is not None and cburst is not None and quantum is not None, "resolved"
+    if each["rate_bps"] % 8 or ceil % 8:
+        raise Unsupported(f"{where}: Linux' shapers take whole octets per second")
+    options = qdisc.htb_class(each["rate_bps"], ceil, burst, cburst, quantum, each["prio"], queue["overhead_bytes"])
+    inner = None if child is None else _discipline(child, where)
+    return Branch(number + 1, 0 if parent is None else parent + 1, options, inner)
+
+
+def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: int) -> Callable[[int], str]:
+    default = classes - 1 if queue["default_class"] is None else queue["default_class"]
+    minors = range(1, classes + 1)
+    return lambda handle: classifier.program(queue["classify"], default, handle, FIRST_PORT, minors)
+
+
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     """Kind, options, and how many full packets it holds; zero where it drops before it is full."""
+    if queue["kind"] == "fq":
+        return _fq(queue)
+    if queue["kind"] == "sfq":
+        return _sfq(queue, where)
+    if queue["kind"] == "choke":
+        return _choke(queue, where)
     if queue["kind"] == "red":
         return _red(queue, where)
     if queue["kind"] == "step":
@@ -279,18 +331,57 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
 
+def _fq(queue: said.FqQueue) -> tuple[str, str, int]:
+    options = qdisc.fq(
+        queue["limit_packets"],
+        queue["flow_limit_packets"],
+        queue["quantum_bytes"],
+        queue["initial_quantum_bytes"],
+        queue["maxrate_bps"],
+        queue["low_rate_threshold_bps"],
+        queue["refill_delay_s"],
+        queue["orphan_mask"],
+        queue["ce_threshold_s"],
+    )
+    return "fq", options, 0
+
+
+def _sfq(queue: said.SfqQueue, where: str) -> tuple[str, str, int]:
+    perturb = queue["perturb_s"] or 0
+    if perturb != round(perturb):
+        raise Unsupported(f"{where}: Linux' sfq takes whole seconds for perturb")
+    if queue["divisor"].bit_count() != 1:
+        raise Unsupported(f"{where}: Linux' sfq takes a power of two as divisor")
+    limits = (queue["limit_packets"], queue["depth_packets"], queue["flows"], queue["divisor"])
+    return "sfq", qdisc.sfq(*limits, queue["quantum_bytes"], round(perturb), queue["headdrop"]), 0
+
+
+def _choke(queue: said.ChokeQueue, where: str) -> tuple[str, str, int]:
+    limit, low, high = (queue[name].get("packets") for name in ("limit", "min", "max"))
+    assert limit is not None and low is not None and high is not None, "choke counts packets"
+    idle_ns = queue["avpkt_bytes"] * 8e9 / queue["bandwidth_bps"] if queue["bandwidth_bps"] else 0.0
+    shift = _weight_shift(queue["weight"], "choke", where)
+    return "choke", qdisc.choke(limit, low, high, shift, queue["probability"], idle_ns, queue["ecn"]), 0
+
+
+def _weight_shift(weight: float, kind: str, where: str) -> int:
+    shift = -math.log2(weight)
+    if shift != int(shift) or shift > 31:
+        raise Unsupported(f"{where}: Linux' {kind} takes weights that are powers of two, and this is {weight}")
+    return int(shift)
+
+
 def _red(queue: said.RedQueue, where: str) -> tuple[str, str, int]:
     limit, low, high = (queue[name].get("bytes") for name in ("limit", "min", "max"))
     if limit is None or low is None or high is None:
         raise Unsupported(f"{where}: Linux' red counts octets: give limit, min and max in bytes or as times")
     if queue["gentle"]:
         raise Unsupported(f"{where}: Linux' red has no gentle slope")
-    shift = -math.log2(queue["weight"])
-    if shift != int(shift) or shift > 31:
-        raise Unsupported(f"{where}: Linux' red takes weights that are powers of two, and this is {queue['weight']}")
+    shift = _weight_shift(queue["weight"], "red", where)
     flags = qdisc.RED_ECN * queue["ecn"] | qdisc.RED_HARDDROP * queue["harddrop"]
+    flags |= qdisc.RED_ADAPTATIVE * queue["adaptive"]
     idle_ns = queue["avpkt_bytes"] * 8e9 / queue["bandwidth_bps"] if queue["bandwidth_bps"] else 0.0
-    return "red", qdisc.red(limit, low, high, int(shift), queue["probability"], idle_ns, flags), 0
+    return "red", qdisc.red(limit, low, high, shift, queue["probability"], idle_ns, flags), 0
 
 
 def _codel(queue: said.CodelQueue | said.FqCodelQueue, where: str) -> tuple[str, str, int]:
@@ -373,6 +464,8 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         "port": port,
         "start_ns": nanoseconds(flow["start_s"]) + jitter,
         "stop_ns": min(nanoseconds(flow["stop_s"]), end),
+        "sender_tos": (flow["sender_stack"]["dscp"] or 0) << 2,
+        "receiver_tos": (flow["receiver_stack"]["dscp"] or 0) << 2,
     }
     if app["kind"] == "udp":
         if app["size_bytes"] < 40:

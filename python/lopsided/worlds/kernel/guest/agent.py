@@ -64,6 +64,7 @@ class Agent:
         self._netstat_before = self._netstat()
         # On a whole second: the phase to the kernel's tick, which its timers round to, is the same in every run.
         self.origin = (self.loop.now() + LEAD_NS) // 1_000_000_000 * 1_000_000_000 + 1_000_000_000
+        self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.chosen = [self._lose(loss) for loss in self.job.chosen]
         self.flows = [flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows]

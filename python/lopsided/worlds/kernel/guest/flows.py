@@ -82,7 +82,7 @@ class TcpFlow:
         }
 
     def _listen(self) -> socket.socket:
-        listener = self._socket(self.flow.receiver)
+        listener = self._socket(self.flow.receiver, self.flow.receiver_tos)
         if self.flow.receive_buffer:
             listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, self.flow.receive_buffer)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,10 +91,11 @@ class TcpFlow:
         self._loop.watch(listener, select.EPOLLIN, self._accept)
         return listener
 
-    def _socket(self, host: str) -> socket.socket:
+    def _socket(self, host: str, tos: int) -> socket.socket:
         with self._network.nodes[host].entered():
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
         try:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
         except OSError as error:
@@ -128,7 +129,7 @@ class TcpFlow:
     def _start_transfer(self) -> None:
         if self._stopped:
             return
-        sender = self._socket(self.flow.sender)
+        sender = self._socket(self.flow.sender, self.flow.sender_tos)
         if self.flow.send_buffer:
             sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.flow.send_buffer)
         sender.bind((self._addresses[self.flow.sender], 0 if self._attempts else self.flow.port))
@@ -207,6 +208,7 @@ class DatagramFlow:
         self._receiver.setblocking(False)
         with network.nodes[flow.sender].entered():
             self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, flow.sender_tos)
         self._sender.bind((addresses[flow.sender], flow.port))
         self._sender.connect((addresses[flow.receiver], flow.port))
         loop.watch(self._receiver, select.EPOLLIN, self._read)

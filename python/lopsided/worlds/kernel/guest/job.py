@@ -39,7 +39,8 @@ class Veth:
 @dataclass(frozen=True)
 class Qdisc:
     """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
-    hexadecimal; with `class_options` it gets a class, which is its first."""
+    hexadecimal. `classes` are those to be made: handle, parent, options. `classifier` is a program in classic BPF, in
+    hexadecimal, that answers with the class of each packet."""
 
     node: str
     interface: str
@@ -48,7 +49,8 @@ class Qdisc:
     parent: int
     options: str
     size_table: str = ""
-    class_options: str = ""
+    classes: list[tuple[int, int, str]] = field(default_factory=list)
+    classifier: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,9 @@ class Flow:
     max_segment: int = 0
     send_buffer: int = 0
     receive_buffer: int = 0
+    sender_tos: int = 0
+    receiver_tos: int = 0
+    """The octets of the IP header with the codepoint for differentiated services and, for datagrams, ECN."""
 
 
 @dataclass(frozen=True)

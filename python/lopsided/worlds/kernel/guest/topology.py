@@ -26,7 +26,7 @@ SCOPE_LINK = 253
 ONLINK = 4
 TCA_KIND, TCA_STATS2 = 1, 7
 TC_H_CLSACT, CLSACT_HANDLE, CLSACT_EGRESS = 0xFFFFFFF1, 0xFFFF0000, 0xFFFFFFF3
-TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 6, 8, 1
+TCA_BPF_OPS_LEN, TCA_BPF_OPS, TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 4, 5, 6, 8, 1
 ETH_P_ALL = 3
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
@@ -156,8 +156,13 @@ class Network:
 
     def _queue(self, qdisc: Qdisc) -> None:
         self._make(RTM_NEWQDISC, qdisc, qdisc.handle, qdisc.parent or TC_H_ROOT, qdisc.options, qdisc.size_table)
-        if qdisc.class_options:
-            self._make(RTM_NEWTCLASS, qdisc, qdisc.handle | 1, qdisc.handle, qdisc.class_options)
+        for handle, parent, options in qdisc.classes:
+            self._make(RTM_NEWTCLASS, qdisc, handle, parent, options)
+        if qdisc.classifier:
+            code = bytes.fromhex(qdisc.classifier)
+            options = struct.pack("=HHHxx", 6, TCA_BPF_OPS_LEN, len(code) // 8)
+            options += struct.pack("=HH", 4 + len(code), TCA_BPF_OPS) + code
+            self._filter(qdisc.node, qdisc.interface, qdisc.handle, options)
 
     def _make(self, what: int, qdisc: Qdisc, handle: int, parent: int, options: str, size_table: str = "") -> None:
         message = _QdiscMessage()
@@ -173,11 +178,14 @@ class Network:
         """Has a program look at every packet that leaves over an interface, before its discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
+        options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
+        self._filter(node, interface, CLSACT_EGRESS, options)
+
+    def _filter(self, node: str, interface: str, parent: int, options: bytes) -> None:
         message = _QdiscMessage()
         message["index"] = self._index[node, interface]
-        message["parent"] = CLSACT_EGRESS
+        message["parent"] = parent
         message["info"] = 1 << 16 | socket.htons(ETH_P_ALL)
-        options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
         message["attrs"] = [("TCA_KIND", "bpf"), ("TCA_OPTIONS", options)]
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
@@ -228,6 +236,9 @@ class Network:
         early = marked = filtered = 0
         if kind == "red":  # tc_red_xstats: early, pdrop, other, marked
             early, marked = struct.unpack_from("=I8xI", own)
+        elif kind == "choke":  # tc_choke_xstats: early, pdrop, other, marked, matched
+            early, marked, matched = struct.unpack_from("=I8xII", own)
+            early += matched
         elif kind == "codel":  # tc_codel_xstats: drop_overlimit, ecn_mark, dropping, ce_mark from the sixth word on
             overlimit, by_law, by_threshold = struct.unpack_from("=II4xI", own, 20)
             early, marked = dropped - overlimit, by_law + by_threshold

@@ -31,120 +31,60 @@
 //! say that they are capable, and `victim` has a full queue drop any packet that waits. There the packet to mark is picked at
 //! random too; here it is the arriving one, as in the authors' code.
 //!
-//! Left out: adaptive RED (the `adaptive` of tc).
+//! With `adaptive` the probability at `max` follows the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001): see
+//! also [`crate::AredConfig`], which derives all thresholds as that paper does.
 
 mod config;
+pub(crate) mod law;
 
 pub use config::{Marks, RedConfig, Victim};
 
 use crate::{Backlog, Fifo, FifoConfig, PacketKind, Qdisc, QueuedPacket, Waiting};
-use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use law::{Adaptation, Average, Slope, Verdict};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
 /// Random early detection.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
-    /// How long a packet of the mean size takes on the line. Zero: no time.
-    idle_packet: Duration,
     fifo: Fifo,
     rng: Rng,
-    average: f64,
-    /// The queue is empty, and its average accounts for the time until then.
-    idle_since: Option<Time>,
-    /// Packets since the last one was picked; `None` while the average is outside the slope.
-    count: Option<u32>,
-    /// Where in its interval the next one is picked.
-    draw: f64,
-}
-
-/// What is to become of an arriving packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Pass,
-    /// Picked at random.
-    Early,
-    /// All are, at this average.
-    Hard,
+    average: Average,
+    slope: Slope,
+    adaptation: Option<Adaptation>,
 }
 
 impl Red {
     /// `rng` is this queue's own stream.
     pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, Fault> {
         config.check()?;
+        let (min, max) = (config.min.count() as f64, config.max.count() as f64);
         Ok(Red {
             config: *config,
-            idle_packet: config.idle_packet(),
             fifo: Fifo::new(&FifoConfig::new(config.limit))?,
             rng,
-            average: 0.0,
-            idle_since: Some(Time::ZERO),
-            count: None,
-            draw: 0.0,
+            average: Average::new(config.weight, law::idle_packet(config.bandwidth, config.avpkt)),
+            slope: Slope::new(min, max, config.probability, config.gentle),
+            adaptation: config.adaptive.then(|| Adaptation::new(min, max)),
         })
     }
 
-    fn update_average(&mut self, now: Time) {
-        let weight = self.config.weight;
-        match self.idle_since {
-            Some(since) => {
-                self.average *= self.decay(now - since);
-                self.idle_since = Some(now);
-            }
-            None => self.average += weight * (self.config.min.measure(self.fifo.backlog()) as f64 - self.average),
+    fn judge(&mut self, now: Time) -> Verdict {
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.catch_up(&mut self.slope, &self.average, now);
         }
-    }
-
-    /// What is left of the average after an idle time.
-    fn decay(&self, idle: Duration) -> f64 {
-        if self.idle_packet.is_zero() {
-            return 0.0;
-        }
-        let packets = idle.as_nanos() as f64 / self.idle_packet.as_nanos() as f64;
-        libm::pow(1.0 - self.config.weight, packets)
-    }
-
-    fn judge(&mut self) -> Verdict {
-        let RedConfig { min, max, gentle, .. } = self.config;
-        let (min, max) = (min.count() as f64, max.count() as f64);
-        let top = if gentle { 2.0 * max } else { max };
-        if self.average < min || self.average >= top {
-            self.count = None;
-            return if self.average < min { Verdict::Pass } else { Verdict::Hard };
-        }
-        let Some(count) = self.count else {
-            // The first one above the threshold passes: it begins an interval.
-            self.begin_interval();
-            return Verdict::Pass;
-        };
-        let count = count + 1;
-        self.count = Some(count);
-        if self.probability(min, max) * f64::from(count) < self.draw {
-            return Verdict::Pass;
-        }
-        self.begin_interval();
-        Verdict::Early
-    }
-
-    fn begin_interval(&mut self) {
-        self.count = Some(0);
-        self.draw = self.rng.unit();
-    }
-
-    /// Of a packet to be picked, at this average on the slope.
-    fn probability(&self, min: f64, max: f64) -> f64 {
-        let at_max = self.config.probability;
-        if self.average < max {
-            at_max * (self.average - min) / (max - min)
-        } else {
-            at_max + (1.0 - at_max) * (self.average - max) / max
-        }
+        self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
+        self.slope.judge(self.average.value(), &mut self.rng)
     }
 
     /// A packet is gone: if it was the last, idle time begins.
     fn note_idle(&mut self, now: Time) {
         if self.fifo.backlog() == Backlog::default() {
-            self.idle_since = Some(now);
+            if let Some(adaptation) = &mut self.adaptation {
+                adaptation.catch_up(&mut self.slope, &self.average, now);
+            }
+            self.average.emptied(now);
         }
     }
 
@@ -174,8 +114,7 @@ impl Red {
 
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        self.update_average(cx.now());
-        let verdict = self.judge();
+        let verdict = self.judge(cx.now());
         if verdict != Verdict::Pass && !(self.may_mark(verdict) && self.is_markable(&packet)) {
             cx.drop(packet, DropReason::Early);
             return;
@@ -184,10 +123,9 @@ impl Qdisc for Red {
             self.make_room(packet.size(), cx);
         }
         if self.fifo.room().fits(packet.size()) {
-            self.idle_since = None;
+            self.average.filled();
             if verdict != Verdict::Pass {
-                let why = if verdict == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early };
-                cx.mark_regardless(&mut packet, why);
+                cx.mark_regardless(&mut packet, verdict.mark_reason());
             }
         }
         self.fifo.enqueue(packet, cx);
@@ -219,6 +157,9 @@ impl Qdisc for Red {
 
     /// `average` is the average backlog in the unit of the thresholds.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("average", self.average);
+        out("average", self.average.value());
+        if self.adaptation.is_some() {
+            out("probability", self.slope.probability);
+        }
     }
 }

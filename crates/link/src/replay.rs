@@ -1,0 +1,180 @@
+//! A capture played again: packets come to a link at the times at which they came somewhere else.
+//!
+//! What became of each can then be held against what became of it there, packet by packet. Nothing answers: the senders
+//! are those of the capture, whatever is lost here.
+
+use crate::{AnyShaper, LinkConfig, LinkError, Shaper};
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, DropReason, Duration, Event, EventMask, NewPacket, Node, NodeId, Observer, Packet,
+    Port, Time,
+};
+use lopsided_queue::Qdisc;
+use std::sync::{Arc, Mutex};
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// When it left the queue, and as which of all that left.
+    pub left: Option<(Time, u32)>,
+    pub dropped: Option<(Time, DropReason)>,
+    pub marked: bool,
+}
+
+/// Plays packets to a link in the order of their times; what still waits when the last has come goes on until the queue is
+/// empty. With a `credit` the link is a line of its rate that lets the first packet of a busy time go as if it had come
+/// that much earlier, as Linux' `htb` does with a bucket of that depth.
+pub fn replay(
+    config: &LinkConfig,
+    seed: u64,
+    role: &str,
+    arrivals: Vec<(Time, NewPacket)>,
+    credit: Duration,
+) -> Result<Vec<Replayed>, LinkError> {
+    let shaper = match config.rate {
+        Some(rate) if !credit.is_zero() => {
+            AnyShaper::Custom(Box::new(Credited { rate, credit, free_at: Time::ZERO, carry: 0 }))
+        }
+        _ => config.build_shaper()?,
+    };
+    let mut link = config.build_with(config.queue.build(seed, role)?, shaper, seed, role)?;
+    let (fates, mut accounting) = Fates::of(arrivals.len());
+    for (id, (at, new)) in arrivals.into_iter().enumerate() {
+        let mut cx = Cx::new(at, NodeId(0), &mut accounting);
+        let packet = Packet::unbooked(id as u64, at, new);
+        link.handle_packet(Port(0), packet, &mut cx);
+        while let Some((_, arrived)) = link.poll_transmit(&mut cx) {
+            cx.deliver(arrived);
+        }
+    }
+    while let Some(at) = link.poll_timeout() {
+        let mut cx = Cx::new(at, NodeId(0), &mut accounting);
+        link.handle_timeout(&mut cx);
+        while let Some((_, arrived)) = link.poll_transmit(&mut cx) {
+            cx.deliver(arrived);
+        }
+    }
+    Ok(fates.taken())
+}
+
+/// Plays packets to the link's queue discipline alone, which is asked for a packet at each of the `instants`, in ascending
+/// order: those at which one left elsewhere. An arrival at the same instant comes first.
+pub fn replay_at_instants(
+    config: &LinkConfig,
+    seed: u64,
+    role: &str,
+    arrivals: Vec<(Time, NewPacket)>,
+    instants: &[Time],
+) -> Result<Vec<Replayed>, LinkError> {
+    let mut queue = config.queue.build(seed, role)?;
+    let (fates, mut accounting) = Fates::of(arrivals.len());
+    let mut arrivals = arrivals.into_iter().enumerate().peekable();
+    for instant in instants.iter().copied().chain([Time::MAX]) {
+        while let Some((id, (at, new))) = arrivals.next_if(|(_, (at, _))| *at <= instant) {
+            let mut cx = Cx::new(at, NodeId(0), &mut accounting);
+            queue.enqueue(Packet::unbooked(id as u64, at, new), &mut cx);
+        }
+        if instant < Time::MAX {
+            let mut cx = Cx::new(instant, NodeId(0), &mut accounting);
+            if let Some(given) = queue.dequeue(&mut cx) {
+                fates.left(given.packet.id(), instant);
+                cx.deliver(given.packet);
+            }
+        }
+    }
+    let done = fates.taken();
+    // What is left has no fate, but an end.
+    let mut now = instants.last().copied().unwrap_or_default();
+    while let Some(ready) = queue.ready_at(now) {
+        now = ready;
+        let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+        if let Some(given) = queue.dequeue(&mut cx) {
+            cx.deliver(given.packet);
+        }
+    }
+    Ok(done)
+}
+
+/// A line that may be early by its credit.
+#[derive(Debug)]
+struct Credited {
+    rate: BitRate,
+    credit: Duration,
+    free_at: Time,
+    carry: u64,
+}
+
+impl Shaper for Credited {
+    fn needs_size(&self) -> bool {
+        false
+    }
+
+    fn advance_idle(&mut self, _now: Time) {}
+
+    fn advance_backlogged(&mut self, _now: Time, _wire: Bytes) {}
+
+    fn ready_at(&mut self, _wire: Bytes) -> Time {
+        self.free_at
+    }
+
+    fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        let credited = Time::from_nanos(start.as_nanos().saturating_sub(self.credit.as_nanos()));
+        if credited > self.free_at {
+            (self.free_at, self.carry) = (credited, 0);
+        }
+        let (takes, carry) = self.rate.time_to_send(wire, self.carry);
+        (self.free_at, self.carry) = (self.free_at + takes, carry);
+        self.free_at.max(start)
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        Some(self.rate)
+    }
+}
+
+/// Writes down what becomes of each packet, by its number.
+#[derive(Clone, Debug)]
+struct Fates(Arc<Mutex<(Vec<Replayed>, u32)>>);
+
+impl Fates {
+    fn of(packets: usize) -> (Fates, Accounting) {
+        let fates = Fates(Arc::new(Mutex::new((vec![Replayed::default(); packets], 0))));
+        let mut accounting = Accounting::new(1);
+        accounting.subscribe(Box::new(fates.clone()));
+        (fates, accounting)
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut Replayed)) {
+        let mut fates = self.0.lock().expect("nobody panics while it writes");
+        if let Some(fate) = fates.0.get_mut(id as usize) {
+            change(fate);
+        }
+    }
+
+    fn left(&self, id: u64, at: Time) {
+        let place = {
+            let mut fates = self.0.lock().expect("nobody panics while it writes");
+            fates.1 += 1;
+            fates.1 - 1
+        };
+        self.change(id, |fate| fate.left = Some((at, place)));
+    }
+
+    fn taken(&self) -> Vec<Replayed> {
+        std::mem::take(&mut self.0.lock().expect("nobody panics while it writes").0)
+    }
+}
+
+impl Observer for Fates {
+    fn mask(&self) -> EventMask {
+        EventMask::QUEUES | EventMask::DROPS
+    }
+
+    fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
+        match event {
+            Event::Dequeued { packet, .. } => self.left(packet.id(), at),
+            Event::Dropped { packet, why } => self.change(packet.id(), |fate| fate.dropped = Some((at, *why))),
+            Event::Marked { packet, .. } => self.change(packet.id(), |fate| fate.marked = true),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Adaptive RED: RED that needs only the line's rate (Floyd, Gummadi and Shenker, Adaptive RED: an algorithm for
+//! increasing the robustness of RED's active queue management, 2001).
+//!
+//! All of RED's settings follow from the rate C, in packets of the usual size a second, and a target for the delay
+//! (section 5): `min` is half of what the line sends in the target's time and at least 5 packets, `max` is three times
+//! that, the weight is `1 - exp(-1 / C)`, the slope is gentle. The probability follows the average (section 4): see
+//! `adaptive` of [`crate::Red`].
+
+use crate::{Discipline, Limit, Queue, QueuePlace, Red, RedConfig, Threshold};
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// Adaptive RED as plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AredConfig {
+    pub limit: Limit,
+    pub target: Duration,
+    pub bandwidth: Option<BitRate>,
+    pub avpkt: Bytes,
+    pub ecn: bool,
+}
+
+impl Default for AredConfig {
+    fn default() -> AredConfig {
+        AredConfig {
+            limit: Limit::Packets(1000),
+            target: Duration::from_millis(5),
+            bandwidth: None,
+            avpkt: Bytes::new(1000),
+            ecn: false,
+        }
+    }
+}
+
+impl Part for AredConfig {
+    const NAME: &'static str = "ared";
+    const TEXT: &'static str = "Adaptive RED (Floyd 2001): RED whose settings follow from the rate and a target delay.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<AredConfig>] = &[
+        key("limit", |ared: &mut Self| &mut ared.limit, "What the queue may hold."),
+        key("target", |ared: &mut Self| &mut ared.target, "The average delay that is wanted."),
+        key("bandwidth", |ared: &mut Self| &mut ared.bandwidth, "How fast packets leave.").default_text("the line's"),
+        key("avpkt", |ared: &mut Self| &mut ared.avpkt, "The size of a usual packet."),
+        key("ecn", |ared: &mut Self| &mut ared.ecn, "Mark packets that are capable of ECN in place of dropping them."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if !given.has("bandwidth") {
+            self.bandwidth = given.line_rate;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        self.red().and_then(|red| red.check())
+    }
+}
+
+impl AredConfig {
+    /// The settings that follow.
+    pub fn red(&self) -> Result<RedConfig, Fault> {
+        let rate = self.bandwidth.filter(|rate| rate.as_bps() > 0).ok_or_else(|| {
+            Fault::new("bandwidth", "adaptive RED needs the rate, and this line has none")
+                .help("give `bandwidth = \"10 Mbit/s\"`")
+        })?;
+        if self.avpkt == Bytes::ZERO {
+            return Err(Fault::new("avpkt", "this must be at least 1 B"));
+        }
+        let packets_a_second = rate.as_bps() as f64 / self.avpkt.bits() as f64;
+        let min = (self.target.as_secs_f64() * packets_a_second / 2.0).round().max(5.0);
+        Ok(RedConfig {
+            limit: self.limit,
+            min: Threshold::Packets(min as u32),
+            max: Threshold::Packets(3 * min as u32),
+            probability: 0.1,
+            avpkt: self.avpkt,
+            bandwidth: self.bandwidth,
+            weight: 1.0 - libm::exp(-1.0 / packets_a_second),
+            ecn: self.ecn,
+            gentle: true,
+            adaptive: true,
+            ..RedConfig::default()
+        })
+    }
+}
+
+impl Discipline for AredConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Red::new(&self.red()?, place.rng()).map(|red| Queue::Red(Box::new(red)))
+    }
+}

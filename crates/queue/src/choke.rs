@@ -1,0 +1,197 @@
+//! CHOKe: a packet that meets one of its own flow in the queue goes, and takes that one with it (Pan, Prabhakar and
+//! Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
+//!
+//! RED in packets, and before its choice: while the average is above `min` an arriving packet is compared with one
+//! drawn at random from the queue. If both are of one flow (addresses, protocol, ports), both are dropped. So who
+//! fills the queue loses most, and no state of flows is needed.
+//!
+//! Linux draws among places, some of which may be empty, up to three times, then takes the head; here the draw is
+//! uniform over the packets that wait.
+
+use crate::red::law::{self, Average, Slope, Verdict};
+use crate::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, RedConfig, Threshold};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Transport};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+use std::collections::VecDeque;
+
+/// A CHOKe queue as plain data, under the names of tc-choke(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChokeConfig {
+    pub red: RedConfig,
+}
+
+impl Default for ChokeConfig {
+    fn default() -> ChokeConfig {
+        ChokeConfig { red: RedConfig { limit: Limit::Packets(1000), ..RedConfig::default() } }
+    }
+}
+
+impl Part for ChokeConfig {
+    const NAME: &'static str = "choke";
+    const TEXT: &'static str = "CHOKe: RED that also drops arriving packets together with one of their own flow.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
+    const KEYS: &'static [Key<ChokeConfig>] = &[
+        key("limit", |choke: &mut Self| &mut choke.red.limit, "Packets that the queue may hold."),
+        key(
+            "min",
+            |choke: &mut Self| &mut choke.red.min,
+            "The average queue above which packets are compared and picked.",
+        )
+        .default_text("a third of max"),
+        key("max", |choke: &mut Self| &mut choke.red.max, "The average queue from which all packets are picked.")
+            .default_text("a quarter of the limit"),
+        key(
+            "probability",
+            |choke: &mut Self| &mut choke.red.probability,
+            "The probability where the average reaches max.",
+        ),
+        key("weight", |choke: &mut Self| &mut choke.red.weight, "In place of a burst: the share of each new sample.")
+            .default_text("what the burst needs"),
+        key("burst", |choke: &mut Self| &mut choke.red.burst, "Packets that may come at once into the empty queue.")
+            .default_text("(2 min + max) / 3")
+            .input_only(),
+        key("avpkt", |choke: &mut Self| &mut choke.red.avpkt, "The size of a usual packet."),
+        key("bandwidth", |choke: &mut Self| &mut choke.red.bandwidth, "How fast packets leave: see red.")
+            .none_word("unlimited")
+            .default_text("the line's"),
+        key(
+            "ecn",
+            |choke: &mut Self| &mut choke.red.ecn,
+            "Mark what RED picks and can be marked, in place of dropping it.",
+        ),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        self.red.complete(given)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        self.limit()?;
+        if !matches!(self.red.min, Threshold::Packets(_)) {
+            return Err(Fault::new("min", "choke counts packets"));
+        }
+        self.red.check()
+    }
+}
+
+impl ChokeConfig {
+    fn limit(&self) -> Result<u32, Fault> {
+        match self.red.limit {
+            Limit::Packets(0) => Err(Fault::new("limit", "the limit is zero: no packet would ever pass")),
+            Limit::Packets(packets) => Ok(packets),
+            _ => Err(Fault::new("limit", "choke counts packets")),
+        }
+    }
+}
+
+impl Discipline for ChokeConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Choke::new(self, place.rng())?)))
+    }
+}
+
+/// CHOKe.
+#[derive(Debug)]
+pub struct Choke {
+    config: RedConfig,
+    limit: u32,
+    rng: Rng,
+    average: Average,
+    slope: Slope,
+    packets: VecDeque<QueuedPacket>,
+    backlog: Backlog,
+}
+
+impl Choke {
+    /// `rng` is this queue's own stream.
+    pub fn new(config: &ChokeConfig, rng: Rng) -> Result<Choke, Fault> {
+        config.check()?;
+        let red = config.red;
+        Ok(Choke {
+            config: red,
+            limit: config.limit()?,
+            rng,
+            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt)),
+            slope: Slope::new(red.min.count() as f64, red.max.count() as f64, red.probability, red.gentle),
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Takes out a packet drawn at random if it is of the same flow as the arriving one.
+    fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
+        if self.packets.is_empty() {
+            return None;
+        }
+        let drawn = self.rng.below(self.packets.len() as u64) as usize;
+        if flow(&self.packets[drawn].packet) != flow(packet) {
+            return None;
+        }
+        let victim = self.packets.remove(drawn)?;
+        self.backlog.remove(victim.packet.size());
+        Some(victim)
+    }
+
+    fn leave_if_empty(&mut self, cx: &Cx<'_>) {
+        if self.packets.is_empty() {
+            self.average.emptied(cx.now());
+        }
+    }
+}
+
+/// What names the flow of a packet.
+fn flow(packet: &Packet) -> impl PartialEq + use<> {
+    let (protocol, ports) = match packet.transport() {
+        Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
+        Transport::Udp(header) => (17, (header.src_port, header.dst_port)),
+        Transport::Other { protocol } => (*protocol, (0, 0)),
+    };
+    (packet.src(), packet.dst(), protocol, ports)
+}
+
+impl Qdisc for Choke {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        self.average.arrival(u64::from(self.backlog.packets), cx.now());
+        let average = self.average.value();
+        if !self.slope.is_below(average) {
+            if let Some(victim) = self.draw_of_flow(&packet) {
+                cx.drop(victim.packet, DropReason::Early);
+                cx.drop(packet, DropReason::Early);
+                return self.leave_if_empty(cx);
+            }
+        }
+        let verdict = self.slope.judge(average, &mut self.rng);
+        if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
+            return cx.drop(packet, DropReason::Early);
+        }
+        if self.backlog.packets >= self.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        if verdict != Verdict::Pass {
+            cx.mark(&mut packet, verdict.mark_reason());
+        }
+        self.average.filled();
+        self.backlog.add(&packet, packet.size(), cx);
+        self.packets.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let given = self.packets.pop_front()?;
+        self.backlog.remove(given.packet.size());
+        self.leave_if_empty(cx);
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        self.packets.front().map(|head| head.packet.size())
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("average", self.average.value());
+    }
+}

@@ -1,0 +1,116 @@
+//! The classes of a discipline that has some, and the classifier that fills them: what priorities, round robins and
+//! trees of rates have in common.
+
+use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
+use lopsided_core::{Cx, NewPacket, Packet, Time};
+use lopsided_spec::Fault;
+
+/// Classes by number, and what waits in all of them.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    classifier: Classifier,
+    classes: Vec<Class>,
+    backlog: Backlog,
+}
+
+impl Classes {
+    /// Empty classes of the given names and disciplines. `word` is what the discipline calls a class.
+    pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
+        let highest = classifier.highest_class();
+        let count = children.len();
+        if highest >= count {
+            let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
+            let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
+            return Err(Fault::new("classify", what));
+        }
+        let classes = children.into_iter().map(|(name, child)| Class::new(name, child)).collect();
+        Ok(Classes { classifier, classes, backlog: Backlog::default() })
+    }
+
+    /// The class of this packet.
+    pub fn classify(&self, packet: &Packet) -> usize {
+        self.classifier.classify(packet)
+    }
+
+    /// Offers a packet to a class.
+    pub fn enqueue_to(&mut self, class: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let class = &mut self.classes[class];
+        let beside = self.backlog - class.backlog();
+        class.enqueue(packet, beside, cx);
+        self.backlog = beside + class.backlog();
+    }
+
+    /// Lets a class act, and counts what that changed.
+    pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
+        let class = &mut self.classes[class];
+        let beside = self.backlog - class.backlog();
+        let done = act(class);
+        self.backlog = beside + class.backlog();
+        done
+    }
+
+    /// See [`Qdisc::ready_at`], of one class.
+    pub fn class_ready_at(&self, class: usize, now: Time) -> Option<Time> {
+        self.classes[class].ready_at(now)
+    }
+
+    /// Whether a class can give a packet now.
+    pub fn is_ready(&self, class: usize, now: Time) -> bool {
+        self.class_ready_at(class, now) == Some(now)
+    }
+
+    /// When the first class can give a packet.
+    pub fn ready_at(&self, now: Time) -> Option<Time> {
+        self.classes.iter().filter_map(|class| class.ready_at(now)).min()
+    }
+
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// What waits in one class.
+    pub fn backlog_of(&self, class: usize) -> Backlog {
+        self.classes[class].backlog()
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// See [`Qdisc::senses`].
+    pub fn senses(&self) -> Option<FarEnd> {
+        self.classes.iter().find_map(Class::senses)
+    }
+
+    /// See [`Qdisc::observe_reverse`].
+    pub fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.classes.iter_mut().any(|class| class.observe_reverse(packet, now))
+    }
+
+    /// See [`Qdisc::poll_originate`].
+    pub fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.classes.iter_mut().find_map(Class::poll_originate)
+    }
+
+    /// See [`Qdisc::removes`].
+    pub fn removes(&self) -> bool {
+        self.classes.iter().all(Class::removes)
+    }
+
+    /// See [`Qdisc::remove`]: the packet, and the class that it was in.
+    pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<(usize, Packet)> {
+        let each = self.classes.iter_mut().enumerate();
+        let (class, packet) =
+            each.into_iter().find_map(|(at, class)| class.remove(waiting, cx).map(|packet| (at, packet)))?;
+        self.backlog.remove(packet.size());
+        Some((class, packet))
+    }
+
+    pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.classes.iter().for_each(|class| class.classes(out));
+    }
+
+    pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.classes.iter().for_each(|class| class.gauges(out));
+    }
+}

@@ -1,0 +1,232 @@
+//! Deficit round robin: classes take turns, each sending its quantum of octets a round (Shreedhar and Varghese,
+//! Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
+//!
+//! A class that gets its first packet joins the end of the round with a deficit of one quantum. The class at the front
+//! sends while its head fits its deficit; then it gains a quantum and goes to the end. What it has not used it keeps
+//! while it has packets.
+//!
+//! A class whose child holds packets back is passed over until the child is ready; Linux does not allow such a child.
+//! Linux drops what no filter matches; here `default_class` takes it.
+
+use crate::classes::Classes;
+use crate::{
+    Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket,
+    Rule, Waiting,
+};
+use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use std::collections::VecDeque;
+
+/// A deficit round robin as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrrConfig {
+    pub classes: Vec<DrrClass>,
+    pub classify: Vec<Rule>,
+    pub default_class: Option<u32>,
+}
+
+/// One class of a deficit round robin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrrClass {
+    pub quantum: Bytes,
+    pub queue: QueueConfig,
+}
+
+impl Default for DrrClass {
+    fn default() -> DrrClass {
+        DrrClass { quantum: Bytes::new(1514), queue: QueueConfig::default() }
+    }
+}
+
+impl Default for DrrConfig {
+    /// TCP in one class, everything else in the other.
+    fn default() -> DrrConfig {
+        let tcp = Rule { class: 0, protocol: Some(crate::Protocol::Tcp), ..Rule::default() };
+        DrrConfig { classes: vec![DrrClass::default(); 2], classify: vec![tcp], default_class: None }
+    }
+}
+
+impl Part for DrrClass {
+    const NAME: &'static str = "drr_class";
+    const TEXT: &'static str = "A class of a deficit round robin.";
+    const KEYS: &'static [Key<DrrClass>] = &[
+        key("quantum", |class: &mut Self| &mut class.quantum, "What it sends in a round: its share of the line."),
+        key("queue", |class: &mut Self| &mut class.queue, "Its own queue.").default_text("a drop-tail queue"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.quantum == Bytes::ZERO {
+            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for DrrClass {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<DrrClass>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<DrrClass, String> {
+        value.into_part()
+    }
+}
+
+impl Part for DrrConfig {
+    const NAME: &'static str = "drr";
+    const TEXT: &'static str = "Deficit round robin: classes share the line by their quanta.";
+    const KEYS: &'static [Key<DrrConfig>] = &[
+        key("classes", |drr: &mut Self| &mut drr.classes, "The classes that take turns.").default_text("two classes"),
+        key(
+            "classify",
+            |drr: &mut Self| &mut drr.classify,
+            "Which class, counted from 0, a packet belongs to: the first rule that matches.",
+        )
+        .default_text("TCP to class 0"),
+        key("default_class", |drr: &mut Self| &mut drr.default_class, "The class of packets that no rule matches.")
+            .default_text("the last"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.classes.is_empty() {
+            return Err(Fault::new("classes", "a round needs at least one class"));
+        }
+        self.classes.iter().try_for_each(Part::check)
+    }
+}
+
+impl Discipline for DrrConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Drr::new(self, place)?)))
+    }
+}
+
+/// Classes in a round.
+#[derive(Debug)]
+pub struct Drr {
+    classes: Classes,
+    rounds: Vec<Turn>,
+    /// The classes with packets, the next to be served first.
+    active: VecDeque<usize>,
+}
+
+/// Where a class stands in the round.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    quantum: u64,
+    deficit: u64,
+    listed: bool,
+}
+
+impl Drr {
+    /// Empty classes.
+    pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
+        config.check()?;
+        let last = config.classes.len() - 1;
+        let default = config.default_class.map_or(last, |class| class as usize);
+        let classifier = Classifier { rules: config.classify.clone(), default };
+        let child = |(number, class): (usize, &DrrClass)| -> Result<(String, Box<dyn Qdisc>), Fault> {
+            let queue = class.queue.build(place.seed, &format!("{}/class {number}", place.role))?;
+            Ok((format!("class {number}"), Box::new(queue)))
+        };
+        let children = config.classes.iter().enumerate().map(child).collect::<Result<_, _>>()?;
+        let turn = |class: &DrrClass| Turn { quantum: class.quantum.get(), deficit: 0, listed: false };
+        Ok(Drr {
+            classes: Classes::new(classifier, children, "class")?,
+            rounds: config.classes.iter().map(turn).collect(),
+            active: VecDeque::new(),
+        })
+    }
+
+    fn leave_round(&mut self) {
+        let gone = self.active.pop_front().expect("the class at the front leaves");
+        self.rounds[gone].listed = false;
+    }
+}
+
+impl Qdisc for Drr {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let class = self.classes.classify(&packet);
+        self.classes.enqueue_to(class, packet, cx);
+        let turn = &mut self.rounds[class];
+        if !turn.listed && self.classes.backlog_of(class).packets > 0 {
+            *turn = Turn { deficit: turn.quantum, listed: true, ..*turn };
+            self.active.push_back(class);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let mut held_back = 0;
+        while held_back < self.active.len() {
+            let class = *self.active.front()?;
+            let head = match self.classes.class_ready_at(class, cx.now()) {
+                Some(ready) if ready > cx.now() => {
+                    self.active.rotate_left(1);
+                    held_back += 1;
+                    continue;
+                }
+                Some(_) => self.classes.act(class, |class| class.peek(cx)),
+                None => None,
+            };
+            let Some(head) = head else {
+                // Nothing is left, or only what is held back: the next look will tell.
+                if self.classes.backlog_of(class).packets == 0 {
+                    self.leave_round();
+                }
+                continue;
+            };
+            held_back = 0;
+            let turn = &mut self.rounds[class];
+            if head.get() > turn.deficit {
+                turn.deficit += turn.quantum;
+                self.active.rotate_left(1);
+                continue;
+            }
+            turn.deficit -= head.get();
+            let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx));
+            if self.classes.backlog_of(class).packets == 0 {
+                self.leave_round();
+            }
+            return given;
+        }
+        None
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        self.active.iter().filter_map(|class| self.classes.class_ready_at(*class, now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.classes.backlog()
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        self.classes.senses()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.classes.observe_reverse(packet, now)
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.classes.poll_originate()
+    }
+
+    fn removes(&self) -> bool {
+        self.classes.removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.classes.remove(waiting, cx).map(|(_, packet)| packet)
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.classes.classes(out);
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.classes.gauges(out);
+    }
+}

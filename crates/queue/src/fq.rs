@@ -1,0 +1,285 @@
+//! FQ: a queue for each flow, served in turn, each at no more than a rate (Dumazet 2013; Linux's `sch_fq`, tc-fq(8)).
+//!
+//! A flow that was idle and gets a packet is new; new flows are served before old ones. A flow sends while it has
+//! credit; when that is used up it gains `quantum` octets and goes to the end of the old ones. It begins with
+//! `initial_quantum`, so that a first window leaves in one go. A flow that was idle for `refill_delay` has a quantum
+//! again.
+//!
+//! **Pacing.** With `maxrate` a flow whose credit is used up waits for as long as its packet, or a quantum if that is
+//! more, takes at that rate; up to half of such a wait is made up for if it came late. A flow below
+//! `low_rate_threshold` has no credit: each of its packets waits.
+//!
+//! Flows are hashed to `orphan_mask + 1` queues, which is what Linux does with packets of other hosts.
+//!
+//! Left out: what Linux does with packets of its own sockets (a queue for each socket, paced at the rate that TCP
+//! asks for, and departure times with their `horizon`): here pacing is the sender's own. The queue of priority 7. That
+//! a flow idle for 3 s is forgotten, initial quantum and all, once there are many. Linux counts the refill delay in its
+//! ticks.
+
+use crate::flow_hash::{FlowHash, queue_of};
+use crate::ring::PacketRing;
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::{BTreeMap, VecDeque};
+
+/// An FQ queue as plain data, under the names of tc-fq(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqConfig {
+    /// Packets in all flows, and in one.
+    pub limit: u32,
+    pub flow_limit: u32,
+    pub quantum: Bytes,
+    pub initial_quantum: Bytes,
+    pub maxrate: Option<BitRate>,
+    pub low_rate_threshold: BitRate,
+    pub refill_delay: Duration,
+    pub orphan_mask: u32,
+    pub ce_threshold: Option<Duration>,
+}
+
+impl Default for FqConfig {
+    /// Linux's defaults on Ethernet.
+    fn default() -> FqConfig {
+        FqConfig {
+            limit: 10_000,
+            flow_limit: 100,
+            quantum: Bytes::new(2 * 1514),
+            initial_quantum: Bytes::new(10 * 1514),
+            maxrate: None,
+            low_rate_threshold: BitRate::from_bps(550_000),
+            refill_delay: Duration::from_millis(40),
+            orphan_mask: 1023,
+            ce_threshold: None,
+        }
+    }
+}
+
+impl Part for FqConfig {
+    const NAME: &'static str = "fq";
+    const TEXT: &'static str = "Linux's fair queue: a queue for each flow, served in turn, paced where told so.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<FqConfig>] = &[
+        key("limit", |fq: &mut Self| &mut fq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("flow_limit", |fq: &mut Self| &mut fq.flow_limit, "Packets of one flow.").typed(ValueType::Packets),
+        key("quantum", |fq: &mut Self| &mut fq.quantum, "What a flow may send in its turn."),
+        key("initial_quantum", |fq: &mut Self| &mut fq.initial_quantum, "What a flow may send in its first turn."),
+        key("maxrate", |fq: &mut Self| &mut fq.maxrate, "The rate at which each flow is paced.").none_word("unlimited"),
+        key(
+            "low_rate_threshold",
+            |fq: &mut Self| &mut fq.low_rate_threshold,
+            "With a maxrate of at most this every packet is paced, without a burst of a quantum.",
+        ),
+        key(
+            "refill_delay",
+            |fq: &mut Self| &mut fq.refill_delay,
+            "A flow that was idle for longer has a quantum again.",
+        ),
+        key("orphan_mask", |fq: &mut Self| &mut fq.orphan_mask, "Flows are hashed to one queue more than this."),
+        key("ce_threshold", |fq: &mut Self| &mut fq.ce_threshold, "Marks packets that waited longer than this.")
+            .none_word("off"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, limit) in [("limit", self.limit), ("flow_limit", self.flow_limit)] {
+            if limit == 0 {
+                return Err(Fault::new(name, "the limit is zero: no packet would ever pass"));
+            }
+        }
+        if self.quantum == Bytes::ZERO {
+            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
+        }
+        if self.orphan_mask >= MOST_FLOWS {
+            return Err(Fault::new("orphan_mask", format!("there are at most {MOST_FLOWS} queues")));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for FqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Fq::new(self, place.rng())?)))
+    }
+}
+
+/// The most queues that there can be: what the state of flows may take is bounded by it.
+const MOST_FLOWS: u32 = 65_536;
+
+/// FQ.
+#[derive(Debug)]
+pub struct Fq {
+    config: FqConfig,
+    hash: FlowHash,
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// Flows that wait for their rate, by when they may send and who came first.
+    throttled: BTreeMap<(Time, u64), u32>,
+    throttlings: u64,
+    backlog: Backlog,
+}
+
+#[derive(Debug)]
+struct Flow {
+    ring: PacketRing,
+    credit: i64,
+    /// When it may send again, for its rate.
+    next: Time,
+    place: Place,
+}
+
+/// Where a flow is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In no list, since then.
+    Detached(Time),
+    /// Among the new, the old or the throttled.
+    Listed,
+}
+
+impl Fq {
+    /// `rng` is this queue's own stream: it perturbs the hash.
+    pub fn new(config: &FqConfig, mut rng: Rng) -> Result<Fq, Fault> {
+        config.check()?;
+        let flow = || Flow {
+            ring: PacketRing::default(),
+            credit: config.initial_quantum.get() as i64,
+            next: Time::ZERO,
+            place: Place::Detached(Time::ZERO),
+        };
+        Ok(Fq {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(flow).take(config.orphan_mask as usize + 1).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            throttled: BTreeMap::new(),
+            throttlings: 0,
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Flows whose time has come join the end of the old ones.
+    fn release(&mut self, now: Time) {
+        while let Some(first) = self.throttled.first_entry() {
+            if first.key().0 > now {
+                break;
+            }
+            self.old.push_back(first.remove());
+        }
+    }
+
+    /// The wait that a packet costs its flow, if it is paced and its credit is used up.
+    fn pace(&mut self, at: usize, size: u64, now: Time) {
+        let (flow, config) = (&mut self.flows[at], &self.config);
+        let Some(rate) = config.maxrate else { return };
+        let mut counted = size;
+        if rate <= config.low_rate_threshold {
+            flow.credit = 0;
+        } else {
+            counted = size.max(config.quantum.get());
+            if flow.credit > 0 {
+                return;
+            }
+        }
+        let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
+        if flow.next > Time::ZERO {
+            wait -= (wait / 2).min(now.saturating_since(flow.next).as_nanos());
+        }
+        flow.next = now + Duration::from_nanos(wait);
+    }
+}
+
+impl Qdisc for Fq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        if self.backlog.packets >= self.config.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let flow = &mut self.flows[at];
+        if flow.ring.backlog().packets >= self.config.flow_limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let beside = self.backlog - flow.ring.backlog();
+        cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
+        self.backlog = beside + flow.ring.backlog();
+        if let Place::Detached(since) = flow.place {
+            if cx.now().saturating_since(since) > self.config.refill_delay {
+                flow.credit = flow.credit.max(self.config.quantum.get() as i64);
+            }
+            flow.place = Place::Listed;
+            self.new.push_back(at as u32);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let now = cx.now();
+        self.release(now);
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let at = *list.front()?;
+            let flow = &mut self.flows[at as usize];
+            if flow.credit <= 0 {
+                flow.credit += self.config.quantum.get() as i64;
+                list.pop_front();
+                self.old.push_back(at);
+                continue;
+            }
+            if flow.ring.backlog().packets == 0 {
+                list.pop_front();
+                // Through the old list once, unless nobody is there to be overtaken.
+                if from_new && !self.old.is_empty() {
+                    self.old.push_back(at);
+                } else {
+                    flow.place = Place::Detached(now);
+                }
+                continue;
+            }
+            if flow.next > now {
+                list.pop_front();
+                self.throttled.insert((flow.next, self.throttlings), at);
+                self.throttlings += 1;
+                continue;
+            }
+            let mut given = flow.ring.pop()?;
+            let size = given.packet.size();
+            self.backlog.remove(size);
+            let due = given.enqueued_at.max(flow.next);
+            if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
+                cx.mark(&mut given.packet, MarkReason::Threshold);
+            }
+            flow.credit -= size.get() as i64;
+            self.pace(at as usize, size.get(), now);
+            return Some(given);
+        }
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        if self.backlog.packets == 0 {
+            return None;
+        }
+        let throttled = self.throttled.first_key_value().map(|((time, _), _)| *time);
+        if self.new.is_empty() && self.old.is_empty() { throttled.map(|time| time.max(now)) } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn removes(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let at = queue_of(self.hash.flow(waiting.like), self.flows.len());
+        let packet = self.flows[at].ring.remove(waiting)?;
+        self.backlog.remove(packet.size());
+        Some(packet)
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", self.new.len() as f64);
+        out("throttled_flows", self.throttled.len() as f64);
+    }
+}

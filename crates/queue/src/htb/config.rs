@@ -1,0 +1,188 @@
+//! HTB's settings, with the names and defaults of tc-htb(8).
+
+use super::Htb;
+use crate::{Discipline, Queue, QueueConfig, QueuePlace, Rule};
+use lopsided_core::{BitRate, Bytes};
+use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+
+/// A tree of classes with rates as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HtbConfig {
+    pub classes: Vec<HtbClass>,
+    pub classify: Vec<Rule>,
+    pub default_class: Option<u32>,
+    /// A class without a quantum sends what its rate brings in a second, divided by this, in its turn.
+    pub r2q: u32,
+    /// Octets counted with each packet beside the IP packet.
+    pub overhead: Bytes,
+}
+
+/// A class of the tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HtbClass {
+    pub parent: Option<u32>,
+    pub rate: BitRate,
+    pub ceil: Option<BitRate>,
+    pub burst: Option<Bytes>,
+    pub cburst: Option<Bytes>,
+    pub quantum: Option<Bytes>,
+    pub prio: u32,
+    /// Of a leaf alone.
+    pub queue: Option<QueueConfig>,
+}
+
+impl Default for HtbConfig {
+    /// One class of 1 Mbit/s.
+    fn default() -> HtbConfig {
+        let only = HtbClass { rate: BitRate::from_bps(1_000_000), ..HtbClass::default() };
+        HtbConfig { classes: vec![only], classify: Vec::new(), default_class: None, r2q: 10, overhead: Bytes::ZERO }
+    }
+}
+
+impl Part for HtbClass {
+    const NAME: &'static str = "htb_class";
+    const TEXT: &'static str = "A class of HTB.";
+    const KEYS: &'static [Key<HtbClass>] = &[
+        key("parent", |class: &mut Self| &mut class.parent, "The class, counted from 0, that it borrows from.")
+            .none_word("root"),
+        key("rate", |class: &mut Self| &mut class.rate, "What it is sure of.").required("\"2 Mbit/s\""),
+        key("ceil", |class: &mut Self| &mut class.ceil, "What it may reach by borrowing.").default_text("the rate"),
+        key("burst", |class: &mut Self| &mut class.burst, "What it may send at once at its rate.")
+            .default_text("1600 B"),
+        key("cburst", |class: &mut Self| &mut class.cburst, "What it may send at once at its ceil.")
+            .default_text("1600 B"),
+        key("quantum", |class: &mut Self| &mut class.quantum, "What it sends in its turn when it borrows.")
+            .default_text("what r2q says"),
+        key("prio", |class: &mut Self| &mut class.prio, "Who borrows first: 0 is the most urgent, 7 the least."),
+        key("queue", |class: &mut Self| &mut class.queue, "Of a class that no other has as its parent: its own queue.")
+            .default_text("1000 packets, drop-tail"),
+    ];
+}
+
+impl Scalar for HtbClass {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<HtbClass>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<HtbClass, String> {
+        value.into_part()
+    }
+}
+
+impl Part for HtbConfig {
+    const NAME: &'static str = "htb";
+    const TEXT: &'static str = "Hierarchical token bucket: classes with committed rates that borrow up to a ceiling.";
+    const KEYS: &'static [Key<HtbConfig>] = &[
+        key("classes", |htb: &mut Self| &mut htb.classes, "The classes; a parent stands before its children.")
+            .default_text("one of 1 Mbit/s"),
+        key(
+            "classify",
+            |htb: &mut Self| &mut htb.classify,
+            "Which class, counted from 0, a packet belongs to: the first rule that matches.",
+        )
+        .default_text("none"),
+        key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
+            .default_text("the last"),
+        key("r2q", |htb: &mut Self| &mut htb.r2q, "Sets the quantum of classes that give none: rate / 8 / r2q."),
+        key("overhead", |htb: &mut Self| &mut htb.overhead, "Octets counted with each packet beside the IP packet."),
+    ];
+
+    fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        for number in 0..self.classes.len() {
+            let leaf = self.is_leaf(number);
+            let (quantum, class) = (self.quantum(number), &mut self.classes[number]);
+            class.ceil = class.ceil.or(Some(class.rate));
+            class.burst = class.burst.or(Some(LEAST_BURST));
+            class.cburst = class.cburst.or(Some(LEAST_BURST));
+            class.quantum = Some(quantum);
+            if leaf && class.queue.is_none() {
+                class.queue = Some(QueueConfig::packets(1000));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.classes.is_empty() {
+            return Err(Fault::new("classes", "a tree needs at least one class"));
+        }
+        if self.r2q == 0 {
+            return Err(Fault::new("r2q", "this divides: it must be at least 1"));
+        }
+        (0..self.classes.len()).try_for_each(|number| self.check_class(number))?;
+        for class in self.classify.iter().map(|rule| rule.class).chain(self.default_class) {
+            if class as usize >= self.classes.len() {
+                let what = format!("there is no class {class}: {} classes count from 0", self.classes.len());
+                return Err(Fault::new("classify", what));
+            }
+            if !self.is_leaf(class as usize) {
+                let what = format!("class {class} has children: packets belong to one of these");
+                return Err(Fault::new("classify", what));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What tc gives a class without a burst on a machine with fine timers.
+const LEAST_BURST: Bytes = Bytes::new(1600);
+
+impl HtbConfig {
+    /// How deep a tree may be (`TC_HTB_MAXDEPTH`), and how many priorities there are (`TC_HTB_NUMPRIO`).
+    pub const MOST_LEVELS: usize = 8;
+    pub const PRIORITIES: usize = 8;
+
+    /// Whether no class has this one as its parent.
+    pub fn is_leaf(&self, class: usize) -> bool {
+        self.classes.iter().all(|other| other.parent != Some(class as u32))
+    }
+
+    /// How many classes are above this one.
+    pub(super) fn depth(&self, class: usize) -> usize {
+        std::iter::successors(self.classes[class].parent, |parent| self.classes[*parent as usize].parent).count()
+    }
+
+    pub(super) fn quantum(&self, class: usize) -> Bytes {
+        let by_rate = self.classes[class].rate.as_bps() / 8 / u64::from(self.r2q.max(1));
+        self.classes[class].quantum.unwrap_or(Bytes::new(by_rate.clamp(1000, 200_000)))
+    }
+
+    pub(super) fn default_leaf(&self) -> usize {
+        self.default_class.map_or(self.classes.len() - 1, |class| class as usize)
+    }
+
+    fn check_class(&self, number: usize) -> Result<(), Fault> {
+        let class = &self.classes[number];
+        let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));
+        if class.parent.is_some_and(|parent| parent as usize >= number) {
+            return fault("a parent stands before its children".to_owned());
+        }
+        if class.rate.as_bps() == 0 {
+            return fault("a rate of zero".to_owned());
+        }
+        if class.ceil.is_some_and(|ceil| ceil < class.rate) {
+            return fault("`ceil` is below `rate`".to_owned());
+        }
+        if class.prio as usize >= HtbConfig::PRIORITIES {
+            return fault(format!("priorities are from 0 to {}", HtbConfig::PRIORITIES - 1));
+        }
+        if class.quantum == Some(Bytes::ZERO) {
+            return fault("a quantum of zero would never let a packet go".to_owned());
+        }
+        if self.depth(number) >= HtbConfig::MOST_LEVELS {
+            return fault(format!("a tree has at most {} levels", HtbConfig::MOST_LEVELS));
+        }
+        if class.queue.is_some() && !self.is_leaf(number) {
+            return fault("only a class without children has a `queue`".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for HtbConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Htb::new(self, place)?)))
+    }
+}

@@ -1,0 +1,436 @@
+//! HTB, hierarchical token bucket: a tree of classes, each sure of its `rate` and able to borrow from its parent up to
+//! its `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
+//!
+//! Each class has two buckets of time: one that fills at its rate, up to `burst`, and one at its ceil, up to `cburst`.
+//!
+//! | the bucket at ceil | the bucket at rate | the class |
+//! |---|---|---|
+//! | in debt | | sends nothing, nor do those that would borrow through it |
+//! | not in debt | in debt | borrows from its parent, if that can send or borrow |
+//! | not in debt | not in debt | sends |
+//!
+//! A packet is charged after it has gone, so a bucket may be in debt by one packet: to the class that it belongs to and
+//! to each above; those below the lender pay from the bucket at ceil alone.
+//!
+//! Those that need not borrow are served first, then what borrows from the deepest parents, and so on to the root;
+//! among these the lowest `prio` first, and equals in turn by deficit round robin with `quantum` octets.
+//!
+//! A leaf whose child holds packets back is out of the round until the child is ready; Linux does not allow such a
+//! child.
+//!
+//! Left out: the queue of packets that no class wants (`direct_qlen`): a default class takes them. Linux's coarser
+//! `hysteresis`, which is off by default. Offload to hardware.
+
+mod config;
+mod wheel;
+
+pub use config::{HtbClass, HtbConfig};
+
+use crate::classes::Classes;
+use crate::{
+    Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting,
+};
+use lopsided_core::{BitRate, Bytes, Cx, Duration, NewPacket, Packet, Time};
+use lopsided_spec::{Fault, Part};
+use wheel::Wheel;
+
+/// The longest time for which a bucket is filled at once, and the deepest debt.
+const LONGEST: i64 = 60_000_000_000;
+
+/// HTB.
+#[derive(Debug)]
+pub struct Htb {
+    nodes: Vec<Node>,
+    /// The leaves' children, and which node each leaf is.
+    leaves: Classes,
+    leaf_nodes: Vec<usize>,
+    overhead: Bytes,
+    by_level: Vec<Vec<usize>>,
+    /// By level, 0 for leaves and then from the deepest parents to the roots, and by priority: who can send by itself.
+    rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
+}
+
+/// A class of the tree.
+#[derive(Debug)]
+struct Node {
+    parent: Option<usize>,
+    level: usize,
+    rate: Bucket,
+    ceil: Bucket,
+    counted: Time,
+    mode: Mode,
+    /// When the mode may get better, unless the class can send.
+    better_at: Option<Time>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Leaf(Leaf),
+    /// By priority, the children that want to borrow.
+    Inner(Box<[Wheel; HtbConfig::PRIORITIES]>),
+}
+
+#[derive(Debug)]
+struct Leaf {
+    number: usize,
+    prio: usize,
+    quantum: i64,
+    /// What is left of its turn on each level.
+    deficit: [i64; HtbConfig::MOST_LEVELS],
+    /// It has a packet that its child lets go.
+    active: bool,
+    /// When its child lets one go.
+    ready_at: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Blocked,
+    Borrows,
+    Sends,
+}
+
+/// A bucket of time at a rate.
+#[derive(Debug)]
+struct Bucket {
+    rate: BitRate,
+    depth: i64,
+    tokens: i64,
+}
+
+impl Bucket {
+    fn new(rate: BitRate, depth: Bytes) -> Bucket {
+        let depth = nanos_at(rate, depth);
+        Bucket { rate, depth, tokens: depth }
+    }
+
+    fn charge(&mut self, waited: i64, size: Bytes) {
+        let left = self.depth.min(self.tokens + waited) - nanos_at(self.rate, size);
+        self.tokens = left.max(1 - LONGEST);
+    }
+}
+
+fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
+    rate.time_to_send(size, 0).0.as_nanos() as i64
+}
+
+impl Node {
+    fn waited(&self, now: Time) -> i64 {
+        (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
+    }
+
+    /// The mode after a wait, and how much longer until it may be better.
+    fn mode_after(&self, waited: i64) -> (Mode, i64) {
+        let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
+        if ceil < 0 {
+            (Mode::Blocked, -ceil)
+        } else if rate < 0 {
+            (Mode::Borrows, -rate)
+        } else {
+            (Mode::Sends, 0)
+        }
+    }
+
+    /// Whether it wants to send packets of this priority.
+    fn wants(&self, prio: usize) -> bool {
+        match &self.kind {
+            Kind::Leaf(leaf) => leaf.active && leaf.prio == prio,
+            Kind::Inner(feeds) => !feeds[prio].is_empty(),
+        }
+    }
+}
+
+impl Htb {
+    /// Empty classes with full buckets.
+    pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
+        config.check()?;
+        let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, class) in config.classes.iter().enumerate() {
+            let is_leaf = config.is_leaf(number);
+            let kind = if is_leaf {
+                let queue = class.queue.clone().unwrap_or_else(|| QueueConfig::packets(1000));
+                let queue = queue.build(place.seed, &format!("{}/class {number}", place.role))?;
+                children.push((format!("class {number}"), Box::new(queue) as Box<dyn Qdisc>));
+                leaf_nodes.push(number);
+                Kind::Leaf(Leaf {
+                    number: leaf_nodes.len() - 1,
+                    prio: class.prio as usize,
+                    quantum: config.quantum(number).get() as i64,
+                    deficit: [0; HtbConfig::MOST_LEVELS],
+                    active: false,
+                    ready_at: None,
+                })
+            } else {
+                Kind::Inner(Box::default())
+            };
+            let burst = |given: Option<Bytes>| given.unwrap_or(Bytes::new(1600));
+            nodes.push(Node {
+                parent: class.parent.map(|parent| parent as usize),
+                level: if is_leaf { 0 } else { HtbConfig::MOST_LEVELS - 1 - config.depth(number) },
+                rate: Bucket::new(class.rate, burst(class.burst)),
+                ceil: Bucket::new(class.ceil.unwrap_or(class.rate), burst(class.cburst)),
+                counted: Time::ZERO,
+                mode: Mode::Sends,
+                better_at: None,
+                kind,
+            });
+        }
+        let leaf_of = |class: usize| leaf_nodes.iter().position(|node| *node == class).expect("checked: it is a leaf");
+        let to_leaf = |rule: &Rule| Rule { class: leaf_of(rule.class as usize) as u32, ..rule.clone() };
+        let rules = config.classify.iter().map(to_leaf).collect();
+        let default = config.default_leaf();
+        if !config.is_leaf(default) {
+            return Err(Fault::new("default_class", format!("class {default} has children")));
+        }
+        let classifier = Classifier { rules, default: leaf_of(default) };
+        let at_level = |level| (0..nodes.len()).filter(|node| nodes[*node].level == level).collect();
+        let by_level = (0..HtbConfig::MOST_LEVELS).map(at_level).collect();
+        let rows = std::iter::repeat_with(Default::default).take(HtbConfig::MOST_LEVELS).collect();
+        let leaves = Classes::new(classifier, children, "class")?;
+        Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows })
+    }
+
+    fn leaf(&mut self, node: usize) -> &mut Leaf {
+        match &mut self.nodes[node].kind {
+            Kind::Leaf(leaf) => leaf,
+            Kind::Inner(_) => unreachable!("packets are in leaves"),
+        }
+    }
+
+    fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
+        match &mut self.nodes[node].kind {
+            Kind::Inner(feeds) => &mut feeds[prio],
+            Kind::Leaf(_) => unreachable!("a parent is no leaf"),
+        }
+    }
+
+    /// A class that wants to send takes its place: in its row, or with the parent that it borrows from, which then
+    /// takes its own.
+    fn attach(&mut self, node: usize, prio: usize) {
+        let Node { mode, level, parent, .. } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::Sends, _) => self.rows[level][prio].insert(node),
+            (Mode::Borrows, Some(parent)) => {
+                let feed = self.feed(parent, prio);
+                let was_empty = feed.is_empty();
+                feed.insert(node);
+                if was_empty {
+                    self.attach(parent, prio);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The opposite of [`Htb::attach`].
+    fn detach(&mut self, node: usize, prio: usize) {
+        let Node { mode, level, parent, .. } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::Sends, _) => self.rows[level][prio].remove(node),
+            (Mode::Borrows, Some(parent)) => {
+                let feed = self.feed(parent, prio);
+                feed.remove_for_now(node);
+                if feed.is_empty() {
+                    self.detach(parent, prio);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds out what a class may do after its buckets have changed or time has passed.
+    fn update_mode(&mut self, node: usize, now: Time) {
+        let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
+        if mode != self.nodes[node].mode {
+            let wanted: Vec<usize> = (0..HtbConfig::PRIORITIES).filter(|prio| self.nodes[node].wants(*prio)).collect();
+            wanted.iter().for_each(|prio| self.detach(node, *prio));
+            self.nodes[node].mode = mode;
+            wanted.iter().for_each(|prio| self.attach(node, *prio));
+        }
+        let better = now + Duration::from_nanos(wait.max(1) as u64);
+        self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
+    }
+
+    /// A leaf's child was given a packet, gave one or had time: the leaf takes part while the child has one ready.
+    fn update_leaf(&mut self, node: usize, now: Time) {
+        let number = self.leaf(node).number;
+        let ready = self.leaves.class_ready_at(number, now);
+        let is_active = ready == Some(now);
+        let leaf = self.leaf(node);
+        leaf.ready_at = ready.filter(|_| !is_active);
+        let (was_active, prio) = (leaf.active, leaf.prio);
+        if was_active != is_active {
+            if was_active {
+                self.detach(node, prio);
+            }
+            self.leaf(node).active = is_active;
+            if is_active {
+                self.attach(node, prio);
+            }
+        }
+    }
+
+    /// What the time up to now has changed on a level.
+    fn catch_up(&mut self, level: usize, now: Time) {
+        for at in 0..self.by_level[level].len() {
+            let node = self.by_level[level][at];
+            if self.nodes[node].better_at.is_some_and(|at| at <= now) {
+                self.update_mode(node, now);
+            }
+            if let Kind::Leaf(Leaf { ready_at: Some(at), .. }) = self.nodes[node].kind {
+                if at <= now {
+                    self.update_leaf(node, now);
+                }
+            }
+        }
+    }
+
+    /// The leaf whose turn it is in a row.
+    fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
+        // The classes on the way down from the row; each has its turn in the wheel of the one before.
+        let mut way: Vec<usize> = Vec::new();
+        if self.rows[level][prio].is_empty() {
+            return None;
+        }
+        loop {
+            let wheel = match way.last() {
+                None => &mut self.rows[level][prio],
+                Some(parent) => self.feed(*parent, prio),
+            };
+            match wheel.turn() {
+                None => {
+                    wheel.begin_again();
+                    // All had their turn: the one above too.
+                    if way.pop().is_some() {
+                        match way.last() {
+                            None => self.rows[level][prio].advance(),
+                            Some(parent) => self.feed(*parent, prio).advance(),
+                        }
+                    }
+                }
+                Some(node) if matches!(self.nodes[node].kind, Kind::Leaf(_)) => return Some(node),
+                Some(node) => way.push(node),
+            }
+        }
+    }
+
+    /// Takes a packet from the leaf whose turn it is in a row.
+    fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let now = cx.now();
+        while let Some(node) = self.whose_turn(level, prio) {
+            let number = self.leaf(node).number;
+            let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
+            let Some(given) = given else {
+                // The child dropped all it had, or lets no more go now.
+                self.update_leaf(node, now);
+                continue;
+            };
+            let size = given.packet.size() + self.overhead;
+            let leaf = self.leaf(node);
+            leaf.deficit[level] -= size.get() as i64;
+            if leaf.deficit[level] < 0 {
+                leaf.deficit[level] += leaf.quantum;
+                match self.nodes[node].parent {
+                    Some(parent) if level > 0 => self.feed(parent, prio).advance(),
+                    _ => self.rows[0][prio].advance(),
+                }
+            }
+            self.update_leaf(node, now);
+            self.charge(node, level, size, now);
+            return Some(given);
+        }
+        None
+    }
+
+    /// A leaf has sent: it pays, and all above it.
+    fn charge(&mut self, leaf: usize, lender_level: usize, size: Bytes, now: Time) {
+        let mut paying = Some(leaf);
+        while let Some(at) = paying {
+            let node = &mut self.nodes[at];
+            let waited = node.waited(now);
+            if node.level >= lender_level {
+                node.rate.charge(waited, size);
+            } else {
+                node.rate.tokens += waited;
+            }
+            node.ceil.charge(waited, size);
+            node.counted = now;
+            paying = node.parent;
+            self.update_mode(at, now);
+        }
+    }
+}
+
+impl Qdisc for Htb {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let number = self.leaves.classify(&packet);
+        self.leaves.enqueue_to(number, packet, cx);
+        self.update_leaf(self.leaf_nodes[number], cx.now());
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        for level in 0..HtbConfig::MOST_LEVELS {
+            self.catch_up(level, cx.now());
+            for prio in 0..HtbConfig::PRIORITIES {
+                if let Some(given) = self.dequeue_row(level, prio, cx) {
+                    return Some(given);
+                }
+            }
+        }
+        None
+    }
+
+    fn ready_at(&self, now: Time) -> Option<Time> {
+        if self.backlog().packets == 0 {
+            return None;
+        }
+        if self.rows.iter().flatten().any(|row| !row.is_empty()) {
+            return Some(now);
+        }
+        let leaf_ready = |node: &Node| match &node.kind {
+            Kind::Leaf(leaf) => leaf.ready_at,
+            Kind::Inner(_) => None,
+        };
+        let changes = self.nodes.iter().flat_map(|node| [node.better_at, leaf_ready(node)]).flatten();
+        Some(changes.min().expect("what waits waits for a bucket or a child").max(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.leaves.backlog()
+    }
+
+    fn senses(&self) -> Option<FarEnd> {
+        self.leaves.senses()
+    }
+
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.leaves.observe_reverse(packet, now)
+    }
+
+    fn poll_originate(&mut self) -> Option<NewPacket> {
+        self.leaves.poll_originate()
+    }
+
+    fn removes(&self) -> bool {
+        self.leaves.removes()
+    }
+
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        let (number, packet) = self.leaves.remove(waiting, cx)?;
+        self.update_leaf(self.leaf_nodes[number], cx.now());
+        Some(packet)
+    }
+
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.leaves.classes(out);
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            out(&format!("class {number}/tokens_ms"), node.rate.tokens as f64 / 1e6);
+            out(&format!("class {number}/ctokens_ms"), node.ceil.tokens as f64 / 1e6);
+        }
+        self.leaves.gauges(out);
+    }
+}

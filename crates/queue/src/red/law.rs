@@ -1,0 +1,190 @@
+//! RED's two halves: the average of a queue, and the choice of packets by it.
+
+use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
+
+/// An average over arrivals that falls while the queue is idle.
+#[derive(Clone, Debug)]
+pub(crate) struct Average {
+    weight: f64,
+    /// How long a packet of the mean size takes on the line. Zero: no time.
+    idle_packet: Duration,
+    value: f64,
+    /// The queue is empty, and its average accounts for the time until then.
+    idle_since: Option<Time>,
+}
+
+impl Average {
+    /// Of an empty queue.
+    pub fn new(weight: f64, idle_packet: Duration) -> Average {
+        Average { weight, idle_packet, value: 0.0, idle_since: Some(Time::ZERO) }
+    }
+
+    /// A packet arrives and finds this backlog.
+    pub fn arrival(&mut self, backlog: u64, now: Time) {
+        match self.idle_since {
+            Some(since) => {
+                self.value *= self.decay(now - since);
+                self.idle_since = Some(now);
+            }
+            None => self.value += self.weight * (backlog as f64 - self.value),
+        }
+    }
+
+    /// What it would be now if no packet came.
+    pub fn at(&self, now: Time) -> f64 {
+        self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
+    }
+
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.idle_since.is_some()
+    }
+
+    /// A packet was taken in.
+    pub fn filled(&mut self) {
+        self.idle_since = None;
+    }
+
+    /// The last packet has left.
+    pub fn emptied(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    /// What is left of the average after an idle time.
+    fn decay(&self, idle: Duration) -> f64 {
+        if self.idle_packet.is_zero() {
+            return 0.0;
+        }
+        let packets = idle.as_nanos() as f64 / self.idle_packet.as_nanos() as f64;
+        libm::pow(1.0 - self.weight, packets)
+    }
+}
+
+/// What is to become of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    /// Picked at random.
+    Early,
+    /// All are, at this average.
+    Hard,
+}
+
+impl Verdict {
+    /// Why a packet is marked in place of dropped.
+    pub fn mark_reason(self) -> MarkReason {
+        if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
+    }
+}
+
+/// The probability by the average, and when the next packet is picked.
+#[derive(Clone, Debug)]
+pub(crate) struct Slope {
+    min: f64,
+    max: f64,
+    gentle: bool,
+    /// The probability at `max`.
+    pub probability: f64,
+    /// Packets since the last one was picked; `None` while the average is outside the slope.
+    count: Option<u32>,
+    /// Where in its interval the next one is picked.
+    draw: f64,
+}
+
+impl Slope {
+    /// Thresholds in the unit of the average.
+    pub fn new(min: f64, max: f64, probability: f64, gentle: bool) -> Slope {
+        Slope { min, max, gentle, probability, count: None, draw: 0.0 }
+    }
+
+    /// Of a packet that arrives at this average.
+    pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
+        let top = if self.gentle { 2.0 * self.max } else { self.max };
+        if average < self.min || average >= top {
+            self.count = None;
+            return if average < self.min { Verdict::Pass } else { Verdict::Hard };
+        }
+        let Some(count) = self.count else {
+            // The first one above the threshold passes: it begins an interval.
+            self.begin_interval(rng);
+            return Verdict::Pass;
+        };
+        let count = count + 1;
+        self.count = Some(count);
+        if self.probability_at(average) * f64::from(count) < self.draw {
+            return Verdict::Pass;
+        }
+        self.begin_interval(rng);
+        Verdict::Early
+    }
+
+    /// Whether the average is below the slope, where nothing is picked.
+    pub fn is_below(&self, average: f64) -> bool {
+        average < self.min
+    }
+
+    fn begin_interval(&mut self, rng: &mut Rng) {
+        self.count = Some(0);
+        self.draw = rng.unit();
+    }
+
+    /// Of a packet to be picked, at this average on the slope.
+    fn probability_at(&self, average: f64) -> f64 {
+        let at_max = self.probability;
+        if average < self.max {
+            at_max * (average - self.min) / (self.max - self.min)
+        } else {
+            at_max + (1.0 - at_max) * (average - self.max) / self.max
+        }
+    }
+}
+
+/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): the probability at `max` follows the average, so that
+/// this comes to lie between 0.4 and 0.6 of the way from `min` to `max`.
+#[derive(Clone, Debug)]
+pub(crate) struct Adaptation {
+    low: f64,
+    high: f64,
+    next: Time,
+}
+
+impl Adaptation {
+    /// How often.
+    const INTERVAL: Duration = Duration::from_millis(500);
+    /// The largest and the smallest probability that is still changed.
+    const TOP: f64 = 0.5;
+    const BOTTOM: f64 = 0.01;
+    /// The most by which it grows, and the factor by which it falls.
+    const ALPHA: f64 = 0.01;
+    const BETA: f64 = 0.9;
+
+    pub fn new(min: f64, max: f64) -> Adaptation {
+        let range = max - min;
+        Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, next: Time::ZERO + Adaptation::INTERVAL }
+    }
+
+    /// Makes up for the intervals that are over by now. Nothing has arrived in them.
+    pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
+        while self.next <= now {
+            let value = average.at(self.next);
+            if value > self.high && slope.probability <= Adaptation::TOP {
+                slope.probability += (slope.probability / 4.0).min(Adaptation::ALPHA);
+            } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
+                slope.probability *= Adaptation::BETA;
+            } else if value < self.low || !average.is_idle() {
+                // An average that cannot change, or only fall, leaves the probability where it is.
+                let over = now.saturating_since(self.next).as_nanos() / Adaptation::INTERVAL.as_nanos();
+                self.next += Adaptation::INTERVAL * over;
+            }
+            self.next += Adaptation::INTERVAL;
+        }
+    }
+}
+
+/// How long a usual packet takes on the line.
+pub(crate) fn idle_packet(rate: Option<BitRate>, avpkt: Bytes) -> Duration {
+    rate.map_or(Duration::ZERO, |rate| rate.time_to_send(avpkt, 0).0)
+}

@@ -1,0 +1,178 @@
+//! Weighted fair queueing by flow: the packet that would finish first goes next (Demers, Keshav and Shenker, Analysis
+//! and Simulation of a Fair Queueing Algorithm, 1989; with the clock of Golestani 1994; Cisco IOS' `fair-queue`).
+//!
+//! Flows are hashed to queues. A packet's finish is the later of its flow's last finish and that of the packet served
+//! last, plus its size over the flow's weight, which is its IP precedence and one (RFC 791's, the upper three bits of
+//! the DSCP). So a flow with few and small packets does not wait for others.
+//!
+//! Room is shared as in IOS: at `limit` packets in all, an arriving one is dropped; where a flow has `threshold` packets,
+//! either its arriving packet goes or, if that is further from its turn, the last packet of another flow.
+//!
+//! Left out: the reservation of queues by RSVP.
+
+use crate::flow_hash::{FlowHash, queue_of};
+use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
+use lopsided_spec::{Fault, Key, Part, ValueType, key};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Weighted fair queueing as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WfqConfig {
+    pub limit: u32,
+    pub threshold: u32,
+    pub flows: u32,
+}
+
+impl Default for WfqConfig {
+    /// IOS' defaults on a fast line.
+    fn default() -> WfqConfig {
+        WfqConfig { limit: 1000, threshold: 64, flows: 256 }
+    }
+}
+
+impl Part for WfqConfig {
+    const NAME: &'static str = "wfq";
+    const TEXT: &'static str = "Weighted fair queueing by flow and IP precedence, as in routers.";
+    const SHORTHAND: Option<&'static str> = Some("limit");
+    const KEYS: &'static [Key<WfqConfig>] = &[
+        key("limit", |wfq: &mut Self| &mut wfq.limit, "Packets in all queues.").typed(ValueType::Packets),
+        key("threshold", |wfq: &mut Self| &mut wfq.threshold, "Packets of a flow from which some packet has to go.")
+            .typed(ValueType::Packets),
+        key("flows", |wfq: &mut Self| &mut wfq.flows, "Queues that flows are hashed to."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, count) in [("limit", self.limit), ("threshold", self.threshold)] {
+            if count == 0 {
+                return Err(Fault::new(name, "the limit is zero: no packet would ever pass"));
+            }
+        }
+        if !(1..=MOST_FLOWS).contains(&self.flows) {
+            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
+        }
+        Ok(())
+    }
+}
+
+impl Discipline for WfqConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Wfq::new(self, place.rng())?)))
+    }
+}
+
+const MOST_FLOWS: u32 = 65_536;
+
+/// What an octet of precedence zero adds to the finish: a multiple of 1 to 8.
+const OCTET: u64 = 840;
+
+/// Weighted fair queueing.
+#[derive(Debug)]
+pub struct Wfq {
+    config: WfqConfig,
+    hash: FlowHash,
+    flows: Vec<Flow>,
+    /// The finishes of the flows' oldest and newest packets.
+    heads: BTreeSet<(u64, u32)>,
+    tails: BTreeSet<(u64, u32)>,
+    /// The finish of the packet that was served last.
+    clock: u64,
+    backlog: Backlog,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    /// The packets that wait and their finishes.
+    packets: VecDeque<(u64, QueuedPacket)>,
+    last_finish: u64,
+}
+
+impl Wfq {
+    /// `rng` is this queue's own stream: it perturbs the hash.
+    pub fn new(config: &WfqConfig, mut rng: Rng) -> Result<Wfq, Fault> {
+        config.check()?;
+        Ok(Wfq {
+            config: config.clone(),
+            hash: FlowHash::new(&mut rng),
+            flows: std::iter::repeat_with(Flow::default).take(config.flows as usize).collect(),
+            heads: BTreeSet::new(),
+            tails: BTreeSet::new(),
+            clock: 0,
+            backlog: Backlog::default(),
+        })
+    }
+
+    /// Drops the last packet of all, unless its flow is this one or it would go before that finish.
+    fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
+        let Some(&(latest, other)) = self.tails.last() else { return false };
+        if latest <= finish || other == flow {
+            return false;
+        }
+        let packets = &mut self.flows[other as usize].packets;
+        let (_, victim) = packets.pop_back().expect("a flow with a tail has packets");
+        self.tails.pop_last();
+        match packets.back() {
+            Some((finish, _)) => self.tails.insert((*finish, other)),
+            None => self.heads.remove(&(latest, other)),
+        };
+        self.flows[other as usize].last_finish = packets_end(&self.flows[other as usize], self.clock);
+        self.backlog.remove(victim.packet.size());
+        cx.drop(victim.packet, DropReason::QueueFull);
+        true
+    }
+}
+
+/// The finish behind which a flow's next packet starts.
+fn packets_end(flow: &Flow, clock: u64) -> u64 {
+    flow.packets.back().map_or(clock, |(finish, _)| *finish)
+}
+
+impl Qdisc for Wfq {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        if self.backlog.packets >= self.config.limit {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        let weight = u64::from(packet.dscp() >> 3) + 1;
+        let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
+        let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;
+        if is_long && !self.drop_later_than(finish, at as u32, cx) {
+            return cx.drop(packet, DropReason::QueueFull);
+        }
+        let flow = &mut self.flows[at];
+        match flow.packets.back() {
+            Some((last, _)) => _ = self.tails.remove(&(*last, at as u32)),
+            None => _ = self.heads.insert((finish, at as u32)),
+        }
+        self.tails.insert((finish, at as u32));
+        flow.last_finish = finish;
+        self.backlog.add(&packet, packet.size(), cx);
+        flow.packets.push_back((finish, QueuedPacket { packet, enqueued_at: cx.now() }));
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        let (finish, at) = self.heads.pop_first()?;
+        let packets = &mut self.flows[at as usize].packets;
+        let (_, given) = packets.pop_front()?;
+        match packets.front() {
+            Some((next, _)) => _ = self.heads.insert((*next, at)),
+            None => _ = self.tails.remove(&(finish, at)),
+        }
+        self.clock = finish;
+        self.backlog.remove(given.packet.size());
+        Some(given)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        let (_, at) = self.heads.first()?;
+        self.flows[*at as usize].packets.front().map(|(_, head)| head.packet.size())
+    }
+
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("active_flows", self.heads.len() as f64);
+    }
+}

@@ -1,0 +1,92 @@
+"""A scenario's rules as a program that Linux runs on each packet: classic BPF for tc's `bpf` filter (tc-bpf(8)).
+
+The program answers with the class that a packet belongs to. It sees the packet from its Ethernet header on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lopsided.data import scenario_types as said
+
+Instruction = tuple[int, int, int | None, int | None]
+"""Code, operand, and how far to jump where a comparison holds and where it fails; `None` is on to the next rule."""
+
+LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x30, 0x28, 0x50, 0x48, 0x60
+HEADER_LENGTH_TO_X, STORE_SCRATCH, TO_X = 0xB1, 0x02, 0x07
+AND, SHIFT_RIGHT, LESS_X = 0x54, 0x74, 0x1C
+IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
+
+IP = 14
+TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
+SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
+"""Behind the IP header, whose length X holds."""
+PROTOCOLS = {"tcp": 6, "udp": 17}
+ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
+OPENS_OR_ENDS = 0x07
+"""FIN, SYN, RST."""
+
+
+def program(rules: Sequence[said.Rule], default: int, handle: int, first_port: int, minors: Sequence[int]) -> str:
+    """The instructions, in hexadecimal; `minors` are the classes' numbers at the discipline with this handle."""
+    code = b""
+    for rule in rules:
+        steps = [*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)]
+        for place, (what, operand, holds, fails) in enumerate(steps):
+            on = len(steps) - place - 1
+            code += _one(what, operand, on if holds is None else holds, on if fails is None else fails)
+    return (code + _one(RETURN, handle | minors[default], 0, 0)).hex()
+
+
+def _one(code: int, operand: int, holds: int, fails: int) -> bytes:
+    return struct.pack("=HBBI", code, holds, fails, operand)
+
+
+def _conditions(rule: said.Rule, first_port: int) -> list[Instruction]:
+    steps: list[Instruction] = []
+    if (dscp := rule["dscp"]) is not None:
+        steps += [(LOAD_OCTET, TOS, 0, 0), (SHIFT_RIGHT, 2, 0, 0), (IF_EQUAL, dscp, 0, None)]
+    if (ecn := rule["ecn"]) is not None:
+        steps += [(LOAD_OCTET, TOS, 0, 0), (AND, 3, 0, 0), (IF_EQUAL, ECN[ecn], 0, None)]
+    if (protocol := rule["protocol"]) is not None:
+        steps += [(LOAD_OCTET, PROTOCOL, 0, 0), (IF_EQUAL, PROTOCOLS[protocol], 0, None)]
+    x_is_set: list[Instruction] = [(HEADER_LENGTH_TO_X, IP, 0, 0)]
+    if (port := rule["src_port"]) is not None:
+        steps += [*x_is_set, (LOAD_HALF_AT_X, SOURCE_PORT, 0, 0), (IF_EQUAL, port, 0, None)]
+    if (port := rule["dst_port"]) is not None:
+        steps += [*x_is_set, (LOAD_HALF_AT_X, TARGET_PORT, 0, 0), (IF_EQUAL, port, 0, None)]
+    if (flow := rule["flow"]) is not None:
+        either = first_port + flow
+        steps += [*x_is_set, (LOAD_HALF_AT_X, SOURCE_PORT, 0, 0), (IF_EQUAL, either, 2, 0)]
+        steps += [(LOAD_HALF_AT_X, TARGET_PORT, 0, 0), (IF_EQUAL, either, 0, None)]
+    if (kind := rule["packet"]) is not None:
+        steps += _of_kind(kind)
+    return steps
+
+
+def _of_kind(kind: str) -> list[Instruction]:
+    """Data: any payload, and whatever is not TCP. ACK, control: TCP without payload, by its flags."""
+    payload: list[Instruction] = [
+        (HEADER_LENGTH_TO_X, IP, 0, 0),
+        (LOAD_HALF, LENGTH, 0, 0),
+        (LESS_X, 0, 0, 0),
+        (STORE_SCRATCH, 0, 0, 0),
+        (LOAD_OCTET_AT_X, DATA_OFFSET, 0, 0),
+        (AND, 0xF0, 0, 0),
+        (SHIFT_RIGHT, 2, 0, 0),
+        (TO_X, 0, 0, 0),
+        (LOAD_SCRATCH, 0, 0, 0),
+        (LESS_X, 0, 0, 0),
+    ]
+    tcp: list[Instruction] = [(LOAD_OCTET, PROTOCOL, 0, 0)]
+    if kind == "data":
+        return [*tcp, (IF_EQUAL, PROTOCOLS["tcp"], 0, len(payload) + 1), *payload, (IF_EQUAL, 0, None, 0)]
+    flags: list[Instruction] = [(HEADER_LENGTH_TO_X, IP, 0, 0), (LOAD_OCTET_AT_X, FLAGS, 0, 0)]
+    decided: Instruction = (
+        (IF_ANY_BIT, OPENS_OR_ENDS, None, 0) if kind == "ack" else (IF_ANY_BIT, OPENS_OR_ENDS, 0, None)
+    )
+    none: Instruction = (IF_EQUAL, 0, 0, None)
+    return [*tcp, (IF_EQUAL, PROTOCOLS["tcp"], 0, None), *payload, none, *flags, decided]

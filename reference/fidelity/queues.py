@@ -1,0 +1,460 @@
+"""Queue disciplines held to Linux' by replay: the packets that came to Linux' come to ours at the same times.
+
+The kernel world runs a scenario of datagrams, which come whatever the queue does with them, and captures before and
+behind the queue. What is in the first capture and not in the second was dropped; what is in both says when it left,
+after what, and whether it was marked. The same packets are then played to the simulator (`lopsided.studies.replay`), in
+two ways:
+
+- *the discipline*: it is asked for a packet at the very times at which one left on Linux. So the shaper in front of the
+  line plays no part. Every packet must meet the same fate, in the same order. (A discipline that holds packets back is
+  not asked so: its times are what is compared.)
+- *with the line*: nothing is given but the arrivals, and the times of departure are compared too.
+
+Disciplines that draw at random are compared by how many packets they drop and mark, over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import mean, stdev
+
+from lopsided.cli.terminal import say
+from lopsided.scenario import Scenario
+from lopsided.studies.replay import Arrival, Fate, datagram
+from lopsided.studies.replay import replay as play
+from lopsided.worlds.kernel import backend, captures, cleanup, plan, results, translate
+from lopsided.worlds.kernel.guest.job import Job, Watched
+
+LINK, DIRECTION = "link", "down"
+LINE = "5 Mbit/s"
+TIMEOUT_S = 300
+SEEDS = range(1, 11)
+"""Of the simulator, for what is drawn at random."""
+LINUX_SEEDS = range(1, 4)
+ECN_MASK, CE = 3, 3
+TOLERANCE_NS = 2_000
+"""By how much a departure may differ: Linux' timers count in units of 64 ns, and its clock moves by 256 ns a look."""
+LOOK_NS = 256
+"""The clock moves by that much at each look, and a discipline's look comes after the capture's."""
+CREDIT_NS = 2_048
+"""What the kernel world's serializer has, in the 64 ns that Linux counts in: see `plan.CREDIT_NS`."""
+FIDELITY = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
+RECORDS, PAGE = FIDELITY / "queues.xz", FIDELITY / "queues.md"
+
+TRAFFIC = """\
+[scenario]
+duration = "7 s"
+[link]
+rtt = "20 ms"
+{rate}
+down.queue = {queue}
+up = {{ rate = "10 Mbit/s" }}
+"""
+
+FLOW = """\
+[[flow]]
+name = "{name}"
+direction = "down"
+start = "{start} us"
+stop = "{stop} us"
+app = {{ kind = "udp", rate = "{kbit} kbit/s", size = "{size} B" }}
+stack = {{ dscp = {dscp} }}
+"""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Datagrams of one flow: rate, size and times in microseconds, and whether they can be marked."""
+
+    name: str
+    kbit: int
+    size: int
+    start: int
+    stop: int
+    dscp: int
+    ect: int = 0
+
+    def toml(self) -> str:
+        return FLOW.format(**{name: getattr(self, name) for name in ("name", "kbit", "size", "start", "stop", "dscp")})
+
+
+STREAMS = (
+    Stream("large", 1997, 1500, 317, 4000_000, 0, 2),
+    Stream("medium", 1511, 1000, 503_139, 3500_000, 10),
+    Stream("urgent", 1213, 700, 1001_733, 4500_000, 46, 2),
+    Stream("small", 307, 200, 7_471, 5000_000, 0),
+    Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
+    Stream("voice", 67, 160, 11_251, 5000_000, 46),
+)
+"""More than the line from the first second to the fourth, and idle times at both ends. No two sizes are the same: of
+two equally fat flows the one with the smaller hash gives way, and Linux' hash is its secret. Rates are primes: where an
+arrival and a departure fall on one instant, less than a microsecond decides who was first."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A discipline with its settings, as a scenario's queue."""
+
+    name: str
+    queue: str
+    line: bool = True
+    """Behind a line; else the discipline itself holds packets back."""
+    draws: bool = False
+    """At random: only numbers are compared."""
+    held: bool = False
+    """It holds packets back by itself although there is a line."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether it gives a packet whenever it is asked for one and has one."""
+        return self.line and not self.held and not self.draws
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        rate = f'down.rate = "{LINE if self.line else "unlimited"}"'
+        text = TRAFFIC.format(rate=rate, queue=self.queue) + "".join(stream.toml() for stream in STREAMS)
+        return Scenario.from_text(text, f"{self.name}.toml")
+
+
+BY_DSCP = "classify = [{ dscp = 46, class = 0 }, { dscp = 10, class = 1 }]"
+TREE = (
+    '{ rate = "4 Mbit/s" }, { rate = "1 Mbit/s", ceil = "3 Mbit/s", parent = 0, prio = 1, queue = "20 packets" }, '
+    '{ rate = "2 Mbit/s", ceil = "4 Mbit/s", parent = 0 }, '
+    '{ rate = "1200 kbit/s", ceil = "4 Mbit/s", parent = 2, queue = "20 packets" }, '
+    '{ rate = "800 kbit/s", ceil = "2 Mbit/s", parent = 2, queue = "30 packets" }'
+)
+TREE_RULES = "classify = [{ dscp = 46, class = 1 }, { dscp = 10, class = 3 }, { dscp = 0, class = 4 }]"
+RED = 'limit = "60 kB", min = "10 kB", max = "30 kB", probability = 0.1, avpkt = "1000 B"'
+CASES = (
+    Case("pfifo", '"50 packets"'),
+    Case("bfifo", '"40 kB"'),
+    Case("pfifo_head_drop", '{ limit = "50 packets", drop = "front" }'),
+    Case("codel", '{ kind = "codel", limit = "1000 packets" }'),
+    Case("codel ecn", '{ kind = "codel", limit = "1000 packets", ecn = true, ce_threshold = "20 ms" }'),
+    Case("fq_codel", '{ kind = "fq_codel", limit = "1000 packets", ecn = false }'),
+    Case("fq_codel ecn", '{ kind = "fq_codel", limit = "47 packets", ecn = true }'),
+    Case("sfq", '{ kind = "sfq" }'),
+    Case("sfq small", '{ kind = "sfq", limit = "40 packets", depth = "12 packets", quantum = "500 B" }'),
+    Case("sfq headdrop", '{ kind = "sfq", limit = "60 packets", depth = "20 packets", headdrop = true }'),
+    Case("fq", '{ kind = "fq", limit = "200 packets", flow_limit = "30 packets" }'),
+    Case("fq maxrate", '{ kind = "fq", flow_limit = "40 packets", maxrate = "1200 kbit/s" }', held=True),
+    Case("drr", '{ kind = "drr", classes = [{ quantum = "500 B" }, { quantum = "1500 B" }, {}], ' + BY_DSCP + " }"),
+    Case("prio", '{ kind = "prio", bands = ["10 packets", { kind = "codel" }, "30 packets"], ' + BY_DSCP + " }"),
+    Case("htb", '{ kind = "htb", classes = [' + TREE + "], " + TREE_RULES + " }", line=False),
+    Case("tbf", '{ kind = "tbf", rate = "3 Mbit/s", burst = "5 kB", queue = "40 packets" }', line=False),
+    Case(
+        "tbf peakrate",
+        '{ kind = "tbf", rate = "3 Mbit/s", burst = "20 kB", peakrate = "6 Mbit/s", mtu = "2 kB", '
+        'queue = { kind = "codel" } }',
+        line=False,
+    ),
+    Case("red", '{ kind = "red", ' + RED + " }", draws=True),
+    Case("red ecn", '{ kind = "red", ecn = true, ' + RED + " }", draws=True),
+    Case("red adaptive", '{ kind = "red", adaptive = true, ' + RED + " }", draws=True),
+    Case("pie", '{ kind = "pie", limit = "1000 packets" }', draws=True),
+    Case("pie ecn", '{ kind = "pie", limit = "1000 packets", ecn = true }', draws=True),
+    Case(
+        "choke",
+        '{ kind = "choke", limit = "100 packets", min = "10 packets", max = "30 packets", probability = 0.1 }',
+        draws=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A packet of a capture: when it came, as what, and what became of it on Linux."""
+
+    at_ns: int
+    stream: int
+    left_ns: int | None
+    marked: bool
+
+    def arrival(self) -> Arrival:
+        stream = STREAMS[self.stream]
+        octets = datagram(stream.size, translate.FIRST_PORT + self.stream, stream.dscp << 2 | stream.ect)
+        return Arrival(self.at_ns, octets, self.stream)
+
+
+def measure(case: Case, seed: int = 1) -> list[Seen]:
+    """What Linux' discipline does with the packets, in virtual time."""
+    job, machine = _job(case, seed), backend.choose("timetravel")
+    with cleanup.folder() as folder:
+        machine.run(job, folder, TIMEOUT_S)
+        facts = results.load(folder)
+        # The clock that the disciplines read, whose last digits some of them round.
+        shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
+        return list(_seen(job, folder, shift))
+
+
+def _job(case: Case, seed: int) -> Job:
+    resolved = case.scenario.resolved
+    recording = plan.Recording(
+        duration_ns=translate.nanoseconds(resolved["duration_s"]),
+        sample_ns=1_000_000_000,
+        queue_sample_ns=1_000_000_000,
+        record_ns=0,
+        virtual_time=True,
+        modules=translate.modules(resolved),
+        seed=seed,
+    )
+    flows = [
+        replace(flow, sender_tos=flow.sender_tos | stream.ect)
+        for flow, stream in zip(translate.flows(resolved, seed), STREAMS, strict=True)
+    ]
+    job = plan.make_job(translate.layout(resolved), flows, recording)
+    queue = _watched(job)
+    taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
+    # The self-checks send packets too, and the queue must be as new.
+    return replace(job, checks=[], taps=taps)
+
+
+def _watched(job: Job) -> Watched:
+    return next(queue for queue in job.watched if (queue.link, queue.direction) == (LINK, DIRECTION))
+
+
+def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
+    queue = _watched(job)
+    macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
+    into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
+    left = {
+        captures.identity(packet): (time, packet[15] & ECN_MASK == CE)
+        for time, _, packet in captures.read(folder / f"{queue.file('out')}.pcap")
+        if packet[6:12] == out_of
+    }
+    for time, _, packet in captures.read(folder / f"{queue.file('in')}.pcap"):
+        if packet[:6] == into:
+            port = int.from_bytes(packet[36:38], "big")
+            gone, marked = left.get(captures.identity(packet), (None, False))
+            yield Seen(time + shift, port - translate.FIRST_PORT, None if gone is None else gone + shift, marked)
+
+
+def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
+    """What ours does with the same packets: with the line, or asked whenever one left on Linux."""
+    instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
+    arrivals = [packet.arrival() for packet in seen]
+    credit_ns = CREDIT_NS if case.line else 0
+    return play(case.scenario, LINK, DIRECTION, arrivals, instants=instants, credit_ns=credit_ns, seed=seed)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two runs of one queue over the same packets."""
+
+    packets: int
+    linux_dropped: int
+    dropped: int
+    linux_marked: int
+    marked: int
+    same: int
+    """Packets with the same fate: dropped in both, or left as the same one of all, and marked alike."""
+    first_difference: int | None
+    late_ns: list[int] = field(default_factory=list)
+    """How much later than on Linux each packet left that left in both."""
+
+
+def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
+    order = sorted((packet.left_ns, number) for number, packet in enumerate(seen) if packet.left_ns is not None)
+    place = {number: place for place, (_, number) in enumerate(order)}
+    same = [
+        fate.place == place.get(number) and fate.marked == packet.marked
+        for number, (packet, fate) in enumerate(zip(seen, fates, strict=True))
+    ]
+    return Agreement(
+        len(seen),
+        sum(packet.left_ns is None for packet in seen),
+        sum(fate.left_ns is None for fate in fates),
+        sum(packet.marked for packet in seen),
+        sum(fate.marked and fate.left_ns is not None for fate in fates),
+        sum(same),
+        same.index(False) if False in same else None,
+        [
+            fate.left_ns - packet.left_ns
+            for packet, fate in zip(seen, fates, strict=True)
+            if packet.left_ns is not None and fate.left_ns is not None
+        ],
+    )
+
+
+def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
+    """All cases in one compressed file, a line for each column: arrivals and departures as steps of time.
+
+    The arrivals of all cases are nearly the same, and what comes again takes no room.
+    """
+    lines = []
+    for name, seen in cases.items():
+        before = [0, *(packet.at_ns for packet in seen)]
+        waits = ["" if packet.left_ns is None else packet.left_ns - packet.at_ns for packet in seen]
+        columns: tuple[Sequence[object], ...] = (
+            [packet.stream for packet in seen],
+            [packet.at_ns - since for packet, since in zip(seen, before, strict=False)],
+            waits,
+            [int(packet.marked) for packet in seen],
+        )
+        lines += [name, *(",".join(map(str, column)) for column in columns)]
+    path.write_bytes(lzma.compress("\n".join(lines).encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def load(path: Path) -> dict[str, list[Seen]]:
+    """What `save` has written."""
+    lines = lzma.decompress(path.read_bytes()).decode().split("\n")
+    cases: dict[str, list[Seen]] = {}
+    for at in range(0, len(lines), 5):
+        name, *columns = lines[at : at + 5]
+        came, seen = 0, []
+        for stream, after, waited, marked in zip(*(column.split(",") for column in columns), strict=True):
+            came += int(after)
+            seen.append(Seen(came, int(stream), came + int(waited) if waited else None, marked == "1"))
+        cases[name] = seen
+    return cases
+
+
+def recorded_name(case: Case, seed: int) -> str:
+    """What a run is recorded under: those that draw nothing have one."""
+    return case.name if seed == 1 else f"{case.name}#{seed}"
+
+
+def _names() -> list[str]:
+    return [recorded_name(case, seed) for case in CASES for seed in (LINUX_SEEDS if case.draws else (1,))]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A count of Linux' beside ours over the seeds."""
+
+    what: str
+    linux: int
+    ours: float
+    deviation: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether Linux' is one that ours could have drawn: within three standard deviations and one packet."""
+        return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
+
+
+def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
+    """How many packets Linux' discipline dropped and marked, and ours with the same arrivals."""
+    found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
+    dropped, marked = [one.dropped for one in found], [one.marked for one in found]
+    first = found[0]
+    return [
+        Number("dropped", first.linux_dropped, mean(dropped), stdev(dropped)),
+        Number("marked", first.linux_marked, mean(marked), stdev(marked)),
+    ]
+
+
+HEAD = """\
+# Queue disciplines beside Linux', packet by packet
+
+Six flows of datagrams come to a queue in front of a line of {line}, more than it can carry from the first second to
+the fourth. The kernel world captures them before and behind Linux' discipline; ours gets the very same packets at
+the same times (`reference/fidelity/queues.py`, `lopsided.studies.replay`). Measured on {kernel} in virtual time,
+and recorded: the tests hold ours to it without a kernel. `python -m reference.fidelity.queues --measure` records
+anew, `python -m reference.fidelity.queues` writes this page.
+
+## Those that decide by themselves
+
+"Alone" it is asked for a packet at the very times at which one left on Linux, "with the line" gets nothing but
+the arrivals: of how many packets the fate, the place among all that left and the mark are the same. What holds
+packets back by itself is compared with its own times alone.
+
+| discipline | packets | dropped: Linux | here | marked: Linux | here | same: alone | with the line | times within |
+|---|---|---|---|---|---|---|---|---|
+"""
+DRAWN = """
+## Those that draw at random
+
+Drops and marks over the same arrivals: Linux' with {linux} seeds of its own, and the mean and standard deviation of
+ours over {seeds} seeds. A number holds where Linux' is within three standard deviations.
+
+| discipline | what | on Linux | here | standard deviation | |
+|---|---|---|---|---|---|
+"""
+TAIL = """
+## What the comparison leaves aside
+
+- The kernel world's serializer lets the first packet of a busy time go as if it had come 2 us earlier (the line
+  behind makes up for it), and so does the line here. Disciplines that hold packets back differ by the kernel's
+  rounding of times (64 ns) and of tokens.
+- Where an arrival and a departure fall within such a rounding, either can be first; that is rare, and the table says
+  where it happens.
+- `fq` is told to have no slack in its timers: by default it wakes up to 10 us late. It is compared with packets of
+  other hosts, as a router sees them, not with Linux' own sockets.
+- Which of two equally fat flows of `fq_codel` gives way is decided by the kernel's secret hash: the flows have
+  sizes of their own, so that no two are equally fat.
+- `sfq` counts its allotments in octets here, as this kernel does and Linux before 6.13 without that fix does not.
+- A capture of datagrams has no feedback. Whole runs of TCP over these queues are compared by `lopsided compare`.
+- `gred`, `police` and the other disciplines of Linux that have no counterpart here are not compared, nor are
+  `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
+"""
+
+
+def render(recorded: dict[str, list[Seen]]) -> str:
+    """The page, from what is recorded."""
+    text = HEAD.format(line=LINE, kernel=KERNEL)
+    for case in (case for case in CASES if not case.draws):
+        text += _row(case, recorded[case.name])
+    text += DRAWN.format(linux=len(LINUX_SEEDS), seeds=len(SEEDS))
+    for case in (case for case in CASES if case.draws):
+        runs = [spread(case, recorded[recorded_name(case, seed)]) for seed in LINUX_SEEDS]
+        for of_what in zip(*runs, strict=True):
+            if any(number.linux or number.ours for number in of_what):
+                first = of_what[0]
+                linux = ", ".join(str(number.linux) for number in of_what)
+                verdict = "holds" if all(number.holds for number in of_what) else "**does not hold**"
+                text += (
+                    f"| {case.name} | {first.what} | {linux} | {first.ours:.1f} | {first.deviation:.1f} | {verdict} |\n"
+                )
+    return text + TAIL
+
+
+KERNEL = "Linux 6.1"
+
+
+def _row(case: Case, seen: Sequence[Seen]) -> str:
+    with_line = agreement(seen, simulate(case, seen, line=True))
+    alone = agreement(seen, simulate(case, seen, line=False)) if case.asked else None
+    same = "" if alone is None else f"{alone.same:,}"
+    late_us = max(map(abs, with_line.late_ns)) / 1000
+    cells = (
+        case.name,
+        f"{with_line.packets:,}",
+        with_line.linux_dropped,
+        with_line.dropped,
+        with_line.linux_marked,
+        with_line.marked,
+        same,
+        f"{with_line.same:,}",
+        f"{late_us:,.1f} us",
+    )
+    return "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def main() -> int:
+    """Records on Linux where asked to, and writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
+    parser.add_argument(
+        "--measure", metavar="PART", nargs="?", const="", help="on Linux, cases with this in their names"
+    )
+    wanted = parser.parse_args().measure
+    recorded = load(RECORDS) if RECORDS.exists() else {}
+    if wanted is not None:
+        for case in (case for case in CASES if wanted in case.name):
+            for seed in LINUX_SEEDS if case.draws else (1,):
+                say(f"{case.name}, seed {seed}")
+                recorded[recorded_name(case, seed)] = measure(case, seed)
+                # At once, so that what was measured is not lost with what is still to be.
+                save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
+    PAGE.write_text(render(recorded))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

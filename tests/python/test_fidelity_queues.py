@@ -1,0 +1,49 @@
+"""Queue disciplines beside Linux', packet by packet: from a recording, and on the kernel where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lopsided.worlds.kernel import KernelUnavailable, backend
+from reference.fidelity import queues
+
+RECORDED = queues.load(queues.RECORDS)
+EXACT = [case for case in queues.CASES if not case.draws]
+DRAWN = [case for case in queues.CASES if case.draws]
+
+
+def test_every_case_is_recorded():
+    assert {name.partition("#")[0] for name in RECORDED} == {case.name for case in queues.CASES}
+
+
+@pytest.mark.parametrize("case", [case for case in EXACT if case.asked], ids=lambda case: case.name)
+def test_every_packet_meets_the_fate_that_it_met_on_linux(case: queues.Case):
+    seen = RECORDED[case.name]
+    found = queues.agreement(seen, queues.simulate(case, seen, line=False))
+    # Where one came and one left within the clock's step, here the arrival is first.
+    assert found.same >= found.packets - 4 and found.dropped == found.linux_dropped
+
+
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(case: queues.Case):
+    seen = RECORDED[case.name]
+    found = queues.agreement(seen, queues.simulate(case, seen, line=True))
+    assert (found.same, found.first_difference) == (found.packets, None)
+    assert max(map(abs, found.late_ns)) <= queues.TOLERANCE_NS
+
+
+@pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
+def test_what_is_drawn_at_random_drops_and_marks_as_many(case: queues.Case):
+    for seen in (RECORDED[queues.recorded_name(case, seed)] for seed in queues.LINUX_SEEDS):
+        spread = queues.spread(case, seen)
+        assert all(number.holds for number in spread), spread
+
+
+@pytest.mark.slow
+def test_the_recording_is_what_linux_does():
+    try:
+        backend.choose("timetravel")
+    except KernelUnavailable as error:
+        pytest.skip(str(error))
+    case = next(case for case in queues.CASES if case.name == "fq_codel ecn")
+    assert queues.measure(case) == RECORDED[case.name]
