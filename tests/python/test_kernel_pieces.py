@@ -121,7 +121,7 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"stack.abe": "true"}, "alternative back-off"),
         ({"link.down.queue": '{ kind = "codel", limit = "90 kB" }'}, "in packets"),
         ({"link.down.queue": '{ kind = "fq_codel", header = "14 B" }'}, "header is 0 B"),
-        ({"link.down.queue": '{ kind = "pie", derandomise = true }'}, "no derandomise"),
+        ({"link.down.queue": '{ kind = "pie", derandomise = false }'}, "always has derandomise"),
         ({"link.down.queue": '{ kind = "red", max = "20 packets" }'}, "counts octets"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", gentle = true }'}, "no gentle slope"),
         ({"link.down.queue": '{ kind = "red", limit = "90 kB", weight = 0.002 }'}, "powers of two"),

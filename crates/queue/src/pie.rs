@@ -12,9 +12,9 @@
 //! There is no timer: an update depends on nothing that changes between two operations, so the updates that were missed
 //! are made up for at the next call, each with the state of its own time.
 //!
-//! **Deviations.** With timestamps Linux takes the sojourn time as 0 when the queue is empty, as here. Linux marks while the probability is
-//! at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says. Section 5.5's de-randomisation is `derandomise`,
-//! which Linux lacks.
+//! **Deviations.** With timestamps Linux takes the sojourn time as 0 when the queue is empty, as here. Linux marks while the
+//! probability is at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says, and spreads drops evenly (section 5.4),
+//! which `derandomise = false` leaves out.
 
 use crate::ring::PacketRing;
 use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
@@ -60,7 +60,7 @@ impl Default for PieConfig {
             mark_threshold: 0.1,
             bytemode: false,
             dq_rate_estimator: false,
-            derandomise: false,
+            derandomise: true,
             mtu: Bytes::new(1500),
         }
     }
@@ -294,7 +294,7 @@ pub(crate) const MARK_THRESHOLD: &str = "The probability above which packets are
 pub(crate) const BYTEMODE: &str = "Pick small packets less often, in proportion to their size.";
 pub(crate) const DQ_RATE_ESTIMATOR: &str =
     "Take backlog over a measured departure rate for the delay, not sojourn times.";
-pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4), which Linux does not.";
+pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4), as Linux does.";
 
 impl PieConfig {
     pub(crate) fn check(&self) -> Result<(), Fault> {

@@ -397,8 +397,8 @@ def _codel(queue: said.CodelQueue | said.FqCodelQueue, where: str) -> tuple[str,
 
 
 def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
-    if queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["mark_threshold"] != 0.1:
-        raise Unsupported(f"{where}: Linux' pie has no derandomise, no max_burst and no mark_threshold")
+    if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["mark_threshold"] != 0.1:
+        raise Unsupported(f"{where}: Linux' pie always has derandomise, and no max_burst and no mark_threshold")
     limit = _packets(queue["limit"], "pie", where)
     law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
     return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
