@@ -9,7 +9,7 @@ import pytest
 
 from lopsided import Scenario, papers
 from lopsided.papers.balakrishnan1999 import tables
-from lopsided.papers.balakrishnan1999.setup import LINES, RENO
+from lopsided.papers.balakrishnan1999.setup import ACC_SA, AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
 from lopsided.papers.framework.measurements import Measurements, run_experiments
 from lopsided.papers.framework.model import Paper
@@ -42,24 +42,29 @@ def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
         assert radio.duration_s == printed("Section 7.2.2", "transfer", "duration")
 
 
+@pytest.mark.parametrize("scheme", [RENO, AF_SA], ids=lambda scheme: scheme.key)
 @pytest.mark.parametrize("line", [line.key for line in LINES])
-def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str) -> None:
-    authors = tables.authors("A", line, RENO)
+def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str, scheme: Scheme) -> None:
+    authors = tables.authors("A", line, scheme)
     assert authors is not None
-    measured = m.row("one-way", line=line, scheme=RENO.key)
-    assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
+    measured = m.row("one-way", line=line, scheme=scheme.key)
+    # Within 5 %, or the spread of the authors' own runs.
+    spread = max(0.05, authors["throughput_std_mbps"] / authors["throughput_mbps"])
+    assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=spread)
     assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=0.05)
     assert measured["rtt_ms"] == pytest.approx(authors["rtt_ms"], rel=0.05)
     assert measured["acks_delivered"] == pytest.approx(authors["acks_delivered"], rel=0.1)
 
 
-def test_forward_losses_do_to_reno_what_they_do_in_the_authors_code(m: Measurements) -> None:
-    authors = tables.authors("B", "28.8C", RENO)
+@pytest.mark.parametrize("scheme", [RENO, ACC_SA, AF_SA], ids=lambda scheme: scheme.key)
+def test_forward_losses_do_what_they_do_in_the_authors_code(m: Measurements, scheme: Scheme) -> None:
+    authors = tables.authors("B", "28.8C", scheme)
     assert authors is not None
-    assert lossy(m, RENO, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
-    assert lossy(m, RENO, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.05)
-    assert lossy(m, RENO, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.05)
-    assert lossy(m, RENO, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
+    assert lossy(m, scheme, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
+    assert lossy(m, scheme, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.05)
+    assert lossy(m, scheme, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.05)
+    if scheme is not ACC_SA:
+        assert lossy(m, scheme, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
 
 
 def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) -> None:

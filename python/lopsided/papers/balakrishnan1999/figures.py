@@ -10,13 +10,15 @@ import numpy as np
 from lopsided import metrics
 from lopsided.papers.balakrishnan1999 import tables
 from lopsided.papers.balakrishnan1999.setup import (
-    AF_ALONE,
+    ACC_SA_FIRST,
+    AF_SA,
     BUFFERS_KB,
     CONNECTIONS,
     FORWARD_BPS,
     HOPS,
     HOSTS,
     LINES,
+    RADIO_SCHEMES,
     RENO,
     SCHEMES,
     TWO_WAY_SCHEMES,
@@ -152,11 +154,11 @@ def _over_hops(m: Measurements) -> Iterable[Line]:
     def read(scheme: Scheme, place: int) -> Spread:
         return m.value("radio", "throughput_bps", hops=HOPS[place], scheme=scheme.key)
 
-    yield from bars(SCHEMES, HOPS, read, 1e-3, "throughput")
-    printed = [scheme for scheme in SCHEMES if 5 in scheme.tables]
-    for number, scheme in enumerate(SCHEMES):
+    yield from bars(RADIO_SCHEMES, HOPS, read, 1e-3, "throughput")
+    printed = [scheme for scheme in RADIO_SCHEMES if 5 in scheme.tables]
+    for number, scheme in enumerate(RADIO_SCHEMES):
         for hops in HOPS if scheme in printed else ():
-            at = hops + (number - (len(SCHEMES) - 1) / 2) * 0.8 / len(SCHEMES)
+            at = hops + (number - (len(RADIO_SCHEMES) - 1) / 2) * 0.8 / len(RADIO_SCHEMES)
             yield printed_mark(
                 at, m.published.find("Table 5", "throughput", hops=hops, protocol=scheme.title).number, style.INK
             )
@@ -189,7 +191,7 @@ def _printed_of_figure_13(m: Measurements) -> tuple[Comparison, ...]:
             m.value("radio", column, hops=2, scheme=scheme.key),
             scale=1e-3,
         )
-        for scheme in SCHEMES
+        for scheme in RADIO_SCHEMES
         if 6 in scheme.tables
         for metric, column in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
     )
@@ -201,7 +203,7 @@ FIGURE_13 = Plot(
     "time (s)",
     tuple(
         Panel("RTT (s)", partial(_round_trips, scheme=scheme), scheme.title, 1.8, limits=(0, 6))
-        for scheme in SCHEMES
+        for scheme in RADIO_SCHEMES
         if 6 in scheme.tables
     ),
     ("radio",),
@@ -212,7 +214,7 @@ FIGURE_13 = Plot(
 
 
 def _fairness(m: Measurements) -> Iterable[Line]:
-    for scheme in SCHEMES:
+    for scheme in RADIO_SCHEMES:
         if 6 in scheme.tables:
             curve = m.curve("radio-many", "fairness_index", "connections", scheme=scheme.key)
             yield Line.of(curve, INKS[scheme.key], column=f"{scheme.key}_fairness_index", end=scheme.title)
@@ -351,7 +353,7 @@ FIGURE_15 = Plot(
 
 
 def _web(m: Measurements) -> Iterable[Line]:
-    for scheme in SCHEMES:
+    for scheme in RADIO_SCHEMES:
         curve = m.curve("web", "completion_s", "hosts", scheme=scheme.key)
         yield Line.of(curve, INKS[scheme.key], column=f"{scheme.key}_s", end=scheme.title)
 
@@ -422,7 +424,13 @@ FIGURES = (
         "10",
         "A download beside an upload",
         ("two-way",),
-        beside_an_upload("A download under ACK filtering beside an upload", "figure 10", AF_ALONE),
+        beside_an_upload("A download under ACK filtering beside an upload", "figure 10", AF_SA),
+    ),
+    Figure(
+        "11",
+        "A download beside an upload, acks first",
+        ("two-way",),
+        beside_an_upload("ACKs first: a window for each of the upload's packets", "figure 11", ACC_SA_FIRST),
     ),
     Figure("12", "Throughput over hops of packet radio", ("radio",), FIGURE_12),
     Figure("13", "Round trips over two hops", ("radio",), FIGURE_13),
@@ -436,5 +444,6 @@ FIGURES = (
     Figure("4", "Parameters of the packet radio", (), tables.table_4, "Table"),
     Figure("5", "Throughput over packet radio", ("radio",), tables.table_5, "Table"),
     Figure("6", "Many connections over packet radio", ("radio-many",), tables.table_6, "Table"),
+    Figure("A", "Case A beside the authors' code", ("one-way",), tables.table_a, "Table"),
     Figure("K", "Normalised bandwidth ratio and limits", (), tables.table_k, "Table"),
 )

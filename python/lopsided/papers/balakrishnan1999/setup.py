@@ -7,7 +7,7 @@ touches are run once, and once for each of several delays of the return line whe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lopsided.papers.balakrishnan1999 import measure
 from lopsided.papers.framework.model import Case, Experiment, Label, Overrides
@@ -47,9 +47,6 @@ LINES = (
 
 SLOWEST, COMPRESSED_SLOW, UNCOMPRESSED, DIALUP = LINES
 
-RETURN_QUEUE = "9 packets"
-"""10, of which the authors' drop-tail queues hold one less."""
-
 
 @dataclass(frozen=True)
 class Scheme:
@@ -61,31 +58,79 @@ class Scheme:
     """Of the paper, in which it stands."""
     filtered: bool = False
     acks_first: bool = False
+    marked: bool = False
+    """ACC: RED marks ACKs, and the receiver sends fewer."""
+    adapted: bool = False
+    """SA: the sender grows by what is acknowledged, and sends bursts of `MAX_BURST` at most."""
+    reconstructed: bool = False
+    """AR behind the return line."""
     implemented: bool = True
     """Of the paper's implementation in BSD/OS (section 8) too."""
 
-    def queue(self, limit: str) -> str:
-        """The discipline before the return line, as TOML."""
-        plain = f'{{ kind = "fifo", limit = "{limit}" }}'
+    def queue(self, limit: int) -> str:
+        """The discipline before the return line, as TOML; a drop-tail queue of the authors holds one packet less."""
+        plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
+        if self.marked:
+            plain = RED.format(limit=limit)
         if self.acks_first:
             plain = f'{{ kind = "prio", bands = [{plain}, {plain}] }}'
         return f'{{ kind = "ack_filter", queue = {plain} }}' if self.filtered else plain
 
-    def overrides(self, limit: str = RETURN_QUEUE, place: str = "link.up.queue") -> Overrides:
+    def overrides(self, place: str = "link.up.queue", limit: int = 10) -> Overrides:
         """What it changes in a scenario whose slow queue stands at `place`."""
-        return {place: self.queue(limit)}
+        found = {place: self.queue(limit)}
+        if self.adapted:
+            found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
+        if self.marked:
+            found |= {"stack.ack_policy": "acc", "stack.max_delack": "25"}
+        if self.reconstructed:
+            found |= {"link.up.stages": RECONSTRUCT}
+        return found
 
+
+MAX_BURST = 4
+EVERY_OCTET = "1000"
+"""A limit of byte counting that is none: an ACK for s segments counts as s."""
+
+RED = (
+    '{{ kind = "red", limit = "{limit} packets", min = "2 packets", max = "6 packets", weight = 0.01, '
+    'probability = 0.1, ecn = true, marks = "all", victim = "random" }}'
+)
+"""Of the example scripts of the authors' simulator, whose lower threshold is 1.5."""
+
+RECONSTRUCT = '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, segment = "960 B" }]'
 
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))
-RENO_FIRST = Scheme("reno_first", "Reno + acks-first", acks_first=True)
+ACC_SA = Scheme("acc_sa", "ACC/SA", (1, 2, 3, 5), marked=True, adapted=True)
+AF_SA = Scheme("af_sa", "AF/SA", (1, 2, 3, 5, 6), filtered=True, adapted=True)
+AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True, implemented=False)
+AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True, implemented=False)
 
-AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True)
-AF_ALONE_FIRST = Scheme("af_first", "AF alone + acks-first", filtered=True, acks_first=True)
+SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
+"""Of the simulations, in the order of table 1."""
 
-SCHEMES: tuple[Scheme, ...] = (RENO, AF_ALONE)
-"""Of the simulations, in the order of the tables."""
+RADIO_SCHEMES = (RENO, ACC_SA, AF_SA, AF_ALONE)
 
-TWO_WAY_SCHEMES: tuple[Scheme, ...] = (RENO, RENO_FIRST, AF_ALONE, AF_ALONE_FIRST)
+
+def with_acks_first(scheme: Scheme) -> Scheme:
+    """The same, with ACKs before data on the return line."""
+    tables = (3,) if scheme is not RENO else ()
+    title = f"{scheme.title} + acks-first"
+    return replace(scheme, key=f"{scheme.key}_first", title=title, tables=tables, acks_first=True)
+
+
+RENO_FIRST, ACC_SA_FIRST, AF_SA_FIRST, AF_AR_FIRST = map(with_acks_first, (RENO, ACC_SA, AF_SA, AF_AR))
+
+TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
+    RENO,
+    RENO_FIRST,
+    ACC_SA,
+    ACC_SA_FIRST,
+    AF_SA,
+    AF_SA_FIRST,
+    AF_AR,
+    AF_AR_FIRST,
+)
 """Of table 3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
@@ -111,7 +156,7 @@ def cases(
     """Every scheme in every setting."""
     settings = tuple(settings)
     return tuple(
-        Case(scenario, {**overrides, **scheme.overrides(place=place)}, {"scheme": scheme.key, **labels})
+        Case(scenario, {**overrides, **scheme.overrides(place)}, {"scheme": scheme.key, **labels})
         for scheme in schemes
         for labels, overrides in settings
     )
@@ -156,10 +201,13 @@ TWO_DOWNLOADS = Experiment(
 TWO_WAY = Experiment(
     key="two-way",
     summary="an upload that begins 5 to 10 s after the download",
-    cases=cases(
-        "hybrid-two-way.toml",
-        TWO_WAY_SCHEMES,
-        [({"series": series}, {"scenario.seed": str(1 + 1000 * series)}) for series in SERIES],
+    cases=tuple(
+        case
+        for scheme in TWO_WAY_SCHEMES
+        for series in (SERIES if scheme is RENO else SERIES[:1])
+        for case in cases(
+            "hybrid-two-way.toml", [scheme], [({"series": series}, {"scenario.seed": str(1 + 1000 * series)})]
+        )
     ),
     measure=measure.two_way,
     keep=True,
@@ -171,7 +219,7 @@ RADIO = Experiment(
     cases=tuple(
         case
         for hops in HOPS
-        for case in cases(f"radio-{hops}.toml", SCHEMES, [({"hops": hops}, {})], "topology.medium.radio.queue")
+        for case in cases(f"radio-{hops}.toml", RADIO_SCHEMES, [({"hops": hops}, {})], "topology.medium.radio.queue")
     ),
     measure=measure.radio,
     keep=True,
@@ -182,7 +230,7 @@ RADIO_MANY = Experiment(
     summary="one to twelve downloads over one hop of packet radio",
     cases=cases(
         "radio-1.toml",
-        SCHEMES,
+        RADIO_SCHEMES,
         [({"connections": number}, {"flow.transfer.count": str(number)}) for number in CONNECTIONS],
         "topology.medium.radio.queue",
     ),
@@ -244,20 +292,21 @@ WEB = Experiment(
     summary="1 to 50 hosts that each ask for four objects of 10 kB, over the cable with packet radio back",
     cases=cases(
         "hybrid-radio.toml",
-        SCHEMES,
+        RADIO_SCHEMES,
         [({"hosts": hosts}, {"flow.host.count": str(hosts)}) for hosts in HOSTS],
         "topology.medium.radio.queue",
     ),
     measure=measure.pages,
 )
 
-IMPLEMENTED_QUEUE = "32 packets"
+IMPLEMENTED_QUEUE = 33
+"""That holds 32."""
 
 IMPLEMENTED_TWO_WAY = Experiment(
     key="implemented-two-way",
     summary="3 MB down and 100 kB up, between hosts of BSD/OS",
     cases=tuple(
-        Case("implemented-two-way.toml", scheme.overrides(IMPLEMENTED_QUEUE), {"scheme": scheme.key})
+        Case("implemented-two-way.toml", scheme.overrides(limit=IMPLEMENTED_QUEUE), {"scheme": scheme.key})
         for scheme in TWO_WAY_SCHEMES
         if scheme.implemented
     ),

@@ -27,7 +27,6 @@ INKS = {
     "af_ar": style.OTHER[0],
     "af_ar_first": style.OTHER[4],
     "af": style.RED,
-    "af_first": style.UP[3],
 }
 
 LOCKED_OUT_BPS = 500.0
