@@ -40,6 +40,25 @@ ASSUMPTIONS = (
         ),
     ),
     Assumption(
+        key="red",
+        parameter="RED before the return line under ACC",
+        value="thresholds of 2 and 6 packets, weight 0.01, probability 0.1, marks above the upper threshold",
+        why="not given (BAL-A07); those of the example scripts of the authors' simulator, whose lower threshold is "
+        "1.5; it drops above the upper one, where the text has marks",
+    ),
+    Assumption(
+        key="maxburst",
+        parameter="bursts under SA in simulation",
+        value="4 packets",
+        why="not given; section 9.1.1 recommends 4 or 5 for the implementation",
+    ),
+    Assumption(
+        key="web-requests",
+        parameter="the request of 500 B for four objects",
+        value="one of 125 B on each of the four connections",
+        why="the paper's one request brings four downloads by other connections",
+    ),
+    Assumption(
         key="packet-radio",
         parameter="control frames, backoff and packets of the radio network",
         value="20 B, a random wait of up to 25 ms that doubles, packets of 1000 B",
