@@ -37,7 +37,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     let open = LinkConfig::new(None, delay, queue.clone());
     let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
     let fifo = queue.get::<FifoConfig>().expect("it is one of packets").clone();
-    let shaper = serializer.build_shaper().expect("the configuration is sound");
+    let shaper = serializer.build_shaper(1, "link").expect("the configuration is sound");
     let queued = serializer.build_with(custom(fifo), shaper, 1, "link").expect("the configuration is sound");
     vec![
         ("open", build(&open), 50),

@@ -1,5 +1,7 @@
 //! What a scenario says of a link, and what is wrong with it.
 
+use crate::access::AccessConfig;
+use crate::jitter::JitterConfig;
 use crate::shaper::{AnyShaper, Serializer, TokenBucket};
 use crate::{Framing, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -17,7 +19,10 @@ pub struct LinkConfig {
     pub framing: Framing,
     /// Propagation delay, one way.
     pub delay: Duration,
+    /// When the line may send, where that is more than the rate.
+    pub access: Option<AccessConfig>,
     pub loss: LossConfig,
+    pub jitter: JitterConfig,
     pub queue: QueueConfig,
     /// What stands on either side of the queue and the line, in the order in which packets meet it.
     pub stages: Vec<StageConfig>,
@@ -44,7 +49,9 @@ impl LinkConfig {
             shaper: None,
             framing: Framing::NONE,
             delay,
+            access: None,
             loss: LossConfig::default(),
+            jitter: JitterConfig::default(),
             queue,
             stages: Vec::new(),
             audit: false,
@@ -54,18 +61,25 @@ impl LinkConfig {
     /// The link, idle. Its random draws are keyed by the run's seed and the link's role, such as `"link/up"`.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
         let queue = self.queue.build(seed, role)?;
-        self.build_with(queue, self.build_shaper()?, seed, role)
+        self.build_with(queue, self.build_shaper(seed, role)?, seed, role)
     }
 
     /// The same with this queue and shaper, such as [`Queue::Custom`]; those of the configuration are left aside.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         let loss = self.loss.build(seed, role)?;
         let queue = if self.audit { queue.checked() } else { queue };
-        Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss))
+        Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role)))
     }
 
-    /// The shaper of this configuration.
-    pub fn build_shaper(&self) -> Result<AnyShaper, LinkError> {
+    /// The shaper of this configuration. Its random draws are keyed as those of [`LinkConfig::build`].
+    pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
+        if let Some(access) = &self.access {
+            if self.shaper.is_some() {
+                let fault = Fault::new("", "a direction has a shaper or an access, not both");
+                return Err(LinkError::Access(fault.help("put the shaper in front of a link of its own")));
+            }
+            return access.build(self.rate, seed, role).map_err(LinkError::Access);
+        }
         match (self.rate, self.shaper) {
             (None, None) => Ok(AnyShaper::Unlimited),
             (None, Some(_)) => Err(LinkError::ShaperWithoutRate),
@@ -206,6 +220,14 @@ impl Part for LinkConfig {
             |link| &mut link.shaper,
             "A token bucket in place of the plain serializer: a burst such as \"1600 B\", or a table.",
         ),
+        key(
+            "access",
+            |link| &mut link.access,
+            "When the line may send, where that is more than a rate: a table of a kind, such as { kind = \"grants\" }. With a trace or \
+             rates of its own the direction needs no rate.",
+        ),
+        key("jitter", |link: &mut Self| &mut link.jitter, "Delay that varies: a time such as \"5 ms\", or a table.")
+            .default_text("none"),
         key("loss", |link| &mut link.loss, "Packets lost on the line: a probability such as \"1 %\", or a table."),
         key(
             "stages",
@@ -222,6 +244,7 @@ pub enum LinkError {
     Rate(BitRate),
     ShaperWithoutRate,
     Shaper(Fault),
+    Access(Fault),
     Loss(Fault),
     Queue(Fault),
 }
@@ -238,6 +261,7 @@ impl LinkError {
         match self {
             LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),
             LinkError::Shaper(fault) => format!("shaper.{}", fault.key),
+            LinkError::Access(fault) => format!("access.{}", fault.key),
             LinkError::Loss(fault) => format!("loss.{}", fault.key),
             LinkError::Queue(fault) => format!("queue.{}", fault.key),
         }
@@ -253,7 +277,9 @@ impl fmt::Display for LinkError {
             LinkError::ShaperWithoutRate => {
                 f.write_str("a shaper needs the link's rate: its credit comes at that rate")
             }
-            LinkError::Shaper(fault) | LinkError::Loss(fault) | LinkError::Queue(fault) => fault.fmt(f),
+            LinkError::Shaper(fault) | LinkError::Access(fault) | LinkError::Loss(fault) | LinkError::Queue(fault) => {
+                fault.fmt(f)
+            }
         }
     }
 }

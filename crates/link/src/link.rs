@@ -2,6 +2,7 @@
 
 use crate::Framing;
 use crate::drop_tail_path::DropTailPath;
+use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queued_path::QueuedPath;
 use crate::shaper::AnyShaper;
@@ -20,7 +21,7 @@ pub struct Link {
 /// Where the packets are. The choice of path does not affect results.
 #[derive(Debug)]
 enum TransmitPath {
-    /// A drop-tail FIFO in front of a line without loss.
+    /// A drop-tail FIFO in front of a line without loss and jitter.
     DropTail(DropTailPath),
     /// Everything else.
     Queued(Box<QueuedPath>),
@@ -67,12 +68,13 @@ impl Link {
         framing: Framing,
         delay: Duration,
         loss: Option<Loss>,
+        jitter: Option<Jitter>,
     ) -> Link {
         let path = match queue {
-            Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && loss.is_none() => {
+            Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && loss.is_none() && jitter.is_none() => {
                 TransmitPath::DropTail(DropTailPath::new(fifo.room().clone()))
             }
-            queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss))),
+            queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss, jitter))),
         };
         Link { path, line: Line { shaper, framing, delay }, measured: Measured::default() }
     }

@@ -1,5 +1,6 @@
 //! Any queue discipline, and the line behind it: what leaves next is known only when it leaves.
 
+use crate::jitter::Jitter;
 use crate::link::{Line, Measured, dequeued};
 use crate::loss::Loss;
 use crate::shaper::Shaper;
@@ -19,6 +20,7 @@ pub(crate) struct QueuedPath {
     /// The packets on the line in the order of their arrival.
     in_flight: VecDeque<InFlight>,
     loss: Option<Loss>,
+    jitter: Option<Jitter>,
 }
 
 #[derive(Debug)]
@@ -28,10 +30,10 @@ struct InFlight {
 }
 
 impl QueuedPath {
-    pub(crate) fn new(queue: Queue, loss: Option<Loss>) -> QueuedPath {
+    pub(crate) fn new(queue: Queue, loss: Option<Loss>, jitter: Option<Jitter>) -> QueuedPath {
         let senses = queue.senses().is_some();
         let (head, in_flight) = (None, VecDeque::new());
-        QueuedPath { queue: Child::new(queue), senses, head, next_look: Time::MAX, in_flight, loss }
+        QueuedPath { queue: Child::new(queue), senses, head, next_look: Time::MAX, in_flight, loss, jitter }
     }
 
     /// The discipline.
@@ -115,13 +117,21 @@ impl QueuedPath {
         measured.wire_bytes += wire;
         cx.trace(EventMask::QUEUES, || dequeued(&packet, backlog, now, enqueued_at));
         match self.loss.as_mut().and_then(|loss| loss.drop_reason(now)) {
-            None => self.in_flight.push_back(InFlight { arrives: sent + line.delay, packet }),
+            None => self.send(sent + line.delay, packet),
             Some(why) => {
                 measured.lost.record(size);
                 cx.drop(packet, why);
             }
         }
         measured.queue.settle(now, backlog);
+    }
+
+    /// The packet is on the line, behind all that arrive no later.
+    fn send(&mut self, arrives: Time, packet: Packet) {
+        let Some(jitter) = &mut self.jitter else { return self.in_flight.push_back(InFlight { arrives, packet }) };
+        let arrives = jitter.delay(arrives);
+        let behind = self.in_flight.partition_point(|flying| flying.arrives <= arrives);
+        self.in_flight.insert(behind, InFlight { arrives, packet });
     }
 
     /// Finds out when the next packet leaves the queue, as far as that can be known now.
@@ -177,6 +187,10 @@ impl QueuedPath {
     #[inline]
     pub(crate) fn next_arrival(&self, delay: Duration) -> Option<Time> {
         match self.in_flight.front() {
+            // A packet that has not left yet may overtake.
+            Some(first) if self.jitter.as_ref().is_some_and(Jitter::reorders) && self.next_look != Time::MAX => {
+                Some(first.arrives.min(self.next_look + delay))
+            }
             Some(first) => Some(first.arrives),
             None if self.next_look == Time::MAX => None,
             // That a packet leaves the queue need not be an event of its own: it cannot arrive before this.

@@ -34,7 +34,7 @@ pub fn replay(
         Some(rate) if !credit.is_zero() => {
             AnyShaper::Custom(Box::new(Credited { rate, credit, free_at: Time::ZERO, carry: 0 }))
         }
-        _ => config.build_shaper()?,
+        _ => config.build_shaper(seed, role)?,
     };
     let mut link = config.build_with(config.queue.build(seed, role)?, shaper, seed, role)?;
     let (fates, mut accounting) = Fates::of(arrivals.len());

@@ -430,7 +430,7 @@ proptest! {
     fn a_lazy_link_does_what_an_eager_one_does(config in config(), touches in touches()) {
         let until = long_enough(&config, &touches);
         let expected = Naive::run(&config, NaiveShaper::of(&config), false, &touches, until);
-        let stepped = EveryNanosecond(config.build_shaper().unwrap());
+        let stepped = EveryNanosecond(config.build_shaper(1, "link").unwrap());
         prop_assert_eq!(&Naive::run(&config, Box::new(stepped), false, &touches, until), &expected);
         for audit in [false, true] {
             let config = LinkConfig { audit, ..config.clone() };
@@ -483,7 +483,7 @@ proptest! {
         let config = LinkConfig { queue: QueueConfig::packets(1000), ..config };
         let expected = Naive::run(&config, NaiveShaper::of(&config), true, &touches, long_enough(&config, &touches));
         let queue = Queue::Custom(Box::new(ShortestFirst::default())).checked();
-        let bench = run(config.build_with(queue, config.build_shaper().unwrap(), 1, "link").unwrap(), &touches);
+        let bench = run(config.build_with(queue, config.build_shaper(1, "link").unwrap(), 1, "link").unwrap(), &touches);
         prop_assert_eq!(bench.delivered(), &expected.delivered[..]);
     }
 
@@ -514,7 +514,7 @@ proptest! {
             }
         };
         let build = || {
-            let (queue, shaper) = (Queue::Custom(queue()).checked(), config.build_shaper().unwrap());
+            let (queue, shaper) = (Queue::Custom(queue()).checked(), config.build_shaper(1, "link").unwrap());
             config.build_with(queue, shaper, 1, "link").unwrap()
         };
         let until = long_enough(&config, &touches) + longest + grain;

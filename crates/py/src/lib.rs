@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use crate::replay::replay;
     #[pymodule_export]
-    use crate::scenario::{Scenario, axis, schema};
+    use crate::scenario::{Scenario, axis, presets, schema};
     #[pymodule_export]
     use crate::tables::{catalogue, reasons};
     #[pymodule_export]

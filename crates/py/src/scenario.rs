@@ -148,3 +148,10 @@ pub(crate) fn axis(text: &str) -> PyResult<Axis> {
 pub(crate) fn schema() -> String {
     lopsided_scenario::schema_json()
 }
+
+/// The access lines with names: each one's name, title, source and keys of `[link]`.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    let told = |preset: &lopsided_scenario::Preset| (preset.name, preset.title, preset.source, preset.link);
+    lopsided_scenario::PRESETS.iter().map(told).collect()
+}

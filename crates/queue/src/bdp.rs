@@ -7,7 +7,7 @@
 //! - the first at once, and each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and 6.5): never more than one a round
 //!   trip, and the more of them the larger the share of the link in the round trip.
 //!
-//! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `threshold` has both).
+//! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `bound` has both).
 //! `RTT_Bloat` as it is measured has the link's own
 //! delay in it, which no queue can mend (the key `base_delay`). When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which order the queues are served is
 //! not said: here by deficit round robin, a full Ethernet frame each. Where a round trip is not known from timestamps, it is at least
@@ -32,7 +32,7 @@ pub struct BdpConfig {
     pub ecn: bool,
     pub far_end: FarEnd,
     pub base_delay: BaseDelay,
-    pub threshold: BdpThreshold,
+    pub bound: BdpBound,
     pub smoothing: Smoothing,
 }
 
@@ -45,7 +45,7 @@ impl Default for BdpConfig {
             ecn: true,
             far_end: FarEnd::Link,
             base_delay: BaseDelay::Subtract,
-            threshold: BdpThreshold::Max,
+            bound: BdpBound::Max,
             smoothing: Smoothing::Rfc6298,
         }
     }
@@ -53,24 +53,24 @@ impl Default for BdpConfig {
 
 /// How the two bounds of eq 6.3 make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BdpThreshold {
+pub enum BdpBound {
     /// As the text says.
     Max,
     /// As the equation is printed.
     Min,
 }
 
-impl Choice for BdpThreshold {
-    const WORDS: &'static [(&'static str, BdpThreshold)] = &[("max", BdpThreshold::Max), ("min", BdpThreshold::Min)];
+impl Choice for BdpBound {
+    const WORDS: &'static [(&'static str, BdpBound)] = &[("max", BdpBound::Max), ("min", BdpBound::Min)];
 }
 
-impl BdpThreshold {
+impl BdpBound {
     /// What the link may take of a round trip.
     fn of(self, measured: Duration) -> Duration {
         let (share, least) = (measured / 10, Duration::from_millis(25));
         match self {
-            BdpThreshold::Max => share.max(least),
-            BdpThreshold::Min => share.min(least),
+            BdpBound::Max => share.max(least),
+            BdpBound::Min => share.min(least),
         }
     }
 }
@@ -86,8 +86,8 @@ impl Part for BdpConfig {
         key("far_end", |part: &mut Self| &mut part.far_end, sensing::FAR_END),
         key("base_delay", |part: &mut Self| &mut part.base_delay, sensing::BASE_DELAY),
         key(
-            "threshold",
-            |part: &mut Self| &mut part.threshold,
+            "bound",
+            |part: &mut Self| &mut part.bound,
             "What the link may take of a round trip: of a tenth and 25 ms the longer (max), or, as eq 6.3 is printed, the shorter (min).",
         ),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
@@ -142,10 +142,10 @@ struct Flow {
 
 impl Flow {
     /// Whether the packet that leaves now is to be marked or dropped.
-    fn is_due(&mut self, threshold: BdpThreshold, now: Time) -> bool {
+    fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
-        if bloat <= threshold.of(measured) {
+        if bloat <= bound.of(measured) {
             self.next_drop = None;
             return false;
         }
@@ -235,7 +235,7 @@ impl Qdisc for Bdp {
             };
             let size = given.packet.size();
             self.total.remove(size);
-            let due = !is_sensing(&given.packet) && flow.is_due(self.config.threshold, cx.now());
+            let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
             if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
                 cx.drop(given.packet, DropReason::Early);
                 continue;

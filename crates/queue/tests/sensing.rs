@@ -9,7 +9,7 @@ use lopsided_core::{
     Accounting, Bytes, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AsqmConfig, BaseDelay, BdpConfig, BdpThreshold, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, is_sensing, turn,
+    AsqmConfig, BaseDelay, BdpBound, BdpConfig, Qdisc, Queue, QueueConfig, SENSING_PROTOCOL, is_sensing, turn,
 };
 use std::net::Ipv4Addr;
 
@@ -238,9 +238,9 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
 
 /// BDP where the whole round trip is 500 ms and the link's is `bloat`, for ten seconds: the times of drops in ms, once the round trip is
 /// known. (A connection that opens tells it by its SYN; this one was open before.)
-fn bdp_drops(threshold: BdpThreshold, bloat: u64) -> Vec<u64> {
+fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
-        Bench::of(&QueueConfig::new(BdpConfig { threshold, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));
+        Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));
     let mut home: Vec<(u64, Packet)> = Vec::new();
     let mut drops = Vec::new();
     for ms in (0..10_000_u64).step_by(5) {
@@ -273,11 +273,11 @@ fn bdp_drops(threshold: BdpThreshold, bloat: u64) -> Vec<u64> {
 #[test]
 fn bdp_drops_once_in_measured_squared_over_bloat_where_a_tenth_is_exceeded() {
     // A tenth of 500 ms is 50 ms: 40 ms are allowed, by the equation as it is printed 25 ms.
-    assert_eq!(bdp_drops(BdpThreshold::Max, 40), []);
-    let printed = bdp_drops(BdpThreshold::Min, 40);
+    assert_eq!(bdp_drops(BdpBound::Max, 40), []);
+    let printed = bdp_drops(BdpBound::Min, 40);
     assert!(!printed.is_empty());
     // 500 * 500 / 100 ms apart.
-    let drops = bdp_drops(BdpThreshold::Max, 100);
+    let drops = bdp_drops(BdpBound::Max, 100);
     for pair in drops.windows(2) {
         assert!((pair[1] - pair[0]).abs_diff(2500) <= 60, "{drops:?}");
     }

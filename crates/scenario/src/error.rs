@@ -109,6 +109,11 @@ impl<'a> Report<'a> {
         Report { file, text, overrides, lines, found: Vec::new() }
     }
 
+    /// The folder of the scenario's file; empty for that in which the program runs.
+    pub(crate) fn folder(&self) -> &'a str {
+        self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
+    }
+
     /// Notes a problem, unless the same was noted at the same place: settings are read once for each flow that uses them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();

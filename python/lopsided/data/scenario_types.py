@@ -241,7 +241,7 @@ class BdpQueue(TypedDict):
     ecn: bool
     far_end: Literal["link", "stage"]
     base_delay: Literal["subtract", "keep"]
-    threshold: Literal["max", "min"]
+    bound: Literal["max", "min"]
     smoothing: Literal["rfc6298", "printed"]
 
 
@@ -532,6 +532,75 @@ class Shaper(TypedDict):
     line_rate_bps: int | None
 
 
+class TraceAccess(TypedDict):
+    """Sends at the times of a recorded trace, in the format of Mahimahi."""
+
+    kind: Literal["trace"]
+    file: str | None
+    opportunities: list[int]
+    size_bytes: int
+
+
+class RateStep(TypedDict):
+    """A rate, and from when on it holds."""
+
+    at_s: float
+    rate_bps: int
+
+
+class RatesAccess(TypedDict):
+    """A rate that changes at given times."""
+
+    kind: Literal["rates"]
+    steps: list[RateStep]
+    repeat_s: float | None
+
+
+class ReallocationAccess(TypedDict):
+    """A rate and a delay that are drawn anew every few seconds, as Starlink's."""
+
+    kind: Literal["reallocation"]
+    period_s: float
+    low_bps: int
+    high_bps: int
+    gap_s: float
+    delay_spread_s: float
+
+
+class GrantsAccess(TypedDict):
+    """Sends when a request was granted: DOCSIS, GPON, LTE and 5G uplinks."""
+
+    kind: Literal["grants"]
+    request_interval_s: float
+    grant_delay_s: float
+    slot_s: float
+    proactive: bool
+    error: float
+    retransmit_delay_s: float
+    retransmissions: int
+
+
+class AggregationAccess(TypedDict):
+    """Waits for the medium and then sends many packets at once, as Wi-Fi does."""
+
+    kind: Literal["aggregation"]
+    access_delay_s: float
+    contention_s: float
+    max_size_bytes: int
+    max_time_s: float
+    overhead_s: float
+
+
+Access: TypeAlias = TraceAccess | RatesAccess | ReallocationAccess | GrantsAccess | AggregationAccess
+
+
+class Jitter(TypedDict):
+    """Propagation delay that varies from packet to packet."""
+
+    spread_s: float
+    reorder: bool
+
+
 class Gilbert(TypedDict):
     """The Gilbert-Elliott model: a good and a bad state."""
 
@@ -589,6 +658,8 @@ class Direction(TypedDict):
     framing: Framing
     queue: Queue
     shaper: Shaper | None
+    access: Access | None
+    jitter: Jitter
     loss: Loss
     stages: list[Stage]
 

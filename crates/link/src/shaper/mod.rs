@@ -4,6 +4,7 @@ mod serializer;
 mod token_bucket;
 
 pub use serializer::Serializer;
+pub(crate) use serializer::scaled_bits;
 pub use token_bucket::TokenBucket;
 
 use lopsided_core::{BitRate, Bytes, Time};

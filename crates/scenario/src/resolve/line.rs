@@ -75,7 +75,7 @@ fn resolve_direction(
     defaults: Defaults,
     report: &mut Report<'_>,
 ) -> LinkConfig {
-    if !layers.has("rate") {
+    if !layers.has("rate") && !layers.has("access") {
         let message = format!(
             "`rate` is missing for direction {} of [{}]",
             dir.name(),

@@ -5,6 +5,7 @@ use super::part::{Line, read_family};
 use super::read::{Layers, read, require};
 use crate::error::{Place, Report, did_you_mean, quote};
 use crate::graph::{Graph, LinkSpec, MediumSpec, NodeRef};
+use crate::presets;
 use crate::schema::entry_name;
 use crate::tree::{Node, Table, Value};
 use crate::value;
@@ -80,7 +81,12 @@ impl Network {
     }
 
     fn access_line(&mut self, file: &Layers<'_>, report: &mut Report<'_>) {
-        let link = file.below("link");
+        let own = file.below("link");
+        let preset = read(&own, "preset", |node| value::choice(node, "preset", &presets::names()), report);
+        let link = match preset.and_then(presets::link) {
+            Some(keys) => own.clone().over(&Layers::one(keys, "link", own.place)),
+            None => own,
+        };
         let server = self.add_host("server");
         let client = self.add_host("client");
         let (mut from, mut to, mut beyond) = (server, client, Duration::ZERO);

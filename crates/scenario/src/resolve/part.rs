@@ -117,7 +117,8 @@ fn fill<'t>(
     if report.count() > problems {
         return;
     }
-    let completed = part.complete(&Given { keys: &given, preset, line_rate: line.rate });
+    let folder = report.folder();
+    let completed = part.complete(&Given { keys: &given, preset, line_rate: line.rate, folder });
     if let Err(fault) = completed.and_then(|()| part.check()) {
         let place = source(fault.key).place_of(fault.key);
         report.problem(place, &join(own.path(), fault.key), fault.message, fault.help);

@@ -2,6 +2,7 @@
 
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::model::InterfaceSpec;
+use crate::presets;
 use lopsided_app::APPS;
 use lopsided_link::{LinkConfig, MEDIA};
 use lopsided_spec::ValueType::{
@@ -106,6 +107,13 @@ pub(crate) fn access_line() -> PartInfo {
         exclusive: &[],
         make: None,
         keys: line_keys([
+            value(
+                "preset",
+                Word(presets::names),
+                "",
+                "A line as it is sold, by name: `lopsided presets` lists them. What is said beside it wins, key by key; what it says of a \
+                 direction wins over what is said of both.",
+            ),
             value(
                 "rtt",
                 Time,

@@ -8,7 +8,7 @@ use lopsided_queue::{
     CbwfqConfig, DropFrom, DrrConfig, FifoConfig, HtbConfig, Limit, MarkThreshold, Markable, PacketKind, PrioConfig,
     QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
-use lopsided_scenario::Scenario;
+use lopsided_scenario::{PRESETS, Scenario};
 use lopsided_spec::Value;
 use lopsided_tcp::{DelayedAck, Switch};
 
@@ -374,4 +374,34 @@ fn no_route_leads_back_over_a_link_of_one_way() {
         assert_eq!(links(1, 0), [4, 3, 2, 0]);
         assert_eq!(good(&scenario.to_toml()), scenario);
     }
+}
+
+fn preset(name: &str, more: &str) -> Scenario {
+    let flow = "[[flow]]\ndirection = \"down\"";
+    good(&format!("[scenario]\nduration = \"9 s\"\n[link]\npreset = \"{name}\"\n{more}\n{flow}"))
+}
+
+#[test]
+fn every_preset_is_a_line_and_its_name_says_how_fast() {
+    for each in PRESETS {
+        let link = &preset(each.name, "").graph.links[0];
+        let rates = each.name.rsplit('-').take(2).map(|rate| rate.parse::<u64>().unwrap());
+        for (dir, megabits) in [Dir::Up, Dir::Down].into_iter().zip(rates) {
+            let direction = link.dir(dir);
+            match direction.rate {
+                Some(rate) => assert_eq!(rate.as_bps(), megabits * 1_000_000, "{}", each.name),
+                None => assert_eq!(direction.access.as_ref().map(|access| access.kind()), Some("reallocation")),
+            }
+            assert!(direction.build(1, "link").is_ok(), "{}", each.name);
+        }
+        assert!(link.down.delay > Duration::ZERO && !each.source.is_empty());
+    }
+}
+
+#[test]
+fn what_is_said_beside_a_preset_wins_key_by_key() {
+    let link = &preset("docsis31-1000-35", "rtt = \"50 ms\"\nup.rate = \"50 Mbit/s\"").graph.links[0];
+    assert_eq!((link.down.delay, link.down.rate), (Duration::from_millis(25), Some(BitRate::from_bps(1_000_000_000))));
+    assert_eq!(link.up.rate, Some(BitRate::from_bps(50_000_000)));
+    assert!(link.up.access.is_some());
 }

@@ -4,7 +4,10 @@ use super::schema::Json;
 use super::{BASE, parse};
 use lopsided_app::{AppConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
-use lopsided_link::{CellFormat, Framing, GilbertConfig, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_link::{
+    AccessConfig, CellFormat, Framing, GilbertConfig, JitterConfig, LinkConfig, LossConfig, RateStep, RatesConfig,
+    ShaperConfig, TraceConfig,
+};
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
@@ -109,9 +112,24 @@ fn loss() -> impl Strategy<Value = LossConfig> {
     )
 }
 
+fn access() -> impl Strategy<Value = AccessConfig> {
+    let times = prop::collection::vec(0..1000_u64, 1..20).prop_map(|mut times| {
+        times.sort_unstable();
+        times.push(1000);
+        AccessConfig::new(TraceConfig { opportunities: times, ..TraceConfig::default() })
+    });
+    let rates = (rate(), 1..1000_u64).prop_map(|(rate, ms)| {
+        let steps = vec![RateStep { at: Duration::ZERO, rate }];
+        AccessConfig::new(RatesConfig { steps, repeat: Some(Duration::from_millis(ms)) })
+    });
+    prop_oneof![times, rates]
+}
+
 fn direction() -> impl Strategy<Value = LinkConfig> {
     let shaper = of((1u64..1 << 30, of(rate())));
-    (of(rate()), span(), framing(), queue(), shaper, loss()).prop_map(|(rate, delay, framing, queue, shaper, loss)| {
+    let jitter = (span(), any::<bool>()).prop_map(|(spread, reorder)| JitterConfig { spread, reorder });
+    let parts = (of(rate()), span(), framing(), queue(), shaper, loss(), jitter, of(access()));
+    parts.prop_map(|(rate, delay, framing, queue, shaper, loss, jitter, access)| {
         let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperConfig {
             burst: Bytes::new(burst),
             // An interval of which the bucket holds the lump.
@@ -120,7 +138,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
                 .filter(|interval| !interval.is_zero()),
             line_rate: line_rate.map(|line| line.max(rate)),
         });
-        LinkConfig { rate, delay, framing, queue, shaper, loss, stages: Vec::new(), audit: false }
+        LinkConfig { framing, shaper, loss, jitter, access, ..LinkConfig::new(rate, delay, queue) }
     })
 }
 

@@ -1,0 +1,151 @@
+//! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (IEEE 802.11n's A-MPDU).
+//!
+//! With a packet at its head the sender waits for the medium: `access_delay`, and a part of `contention` that is drawn. Then all that
+//! waits leaves the queue together, up to `max_size` and `max_time` on the air, at the direction's rate. What comes later waits for the next
+//! aggregate. Each costs `overhead` beside: preamble, spacing, block acknowledgement.
+//!
+//! Leaves out: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last bit is on the air.
+
+use super::AccessKind;
+use crate::shaper::Shaper;
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// Aggregation as plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregationConfig {
+    pub access_delay: Duration,
+    pub contention: Duration,
+    pub max_size: Bytes,
+    pub max_time: Duration,
+    pub overhead: Duration,
+}
+
+impl Default for AggregationConfig {
+    /// 802.11n: DIFS and half of the smallest contention window; an A-MPDU of 65,535 octets, 4 ms of air.
+    fn default() -> AggregationConfig {
+        AggregationConfig {
+            access_delay: Duration::from_micros(100),
+            contention: Duration::ZERO,
+            max_size: Bytes::new(65_535),
+            max_time: Duration::from_millis(4),
+            overhead: Duration::from_micros(120),
+        }
+    }
+}
+
+impl Part for AggregationConfig {
+    const NAME: &'static str = "aggregation";
+    const TEXT: &'static str = "Waits for the medium and then sends many packets at once, as Wi-Fi does.";
+    const KEYS: &'static [Key<AggregationConfig>] = &[
+        key("access_delay", |part: &mut Self| &mut part.access_delay, "The wait for the medium at least."),
+        key(
+            "contention",
+            |part: &mut Self| &mut part.contention,
+            "Up to so much is added to the wait, drawn for each aggregate: how busy the others are.",
+        ),
+        key("max_size", |part: &mut Self| &mut part.max_size, "Octets of an aggregate at most."),
+        key("max_time", |part: &mut Self| &mut part.max_time, "Time on the air of an aggregate at most."),
+        key("overhead", |part: &mut Self| &mut part.overhead, "Time on the air that each aggregate costs beside."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if given.line_rate.is_none() {
+            return Err(Fault::new("", "aggregation needs the direction's rate").help("add rate = \"300 Mbit/s\""));
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.max_size < Bytes::new(1500) {
+            return Err(Fault::new("max_size", "an aggregate holds at least one full packet"));
+        }
+        Ok(())
+    }
+}
+
+impl AccessKind for AggregationConfig {
+    fn build(&self, rate: Option<BitRate>, mut rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+        self.check()?;
+        let Some(rate) = rate else { return Err(Fault::new("", "aggregation needs the direction's rate")) };
+        let wait = draw_wait(self, &mut rng);
+        let (idle_until, air_until) = (Time::ZERO, Time::ZERO);
+        Ok(Box::new(Aggregation { config: *self, rate, rng, open: None, air_until, idle_until, wait }))
+    }
+}
+
+fn draw_wait(config: &AggregationConfig, rng: &mut Rng) -> Duration {
+    config.access_delay + Duration::from_nanos(rng.below(config.contention.as_nanos() + 1))
+}
+
+/// The aggregates of one sender.
+#[derive(Debug)]
+pub struct Aggregation {
+    config: AggregationConfig,
+    rate: BitRate,
+    rng: Rng,
+    /// The aggregate that packets can still join, as long as it is this instant.
+    open: Option<Open>,
+    /// When the last aggregate is off the air, its overhead included.
+    air_until: Time,
+    /// Nothing waited up to this instant.
+    idle_until: Time,
+    /// For the medium, before the next aggregate.
+    wait: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    at: Time,
+    size: Bytes,
+}
+
+impl Aggregation {
+    /// The aggregate that a packet of this size can join.
+    fn joined(&self, wire: Bytes) -> Option<Open> {
+        self.open.filter(|open| {
+            let size = open.size + wire;
+            size <= self.config.max_size && self.rate.time_to_send(size, 0).0 <= self.config.max_time
+        })
+    }
+}
+
+impl Shaper for Aggregation {
+    fn needs_size(&self) -> bool {
+        true
+    }
+
+    fn advance_idle(&mut self, now: Time) {
+        self.idle_until = self.idle_until.max(now);
+        self.open = self.open.filter(|open| open.at >= now);
+    }
+
+    fn advance_backlogged(&mut self, now: Time, _wire: Bytes) {
+        self.open = self.open.filter(|open| open.at >= now);
+    }
+
+    fn ready_at(&mut self, wire: Bytes) -> Time {
+        match self.joined(wire) {
+            Some(open) => open.at,
+            None => self.air_until.max(self.idle_until) + self.wait,
+        }
+    }
+
+    fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        let open = match self.joined(wire) {
+            Some(open) => Open { size: open.size + wire, ..open },
+            None => {
+                self.wait = draw_wait(&self.config, &mut self.rng);
+                Open { at: start, size: wire }
+            }
+        };
+        self.open = Some(open);
+        let sent = open.at + self.rate.time_to_send(open.size, 0).0;
+        self.air_until = sent + self.config.overhead;
+        sent
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        Some(self.rate)
+    }
+}

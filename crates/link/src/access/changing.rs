@@ -1,0 +1,264 @@
+//! Lines whose rate changes: on a time line that is written down, or every few seconds to one that is drawn, as where a satellite system
+//! allocates its beams anew.
+//!
+//! A packet that is being sent when the rate changes goes on at the new one. A rate of zero is an outage in which packets wait.
+//!
+//! Starlink allocates anew every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and delay
+//! change at those instants. What each is drawn from is not published; here both are uniform.
+
+use super::AccessKind;
+use crate::shaper::{Shaper, scaled_bits};
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+
+/// From when on a rate holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateStep {
+    pub at: Duration,
+    pub rate: BitRate,
+}
+
+impl Default for RateStep {
+    fn default() -> RateStep {
+        RateStep { at: Duration::ZERO, rate: BitRate::from_bps(0) }
+    }
+}
+
+impl Part for RateStep {
+    const NAME: &'static str = "rate step";
+    const TEXT: &'static str = "A rate, and from when on it holds.";
+    const KEYS: &'static [Key<RateStep>] = &[
+        key("at", |step: &mut Self| &mut step.at, "From when on."),
+        key("rate", |step: &mut Self| &mut step.rate, "The rate; of \"0 bit/s\" packets wait.")
+            .required("\"5 Mbit/s\""),
+    ];
+}
+
+impl Scalar for RateStep {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<RateStep>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<RateStep, String> {
+        value.into_part()
+    }
+}
+
+/// A time line of rates as plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RatesConfig {
+    pub steps: Vec<RateStep>,
+    pub repeat: Option<Duration>,
+}
+
+impl Part for RatesConfig {
+    const NAME: &'static str = "rates";
+    const TEXT: &'static str = "A rate that changes at given times.";
+    const KEYS: &'static [Key<RatesConfig>] = &[
+        key(
+            "steps",
+            |rates: &mut Self| &mut rates.steps,
+            "The rates in order: [{ rate = \"20 Mbit/s\" }, { at = \"10 s\", rate = \"5 Mbit/s\" }]; the first from 0 s on.",
+        )
+        .required("[{ rate = \"20 Mbit/s\" }, { at = \"10 s\", rate = \"5 Mbit/s\" }]"),
+        key("repeat", |rates| &mut rates.repeat, "After how long they begin again; without it the last one stays."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.steps.first().is_none_or(|first| !first.at.is_zero()) {
+            return Err(Fault::new("steps", "the first rate is from 0 s on"));
+        }
+        if self.steps.windows(2).any(|pair| pair[0].at >= pair[1].at) {
+            return Err(Fault::new("steps", "the times of rates ascend"));
+        }
+        let end = self.steps.last().map_or(Duration::ZERO, |last| last.at);
+        if self.repeat.is_some_and(|repeat| repeat <= end) {
+            return Err(Fault::new("repeat", "they begin again after the last of them"));
+        }
+        let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
+        if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
+            return Err(Fault::new("steps", "a rate of zero that stays lets nothing pass for ever"));
+        }
+        check_most(self.steps.iter().map(|step| step.rate))
+    }
+}
+
+fn check_most(mut rates: impl Iterator<Item = BitRate>) -> Result<(), Fault> {
+    match rates.any(|rate| rate.as_bps() > 10_000_000_000_000) {
+        true => Err(Fault::new("", "a rate is at most 10 Tbit/s")),
+        false => Ok(()),
+    }
+}
+
+impl AccessKind for RatesConfig {
+    fn build(&self, _rate: Option<BitRate>, _rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+        self.check()?;
+        Ok(Box::new(ChangingRate::new(Course::Listed { config: self.clone(), next: 0, lap: Time::ZERO })))
+    }
+}
+
+/// A line that is allocated anew, as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReallocationConfig {
+    pub period: Duration,
+    pub low: BitRate,
+    pub high: BitRate,
+    pub gap: Duration,
+    pub delay_spread: Duration,
+}
+
+impl Default for ReallocationConfig {
+    fn default() -> ReallocationConfig {
+        ReallocationConfig {
+            period: Duration::from_secs(15),
+            low: BitRate::from_bps(0),
+            high: BitRate::from_bps(0),
+            gap: Duration::ZERO,
+            delay_spread: Duration::ZERO,
+        }
+    }
+}
+
+impl Part for ReallocationConfig {
+    const NAME: &'static str = "reallocation";
+    const TEXT: &'static str = "A rate and a delay that are drawn anew every few seconds, as Starlink's.";
+    const KEYS: &'static [Key<ReallocationConfig>] = &[
+        key("period", |line: &mut Self| &mut line.period, "How often."),
+        key("low", |line: &mut Self| &mut line.low, "The lowest rate.").required("\"100 Mbit/s\""),
+        key("high", |line: &mut Self| &mut line.high, "The highest rate; all between are as likely.")
+            .required("\"250 Mbit/s\""),
+        key("gap", |line: &mut Self| &mut line.gap, "How long nothing is sent at each change."),
+        key(
+            "delay_spread",
+            |line: &mut Self| &mut line.delay_spread,
+            "Up to so much is added to the delay, drawn anew each time; the order stays.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.low.as_bps() == 0 || self.low > self.high {
+            return Err(Fault::new("low", "the lowest rate is above 0 and not above the highest"));
+        }
+        if self.gap >= self.period {
+            return Err(Fault::new("gap", "the gap is shorter than the period"));
+        }
+        check_most([self.high].into_iter())
+    }
+}
+
+impl AccessKind for ReallocationConfig {
+    fn build(&self, _rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+        self.check()?;
+        Ok(Box::new(ChangingRate::new(Course::Drawn { config: self.clone(), rng, number: 0, in_gap: false })))
+    }
+}
+
+/// What comes next.
+#[derive(Debug)]
+enum Course {
+    Listed { config: RatesConfig, next: usize, lap: Time },
+    Drawn { config: ReallocationConfig, rng: Rng, number: u64, in_gap: bool },
+}
+
+/// A stretch of time with one rate.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    end: Time,
+    rate: u64,
+    more_delay: Duration,
+}
+
+impl Course {
+    /// The next stretch; `last` is the one before.
+    fn next(&mut self, last: Stretch) -> Stretch {
+        match self {
+            Course::Listed { config, next, lap } => {
+                if *next == config.steps.len() {
+                    *next = 0;
+                    *lap = last.end;
+                }
+                let rate = config.steps[*next].rate.as_bps();
+                *next += 1;
+                let end = config.steps.get(*next).map(|step| step.at).or(config.repeat);
+                Stretch { end: end.map_or(Time::MAX, |end| *lap + end), rate, more_delay: Duration::ZERO }
+            }
+            Course::Drawn { config, rng, number, in_gap } => {
+                let begins = Time::ZERO + config.period * *number;
+                if !*in_gap && !config.gap.is_zero() {
+                    *in_gap = true;
+                    return Stretch { end: begins + config.gap, rate: 0, ..last };
+                }
+                *in_gap = false;
+                *number += 1;
+                let rate = config.low.as_bps() + rng.below(config.high.as_bps() - config.low.as_bps() + 1);
+                let more_delay = Duration::from_nanos(rng.below(config.delay_spread.as_nanos() + 1));
+                Stretch { end: begins + config.period, rate, more_delay }
+            }
+        }
+    }
+}
+
+/// A serializer whose rate changes.
+#[derive(Debug)]
+pub struct ChangingRate {
+    course: Course,
+    now: Stretch,
+    free_at: Time,
+    /// What the last nanosecond of the packet before could have sent more, in units of 10^-9 bit.
+    unused: u64,
+    /// Of the packet before: what a shorter delay may not overtake.
+    arrived: Time,
+}
+
+impl ChangingRate {
+    fn new(mut course: Course) -> ChangingRate {
+        let before = Stretch { end: Time::ZERO, rate: 0, more_delay: Duration::ZERO };
+        let now = course.next(before);
+        ChangingRate { course, now, free_at: Time::ZERO, unused: 0, arrived: Time::ZERO }
+    }
+}
+
+impl Shaper for ChangingRate {
+    fn needs_size(&self) -> bool {
+        false
+    }
+
+    fn advance_idle(&mut self, _now: Time) {}
+
+    fn advance_backlogged(&mut self, _now: Time, _wire: Bytes) {}
+
+    fn ready_at(&mut self, _wire: Bytes) -> Time {
+        self.free_at
+    }
+
+    fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        let credit = if start == self.free_at { self.unused } else { 0 };
+        let mut unsent = u128::from(scaled_bits(wire).saturating_sub(credit));
+        let mut at = start;
+        loop {
+            while self.now.end <= at {
+                self.now = self.course.next(self.now);
+            }
+            let rate = u128::from(self.now.rate);
+            let possible = rate * u128::from((self.now.end - at).as_nanos());
+            if unsent <= possible {
+                let nanos = if rate == 0 { 0 } else { unsent.div_ceil(rate) };
+                self.unused = (nanos * rate - unsent) as u64;
+                self.free_at = at + Duration::from_nanos(nanos as u64);
+                self.arrived = self.arrived.max(self.free_at + self.now.more_delay);
+                return self.arrived;
+            }
+            unsent -= possible;
+            at = self.now.end;
+        }
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        match &self.course {
+            Course::Listed { config, .. } => config.steps.iter().map(|step| step.rate).max(),
+            Course::Drawn { config, .. } => Some(config.high),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! An uplink on which a sender must ask before it may send: DOCSIS, GPON, LTE and 5G differ in the times alone.
+//!
+//! - A sender that has had nothing to send **asks** at the next request opportunity (`request_interval`): a contention slot of a MAP, a slot
+//!   of the bandwidth allocation's cycle, a scheduling request on the control channel.
+//! - It is **granted** `grant_delay` later, at the next of the slots that come every `slot`. Each slot carries what the rate makes of its
+//!   length, in which packets share and are split.
+//! - While more waits, that is reported with the data (piggyback, DBRu, buffer status report), and each slot is granted.
+//! - A **proactive** grant is there in each slot without being asked for: the proactive grant service of low-latency DOCSIS, configured grants
+//!   of 5G.
+//! - The block of a slot that is in **error** comes again `retransmit_delay` later (HARQ), as often as it must up to `retransmissions`, and
+//!   what follows waits for it, for it is delivered in order. After the last the block counts as delivered: what then repairs it is left
+//!   out.
+//!
+//! **Deviations.** Requests are never lost in contention; other stations take nothing of the channel. A sender whose queue was empty as a
+//! slot began has asked for nothing more, and begins anew.
+
+use super::AccessKind;
+use crate::shaper::{Shaper, scaled_bits};
+use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// Requests and grants as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantsConfig {
+    pub request_interval: Duration,
+    pub grant_delay: Duration,
+    pub slot: Duration,
+    pub proactive: bool,
+    pub error: f64,
+    pub retransmit_delay: Duration,
+    pub retransmissions: u32,
+}
+
+impl Default for GrantsConfig {
+    /// DOCSIS with a MAP every 2 ms.
+    fn default() -> GrantsConfig {
+        GrantsConfig {
+            request_interval: Duration::from_millis(2),
+            grant_delay: Duration::from_millis(4),
+            slot: Duration::from_millis(2),
+            proactive: false,
+            error: 0.0,
+            retransmit_delay: Duration::from_millis(8),
+            retransmissions: 3,
+        }
+    }
+}
+
+impl Part for GrantsConfig {
+    const NAME: &'static str = "grants";
+    const TEXT: &'static str = "Sends when a request was granted: DOCSIS, GPON, LTE and 5G uplinks.";
+    const KEYS: &'static [Key<GrantsConfig>] = &[
+        key("request_interval", |part: &mut Self| &mut part.request_interval, "How often a sender may ask."),
+        key("grant_delay", |part: &mut Self| &mut part.grant_delay, "From the request to the grant."),
+        key("slot", |part: &mut Self| &mut part.slot, "How often something may be sent: a MAP, a cycle, a TTI."),
+        key("proactive", |part| &mut part.proactive, "Every slot is granted without a request."),
+        key("error", |part| &mut part.error, "The probability that a slot's block must be sent again."),
+        key("retransmit_delay", |part: &mut Self| &mut part.retransmit_delay, "How much later it comes then."),
+        key("retransmissions", |part: &mut Self| &mut part.retransmissions, "How often a block is sent again at most."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if given.line_rate.is_none() {
+            return Err(Fault::new("", "grants need the direction's rate").help("add rate = \"35 Mbit/s\""));
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let shortest = Duration::from_micros(1);
+        if self.slot < shortest || self.slot > Duration::from_secs(10) {
+            return Err(Fault::new("slot", "a slot is from 1 us to 10 s long"));
+        }
+        if self.request_interval < shortest {
+            return Err(Fault::new("request_interval", "requests are at least 1 us apart"));
+        }
+        if !(0.0..1.0).contains(&self.error) {
+            return Err(Fault::new("error", "a probability of errors is from 0 to below 1"));
+        }
+        Ok(())
+    }
+}
+
+impl AccessKind for GrantsConfig {
+    fn build(&self, rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+        self.check()?;
+        let Some(rate) = rate else { return Err(Fault::new("", "grants need the direction's rate")) };
+        let capacity = u128::from(rate.as_bps()) * u128::from(self.slot.as_nanos());
+        if !(1..=u128::from(u64::MAX / 2)).contains(&capacity) {
+            return Err(Fault::new("slot", "a slot at this rate carries nothing, or more than 1 GB"));
+        }
+        Ok(Box::new(Grants {
+            config: self.clone(),
+            rate,
+            rng,
+            capacity: capacity as u64,
+            next: 0,
+            left: capacity as u64,
+            block_at: None,
+            idle_since_slot: Some(Time::ZERO),
+            delivered: Time::ZERO,
+        }))
+    }
+}
+
+/// The slots of one sender.
+#[derive(Debug)]
+pub struct Grants {
+    config: GrantsConfig,
+    rate: BitRate,
+    rng: Rng,
+    /// What a slot carries, in units of 10^-9 bit.
+    capacity: u64,
+    /// The number of the slot that is used next or is in use, and what is left of it.
+    next: u64,
+    left: u64,
+    /// When the block of the slot in use arrives; drawn with its first octet.
+    block_at: Option<Time>,
+    /// Nothing is asked for, and nothing waited up to this instant.
+    idle_since_slot: Option<Time>,
+    /// When the block before arrived: the next one is delivered no earlier.
+    delivered: Time,
+}
+
+impl Grants {
+    fn slot_at(&self, number: u64) -> Time {
+        Time::ZERO + self.config.slot * number
+    }
+
+    /// The first slot for what comes at this time, after its request was granted.
+    fn first_granted(&self, comes: Time) -> u64 {
+        let granted = match self.config.proactive {
+            true => comes,
+            false => comes.ceil_to(self.config.request_interval) + self.config.grant_delay,
+        };
+        (granted - Time::ZERO).as_nanos().div_ceil(self.config.slot.as_nanos())
+    }
+
+    /// Moves on to this slot, which nobody has used.
+    fn move_to(&mut self, slot: u64) {
+        (self.next, self.left, self.block_at) = (slot, self.capacity, None);
+    }
+
+    /// A packet is there: it has asked by now.
+    fn ask(&mut self) {
+        if let Some(comes) = self.idle_since_slot.take() {
+            self.move_to(self.first_granted(comes));
+        }
+    }
+
+    /// Draws when the block of the slot in use arrives.
+    fn draw_block(&mut self) -> Time {
+        let mut at = self.slot_at(self.next + 1);
+        for _ in 0..self.config.retransmissions {
+            if self.config.error == 0.0 || !self.rng.chance(self.config.error) {
+                break;
+            }
+            at += self.config.retransmit_delay;
+        }
+        at
+    }
+}
+
+impl Shaper for Grants {
+    fn needs_size(&self) -> bool {
+        true
+    }
+
+    fn advance_idle(&mut self, now: Time) {
+        if self.idle_since_slot.is_some() || self.slot_at(self.next) < now {
+            self.idle_since_slot = Some(now);
+        }
+    }
+
+    fn advance_backlogged(&mut self, _now: Time, _wire: Bytes) {
+        self.ask();
+    }
+
+    fn ready_at(&mut self, _wire: Bytes) -> Time {
+        self.slot_at(self.idle_since_slot.map_or(self.next, |comes| self.first_granted(comes)))
+    }
+
+    fn transmit(&mut self, _start: Time, wire: Bytes) -> Time {
+        self.ask();
+        let mut unsent = scaled_bits(wire);
+        loop {
+            let block_at = match self.block_at {
+                Some(at) => at,
+                None => self.draw_block(),
+            };
+            self.block_at = Some(block_at);
+            self.delivered = self.delivered.max(block_at);
+            let sent = unsent.min(self.left);
+            unsent -= sent;
+            self.left -= sent;
+            if self.left == 0 {
+                self.move_to(self.next + 1);
+            }
+            if unsent == 0 {
+                return self.delivered;
+            }
+        }
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        Some(self.rate)
+    }
+}

@@ -1,0 +1,194 @@
+//! A line driven by a trace of its opportunities to send, in the format of Mahimahi (Netravali et al., USENIX ATC 2015, section 3; the manual
+//! page of `mm-link`): a text file with a whole number of milliseconds a line, each an opportunity to deliver 1500 octets at that time. A
+//! number that stands several times is as many opportunities. Behind the last line the trace begins again, so that its last number is its
+//! length.
+//!
+//! Octets are counted, not packets: several small packets share an opportunity, and a packet larger than what is left of one goes on in
+//! the next. What nobody uses at its instant is lost.
+//!
+//! **Deviation.** A packet leaves the queue with the first opportunity that carries some of it, and is on the line until the last one.
+
+use super::AccessKind;
+use crate::shaper::Shaper;
+use lopsided_core::{BitRate, Bytes, Rng, Time};
+use lopsided_spec::{Fault, Given, Key, Part, key};
+
+/// The most opportunities of a trace: a day at 1 Gbit/s would have more, and nobody has recorded one.
+const MOST: usize = 20_000_000;
+const NANOS: u64 = 1_000_000;
+
+/// A trace as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceConfig {
+    pub file: Option<String>,
+    pub opportunities: Vec<u64>,
+    pub size: Bytes,
+}
+
+impl Default for TraceConfig {
+    fn default() -> TraceConfig {
+        TraceConfig { file: None, opportunities: Vec::new(), size: Bytes::new(1500) }
+    }
+}
+
+impl Part for TraceConfig {
+    const NAME: &'static str = "trace";
+    const TEXT: &'static str = "Sends at the times of a recorded trace, in the format of Mahimahi.";
+    const KEYS: &'static [Key<TraceConfig>] = &[
+        key(
+            "file",
+            |trace: &mut Self| &mut trace.file,
+            "A file with a whole number of milliseconds a line, as seen from the scenario's folder.",
+        )
+        .default_text(""),
+        key(
+            "opportunities",
+            |trace: &mut Self| &mut trace.opportunities,
+            "The numbers themselves, in milliseconds; a resolved scenario has them, and needs the file no more.",
+        )
+        .default_text("those of the file"),
+        key("size", |trace: &mut Self| &mut trace.size, "Octets on the wire that an opportunity carries."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        if given.has("opportunities") {
+            return Ok(());
+        }
+        let Some(file) = &self.file else {
+            return Err(Fault::new("file", "a trace needs a file").help("add file = \"verizon.down\""));
+        };
+        let path = std::path::Path::new(given.folder).join(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Fault::new("file", format!("cannot read the trace {}: {error}", path.display())))?;
+        self.opportunities = parse_trace(&text).map_err(|what| Fault::new("file", format!("{file}: {what}")))?;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        check(&self.opportunities).map_err(|what| Fault::new("opportunities", what))?;
+        if !(1..=1 << 20).contains(&self.size.get()) {
+            return Err(Fault::new("size", "an opportunity carries from 1 B to 1 MiB"));
+        }
+        Ok(())
+    }
+}
+
+/// The times of a trace, or what is wrong with it and in which line.
+pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
+    let mut times = Vec::new();
+    for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
+        let short: String = line.chars().take(40).collect();
+        let time = line
+            .parse::<u64>()
+            .map_err(|_| format!("line {number}: {short:?} is no whole number of milliseconds, from 0 up"))?;
+        if let Some(before) = times.last().filter(|before| **before > time) {
+            return Err(format!("line {number}: {time} comes after {before}, but times never go back"));
+        }
+        if times.len() == MOST {
+            return Err(format!("line {number}: a trace has at most {MOST} opportunities"));
+        }
+        times.push(time);
+    }
+    check(&times)?;
+    Ok(times)
+}
+
+fn check(times: &[u64]) -> Result<(), String> {
+    match times.last() {
+        None => Err("the trace has no opportunity".to_owned()),
+        Some(0) => Err("the trace has no length: its last time is 0".to_owned()),
+        // A thousand years in milliseconds.
+        Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than a thousand years".to_owned()),
+        Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times never go back".to_owned()),
+        Some(_) => Ok(()),
+    }
+}
+
+impl AccessKind for TraceConfig {
+    fn build(&self, _rate: Option<BitRate>, _rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
+        self.check()?;
+        Ok(Box::new(Opportunities::new(self.opportunities.clone(), self.size)))
+    }
+}
+
+/// The opportunities of a trace, one after the other for ever.
+#[derive(Debug)]
+pub struct Opportunities {
+    /// In milliseconds, ascending; the last is the length.
+    times: Vec<u64>,
+    size: u64,
+    /// How many are past, of all laps.
+    next: u64,
+    /// What is left of the next one: never nothing.
+    left: u64,
+}
+
+impl Opportunities {
+    fn new(times: Vec<u64>, size: Bytes) -> Opportunities {
+        Opportunities { times, size: size.get(), next: 0, left: size.get() }
+    }
+
+    fn length(&self) -> u64 {
+        self.times.last().copied().expect("a trace has opportunities")
+    }
+
+    /// When the next one is.
+    fn time(&self) -> Time {
+        let count = self.times.len() as u64;
+        let ms = self.next / count * self.length() + self.times[(self.next % count) as usize];
+        Time::from_nanos(ms.saturating_mul(NANOS))
+    }
+
+    fn step(&mut self) {
+        self.next += 1;
+        self.left = self.size;
+    }
+}
+
+impl Shaper for Opportunities {
+    fn needs_size(&self) -> bool {
+        false
+    }
+
+    fn advance_idle(&mut self, now: Time) {
+        if self.time() >= now {
+            return;
+        }
+        // The lap in which `now` is; its very end still belongs to it.
+        let ms = now.as_nanos().div_ceil(NANOS);
+        let lap = (ms - 1) / self.length();
+        let within = self.times.partition_point(|time| lap * self.length() + time < ms);
+        self.next = lap * self.times.len() as u64 + within as u64;
+        self.left = self.size;
+    }
+
+    fn advance_backlogged(&mut self, now: Time, _wire: Bytes) {
+        self.advance_idle(now);
+    }
+
+    fn ready_at(&mut self, _wire: Bytes) -> Time {
+        self.time()
+    }
+
+    fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        self.advance_idle(start);
+        let mut unsent = wire.get();
+        loop {
+            let sent = unsent.min(self.left);
+            unsent -= sent;
+            self.left -= sent;
+            let at = self.time();
+            if self.left == 0 {
+                self.step();
+            }
+            if unsent == 0 {
+                return at;
+            }
+        }
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        let bits = u128::from(self.size) * 8 * self.times.len() as u128 * 1000;
+        Some(BitRate::from_bps((bits / u128::from(self.length())) as u64))
+    }
+}

@@ -1,0 +1,75 @@
+//! Delay that varies from packet to packet, and packets that overtake each other for it.
+//!
+//! Each packet's propagation delay is lengthened by a time that is drawn for it alone, uniformly from nothing to `spread`. The order stays, as
+//! on one line: a packet that would overtake another arrives with it. With `reorder` it overtakes, as over several paths.
+
+use lopsided_core::{Duration, Rng, Time};
+use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+
+/// Jitter as plain data. The default is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JitterConfig {
+    pub spread: Duration,
+    pub reorder: bool,
+}
+
+impl Part for JitterConfig {
+    const NAME: &'static str = "jitter";
+    const TEXT: &'static str = "Propagation delay that varies from packet to packet.";
+    const SHORTHAND: Option<&'static str> = Some("spread");
+    const KEYS: &'static [Key<JitterConfig>] = &[
+        key("spread", |jitter: &mut Self| &mut jitter.spread, "Up to so much is added to each packet's delay."),
+        key("reorder", |jitter| &mut jitter.reorder, "Packets overtake each other; without it they keep their order."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.spread > Duration::from_secs(3600) {
+            return Err(Fault::new("spread", "a delay varies by an hour at most"));
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for JitterConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<JitterConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<JitterConfig, String> {
+        value.into_part()
+    }
+}
+
+/// The jitter of one run.
+#[derive(Debug)]
+pub(crate) struct Jitter {
+    config: JitterConfig,
+    rng: Rng,
+    latest: Time,
+}
+
+impl JitterConfig {
+    /// `None` if there is none.
+    pub(crate) fn build(&self, seed: u64, role: &str) -> Option<Jitter> {
+        let rng = || Rng::for_role(seed, &format!("{role}/jitter"));
+        (!self.spread.is_zero()).then(|| Jitter { config: *self, rng: rng(), latest: Time::ZERO })
+    }
+}
+
+impl Jitter {
+    /// When a packet arrives that would without jitter arrive then.
+    pub fn delay(&mut self, arrives: Time) -> Time {
+        let later = arrives + Duration::from_nanos(self.rng.below(self.config.spread.as_nanos() + 1));
+        if self.config.reorder {
+            return later;
+        }
+        self.latest = self.latest.max(later);
+        self.latest
+    }
+
+    pub fn reorders(&self) -> bool {
+        self.config.reorder
+    }
+}

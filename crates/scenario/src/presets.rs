@@ -1,0 +1,197 @@
+//! Access lines as they are sold, by name: `preset = "docsis31-1000-35"` in `[link]`. What the scenario says beside the name wins, key by
+//! key.
+//!
+//! Rates are those on the label, round trips those to a server near by. Buffers are what was found in equipment where somebody has looked, and
+//! else 100 ms to 250 ms. The names end in the rates down and up in Mbit/s.
+
+use crate::error::Report;
+use crate::schema;
+use crate::tree::{self, Table};
+use std::sync::OnceLock;
+
+/// An access line with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    pub name: &'static str,
+    /// What it is, as a line for people.
+    pub title: &'static str,
+    /// Where its times and sizes come from.
+    pub source: &'static str,
+    /// The keys of `[link]`, as TOML.
+    pub link: &'static str,
+}
+
+/// All presets, by technology.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "adsl2plus-16-1",
+        title: "ADSL2+ with PPPoE over ATM, and a modem with a deep buffer",
+        source: "ITU-T G.992.5; RFC 2684 for the framing; buffers as deep: Kreibich et al., Netalyzr, IMC 2010",
+        link: r#"
+            rtt = "30 ms"
+            framing = "pppoe-llcsnap"
+            down = { rate = "16 Mbit/s", queue = "200 ms" }
+            up = { rate = "1 Mbit/s", queue = "128 kB" }
+        "#,
+    },
+    Preset {
+        name: "vdsl2-100-40",
+        title: "VDSL2 with vectoring, profile 17a, PPPoE over PTM",
+        source: "ITU-T G.993.2 and G.993.5; IEEE 802.3 clause 61 for PTM",
+        link: r#"
+            rtt = "16 ms"
+            framing = "pppoe-ptm"
+            down = { rate = "100 Mbit/s", queue = "100 ms" }
+            up = { rate = "40 Mbit/s", queue = "250 ms" }
+        "#,
+    },
+    Preset {
+        name: "docsis30-100-10",
+        title: "Cable, DOCSIS 3.0: requests and grants by MAPs of 2 ms, a drop-tail buffer of 250 ms",
+        source: "CableLabs DOCSIS 3.0 MULPI; White et al., Low Latency DOCSIS: Technology Overview, 2019: 2 ms to 8 ms for a request",
+        link: r#"
+            rtt = "20 ms"
+            framing = "ethernet"
+            down = { rate = "100 Mbit/s", queue = "100 ms" }
+            [up]
+            rate = "10 Mbit/s"
+            queue = "250 ms"
+            access = { kind = "grants", request_interval = "2 ms", grant_delay = "4 ms", slot = "2 ms" }
+        "#,
+    },
+    Preset {
+        name: "docsis31-1000-35",
+        title: "Cable, DOCSIS 3.1: requests and grants by MAPs of 2 ms, PIE in the modem",
+        source: "CableLabs DOCSIS 3.1 MULPI; RFC 8034 for PIE with a target of 10 ms",
+        link: r#"
+            rtt = "20 ms"
+            framing = "ethernet"
+            down = { rate = "1 Gbit/s", queue = "50 ms" }
+            [up]
+            rate = "35 Mbit/s"
+            queue = { kind = "docsis-pie" }
+            access = { kind = "grants", request_interval = "2 ms", grant_delay = "4 ms", slot = "2 ms" }
+        "#,
+    },
+    Preset {
+        name: "docsis31-ll-1000-35",
+        title: "Cable, low-latency DOCSIS 3.1: proactive grants by MAPs of 1 ms, coupled queues for L4S",
+        source: "CableLabs DOCSIS 3.1 MULPI since I17; White et al., Low Latency DOCSIS: Technology Overview, 2019; RFC 9332 for the queues",
+        link: r#"
+            rtt = "20 ms"
+            framing = "ethernet"
+            down = { rate = "1 Gbit/s", queue = { kind = "dualpi2" } }
+            [up]
+            rate = "35 Mbit/s"
+            queue = { kind = "dualpi2" }
+            access = { kind = "grants", proactive = true, request_interval = "1 ms", grant_delay = "1 ms", slot = "1 ms" }
+        "#,
+    },
+    Preset {
+        name: "gpon-1000-500",
+        title: "Fibre, GPON: grants in frames of 125 us, bandwidth allocated every ms",
+        source: "ITU-T G.984.3: frames of 125 us, status-reporting DBA; the cycle of 1 ms is ours",
+        link: r#"
+            rtt = "8 ms"
+            framing = "ethernet"
+            down = { rate = "1 Gbit/s", queue = "50 ms" }
+            [up]
+            rate = "500 Mbit/s"
+            queue = "50 ms"
+            access = { kind = "grants", request_interval = "1 ms", grant_delay = "1 ms", slot = "125 us" }
+        "#,
+    },
+    Preset {
+        name: "lte-50-15",
+        title: "LTE, frequency division: scheduling requests every 10 ms, grants 8 ms later, HARQ after 8 ms",
+        source: "3GPP TS 36.213 and TS 36.321: grant four subframes after a request, data four after the grant; 10 % of errors is the usual target",
+        link: r#"
+            rtt = "40 ms"
+            [down]
+            rate = "50 Mbit/s"
+            queue = "300 ms"
+            access = { kind = "grants", proactive = true, slot = "1 ms", error = 0.1, retransmit_delay = "8 ms" }
+            [up]
+            rate = "15 Mbit/s"
+            queue = "500 ms"
+            access = { kind = "grants", request_interval = "10 ms", grant_delay = "8 ms", slot = "1 ms", error = 0.1, retransmit_delay = "8 ms" }
+        "#,
+    },
+    Preset {
+        name: "nr-300-60",
+        title: "5G, time division at 3.5 GHz: an uplink slot every 2.5 ms (DDDSU), HARQ after 5 ms",
+        source: "3GPP TS 38.213 and TS 38.214, 30 kHz of subcarrier spacing; the pattern and the times of requests are ours",
+        link: r#"
+            rtt = "25 ms"
+            [down]
+            rate = "300 Mbit/s"
+            queue = "200 ms"
+            access = { kind = "grants", proactive = true, slot = "500 us", error = 0.1, retransmit_delay = "5 ms" }
+            [up]
+            rate = "60 Mbit/s"
+            queue = "300 ms"
+            access = { kind = "grants", request_interval = "5 ms", grant_delay = "5 ms", slot = "2500 us", error = 0.1, retransmit_delay = "5 ms" }
+        "#,
+    },
+    Preset {
+        name: "starlink-200-20",
+        title: "Satellites in low orbit: rate and delay are drawn anew every 15 s",
+        source: "Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, for the 15 s; the ranges are ours",
+        link: r#"
+            rtt = "30 ms"
+            [down]
+            queue = "2500 packets"
+            access = { kind = "reallocation", low = "100 Mbit/s", high = "300 Mbit/s", gap = "20 ms", delay_spread = "8 ms" }
+            [up]
+            queue = "500 packets"
+            access = { kind = "reallocation", low = "10 Mbit/s", high = "30 Mbit/s", gap = "20 ms", delay_spread = "8 ms" }
+        "#,
+    },
+    Preset {
+        name: "geo-100-5",
+        title: "A geostationary satellite: half a second there and back, and again for a grant of bandwidth",
+        source: "ETSI EN 301 545-2 (DVB-RCS2), capacity on request; RFC 2488 for the delay; the superframe of 45 ms is ours",
+        link: r#"
+            rtt = "560 ms"
+            down = { rate = "100 Mbit/s", queue = "500 ms" }
+            [up]
+            rate = "5 Mbit/s"
+            queue = "500 ms"
+            access = { kind = "grants", request_interval = "45 ms", grant_delay = "560 ms", slot = "45 ms" }
+        "#,
+    },
+    Preset {
+        name: "wifi5-400-400",
+        title: "Wi-Fi 5 with two streams in 80 MHz and busy neighbours: aggregates of up to 4 ms",
+        source: "IEEE 802.11-2020, A-MPDU and EDCA; the neighbours are ours, and each direction waits for itself alone",
+        link: r#"
+            rtt = "10 ms"
+            rate = "400 Mbit/s"
+            queue = "1000 packets"
+            access = { kind = "aggregation", access_delay = "100 us", contention = "4 ms", max_size = "1 MB", max_time = "4 ms" }
+        "#,
+    },
+];
+
+/// Their names.
+pub(crate) fn names() -> Vec<&'static str> {
+    PRESETS.iter().map(|preset| preset.name).collect()
+}
+
+/// The keys of a preset's `[link]`.
+pub(crate) fn link(name: &str) -> Option<&'static Table> {
+    static LINKS: OnceLock<Vec<Table>> = OnceLock::new();
+    let links = LINKS.get_or_init(|| PRESETS.iter().map(read).collect());
+    PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
+}
+
+fn read(preset: &Preset) -> Table {
+    let text = preset.link.replace("[down]", "[link.down]").replace("[up]", "[link.up]");
+    let text = format!("[link]\n{text}");
+    let mut report = Report::new(preset.name, &text, Vec::new());
+    let mut file = tree::parse_file(&text, &mut report);
+    schema::check(&mut file, &schema::file(), "", &mut report);
+    assert_eq!(report.count(), 0, "the preset {} is wrong: {:?}", preset.name, report.finish());
+    let link = file.get("link").and_then(tree::Node::table).expect("every preset has a link");
+    link.clone()
+}
