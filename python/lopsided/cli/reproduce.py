@@ -15,6 +15,7 @@ def reproduce(
     paper: str,
     /,
     *,
+    chapter: Annotated[str | None, Parameter(show_default=False)] = None,
     figure: Annotated[str | None, Parameter(show_default=False)] = None,
     claims: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
@@ -31,11 +32,14 @@ def reproduce(
         lopsided reproduce merritt2010
         lopsided reproduce merritt2010 --figure 5.1
         lopsided reproduce merritt2010 --claims
+        lopsided reproduce havey2015 --chapter 5
 
     Parameters
     ----------
     paper
         The study, by first author and year, such as merritt2010.
+    chapter
+        Only this chapter of a long study: its figures and claims.
     figure
         Only this figure or table, such as 5.1 or "table 6.2".
     claims
@@ -51,4 +55,4 @@ def reproduce(
     with staged_progress(quiet=quiet) as report:
         console = errors() if quiet else out()
         console.quiet = quiet
-        return papers.reproduce(paper, figure, claims, target, repeat, console, report)
+        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter)

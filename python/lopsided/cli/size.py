@@ -23,6 +23,7 @@ def size(
     down: Annotated[str | None, Parameter(show_default=False)] = None,
     up: Annotated[str | None, Parameter(show_default=False)] = None,
     rtt: Annotated[str | None, Parameter(show_default=False)] = None,
+    preset: Annotated[str | None, Parameter(show_default=False)] = None,
     measure: Annotated[str | None, Parameter(show_default=False)] = None,
     queue_down: Annotated[str | None, Parameter(show_default=False)] = None,
     cc: str = "reno",
@@ -48,6 +49,7 @@ def size(
 
         lopsided size --down 2.4M --up 196k --rtt 200ms
         lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg
+        lopsided size --preset docsis30-100-10
         lopsided size --measure server.example --up 196k
 
     Parameters
@@ -58,6 +60,8 @@ def size(
         Uplink rate, such as 196k.
     rtt
         Propagation round-trip time of the path, without queueing, such as 200ms.
+    preset
+        An access line by name (`lopsided presets`); rates and round trip that are given beside it win.
     measure
         Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
     queue_down
@@ -87,15 +91,20 @@ def size(
 
         measure_size(measure, up)
         return
-    if down is None or up is None or rtt is None:
-        raise UsageError("write --down, --up and --rtt of the line, or --measure HOST to find them on a real one")
-    ask(rate_doubt("--down", parse_rate(down)) + rate_doubt("--up", parse_rate(up)))
+    if preset is None and (down is None or up is None or rtt is None):
+        raise UsageError(
+            "write --down, --up and --rtt of the line, --preset NAME, or --measure HOST to find them on a real one"
+        )
+    for key, rate in (("--down", down), ("--up", up)):
+        if rate is not None:
+            ask(rate_doubt(key, parse_rate(rate)))
     target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
-    with progress(f"{down} down, {up} up", quiet=quiet or as_json) as report:
+    with progress(preset or f"{down} down, {up} up", quiet=quiet or as_json) as report:
         found = sizings.size(
             down,
             up,
             rtt,
+            preset=preset,
             queue_down=queue_down,
             cc=cc,
             profile=stack,

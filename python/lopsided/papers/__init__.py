@@ -45,11 +45,12 @@ def reproduce(
     repeat: int | None,
     console: Console,
     progress: Progress = lambda _what, _share: None,
+    chapter: str | None = None,
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
     Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
-    folder of their own inside `out`, so that a full report there stays. `repeat` is the
+    folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the
     number of seeds per setting. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's
     own number of seeds, is not as recorded, else 0.
     """
@@ -58,7 +59,8 @@ def reproduce(
     from lopsided.papers.framework import reproduction as study
     from lopsided.studies.jobs import run_jobs
 
-    known = load(paper)
+    known = load(paper) if chapter is None else _chapter(load(paper), chapter)
+    out = out if chapter is None else out / f"chapter-{chapter}"
     if repeat is not None and repeat < 1:
         raise UsageError(f"cannot repeat a run {repeat} times")
     wanted = None if figure is None else _figure(known, figure)
@@ -81,6 +83,12 @@ def reproduce(
     on_console.show(reproduction, console, report, in_full=not everything)
     surprised = repeat in (None, known.repeat) and any(outcome.surprising for outcome in reproduction.claims)
     return 1 if surprised else 0
+
+
+def _chapter(study: Paper, chapter: str) -> Paper:
+    if chapter not in study.chapters:
+        raise UsageError(f"{study.key} has no chapter {chapter!r}{_meant(chapter, list(study.chapters) or ['none'])}")
+    return study.only(chapter)
 
 
 def _figure(study: Paper, number: str) -> Figure:

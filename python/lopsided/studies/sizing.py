@@ -62,11 +62,15 @@ class Line:
     queue_down: units.QueueLimit
     cc: str = "reno"
     profile: str = "linux-6.1"
+    preset: str | None = None
+    """The access line whose way to send and framing this one has."""
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
         from lopsided.scenario import Scenario
 
+        # A line that is drawn anew has no rate of its own.
+        down, up = ("" if drawn else f'rate = "{rate} bit/s", ' for rate, drawn in self._rates())
         return Scenario.from_text(
             f"""\
 [scenario]
@@ -74,9 +78,10 @@ name = "size"
 duration = "{alone_s + both_s + 1:g} s"
 
 [link]
+{f'preset = "{self.preset}"' if self.preset else ""}
 rtt = "{self.rtt_s * 1e3:g} ms"
-down = {{ rate = "{self.down_bps} bit/s", queue = {{ limit = "{self.queue_down}" }} }}
-up = {{ rate = "{self.up_bps} bit/s", queue = {{ limit = "50 packets" }} }}
+down = {{ {down}queue = {{ kind = "fifo", limit = "{self.queue_down}" }} }}
+up = {{ {up}queue = {{ kind = "fifo", limit = "50 packets" }} }}
 
 [stack]
 profile = "{self.profile}"
@@ -97,6 +102,13 @@ interval = "100 ms"
 """,
             name="size",
         )
+
+    def _rates(self) -> tuple[tuple[int, bool], tuple[int, bool]]:
+        """The rates down and up, and whether the preset's own stands in their place."""
+        drawn = (
+            (False, False) if self.preset is None else tuple(rate is None for rate in _preset_rates(self.preset)[:2])
+        )
+        return (self.down_bps, drawn[0]), (self.up_bps, drawn[1])
 
 
 @dataclass(frozen=True)
@@ -217,10 +229,11 @@ class Sizing:
 
 
 def size(
-    down: str | int,
-    up: str | int,
-    rtt: str | float,
+    down: str | int | None = None,
+    up: str | int | None = None,
+    rtt: str | float | None = None,
     *,
+    preset: str | None = None,
     queue_down: str | None = None,
     cc: str = "reno",
     profile: str = "linux-6.1",
@@ -235,9 +248,10 @@ def size(
 
     Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `queue_down` is the downlink's
     buffer, by default one bandwidth-delay product but at least 50 packets. `sizes` are the buffers tried, in packets;
-    `queues` the disciplines that are compared under a household's traffic, none of them to leave that out.
+    `queues` the disciplines that are compared under a household's traffic, none of them to leave that out. With the
+    name of a `preset` what is not given is as that access line has it.
     """
-    line = line_of(down, up, rtt, queue_down=queue_down, cc=cc, profile=profile)
+    line = line_of(down, up, rtt, preset=preset, queue_down=queue_down, cc=cc, profile=profile)
     sizes = default_sizes(line) if sizes is None else sorted(set(sizes))
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
@@ -278,15 +292,23 @@ def size(
 
 
 def line_of(
-    down: str | int,
-    up: str | int,
-    rtt: str | float,
+    down: str | int | None,
+    up: str | int | None,
+    rtt: str | float | None,
     *,
+    preset: str | None = None,
     queue_down: str | None = None,
     cc: str = "reno",
     profile: str = "linux-6.1",
 ) -> Line:
     """The line from what people type."""
+    if preset is not None:
+        usual = _preset_rates(preset)
+        drawn_down, drawn_up = drawn_rates(preset)
+        down, up = down or usual[0] or drawn_down, up or usual[1] or drawn_up
+        rtt = usual[2] if rtt is None else rtt
+    if down is None or up is None or rtt is None:
+        raise UsageError("a line has rates down and up and a round trip, or the name of a preset")
     down_bps = units.parse_rate(down) if isinstance(down, str) else int(down)
     up_bps = units.parse_rate(up) if isinstance(up, str) else int(up)
     rtt_s = units.parse_time(rtt) if isinstance(rtt, str) else float(rtt)
@@ -294,7 +316,29 @@ def line_of(
         raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
     one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
     limit = units.parse_limit(queue_down) if queue_down else units.QueueLimit(max(50, one_bdp), "packets")
-    return Line(down_bps, up_bps, rtt_s, limit, cc, profile)
+    return Line(down_bps, up_bps, rtt_s, limit, cc, profile, preset)
+
+
+def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
+    """A preset's rates down and up, where it has some, and its round trip."""
+    link = _preset_link(name)
+    return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
+
+
+def drawn_rates(name: str) -> tuple[int, int]:
+    """The middle of what a preset's rates down and up are drawn from; 0 where they are not."""
+    middles: list[int] = []
+    for direction in ("down", "up"):
+        way: Any = _preset_link(name)[direction]["access"]
+        middles.append(int(way["low_bps"] + way["high_bps"]) // 2 if way and way["kind"] == "reallocation" else 0)
+    return middles[0], middles[1]
+
+
+def _preset_link(name: str) -> Any:
+    from lopsided.scenario import Scenario
+
+    text = f'[scenario]\nduration = "1 s"\n[link]\npreset = "{name}"\n[[flow]]\ndirection = "up"\n'
+    return Scenario.from_text(text, name="preset").resolved["links"][0]
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -217,6 +217,23 @@ class Paper:
     paired: int = 4
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
+    chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Of a long study: the experiments of each chapter, which can be asked for alone."""
+
+    def only(self, chapter: str) -> Paper:
+        """The same with the figures and claims of this chapter alone; raises KeyError for one that there is not."""
+        experiments = set(self.chapters[chapter])
+        answered = set(self.answer_needs) <= experiments
+        return replace(
+            self,
+            figures=tuple(each for each in self.figures if set(each.needs) <= experiments),
+            claims=tuple(each for each in self.claims if set(each.needs) <= experiments),
+            varied=self.varied if set(self.varied) <= experiments else (),
+            assumptions=self.assumptions if set(self.varied) <= experiments else (),
+            key_results=self.key_results if set(self.varied) <= experiments else (),
+            answer=self.answer if answered else None,
+            answer_needs=self.answer_needs if answered else (),
+        )
 
     @property
     def published(self) -> Published:

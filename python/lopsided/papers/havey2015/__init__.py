@@ -1,0 +1,50 @@
+"""Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 4 to 6.
+
+Two disciplines that nobody else has published: ASQM senses the delay of a whole link, and so a standing queue that has
+moved below IP; BDP keeps each flow's queue to the flow's own bandwidth-delay product. Labels such as HAV-E17
+(experiments), HAV-M31 (mechanisms) and HAV-A15 (gaps and slips of the text) number the dissertation's parts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Paper
+from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.havey2015.claims import CLAIMS
+from lopsided.papers.havey2015.figures import FIGURES
+from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
+from lopsided.papers.havey2015.shared import value
+
+
+def answer(m: Measurements) -> str:
+    """What sensing buys where the queue is below IP, and what BDP buys on long ways."""
+    asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
+    bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
+    return (
+        "Where the channel below IP carries less than the modems are sold, nine packets in ten take up to "
+        f"{asqm:.0f} ms under ASQM and {codel:.0f} ms under CoDel (100 ms without queues): the first claim holds. "
+        f"At 500 ms BDP gives {bdp:.1f} Mbit/s of 16 and CoDel {other:.1f}: with the traffic mix that the text "
+        "describes nobody loses half."
+    )
+
+
+PAPER = Paper(
+    key="havey2015",
+    title="Throughput and Delay on the Packet Switched Internet",
+    authors="Daniel Mark Havey",
+    year=2015,
+    summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
+    folder=Path(__file__).parent,
+    experiments=EXPERIMENTS,
+    figures=FIGURES,
+    claims=CLAIMS,
+    assumptions=ASSUMPTIONS,
+    key_results=KEY_RESULTS,
+    repeat=2,
+    varied=("evening",),
+    answer=answer,
+    answer_needs=("evening", "delays"),
+    chapters=CHAPTERS,
+)

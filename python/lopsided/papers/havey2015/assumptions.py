@@ -1,0 +1,72 @@
+"""What the dissertation does not give, what is assumed in its place, and what other values would do."""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.model import Assumption, KeyResult, Overrides, Variant
+from lopsided.papers.havey2015.shared import value
+
+
+def _channel(queue: str) -> Overrides:
+    return {"topology.link.channel.down.queue": queue}
+
+
+ASSUMPTIONS = (
+    Assumption(
+        key="mac-queue",
+        parameter="queue below IP",
+        value="3000 packets in the evening, 1000 of each modem's device",
+        why="not stated; round trips printed up to 1500 ms at 21 Mbit/s need about 3.7 MB, and 1000 packets are "
+        "Linux's default for a device",
+        variants=(Variant("1000 packets", _channel("1000 packets")),),
+    ),
+    Assumption(
+        key="borrowing",
+        parameter="HTB's borrowing",
+        value="a limiter at the peak rate of 16 Mbit/s in chapter 5, at the committed rate of 16 in chapter 6",
+        why="all modems are busy, so that there is nothing to borrow where the channel is full (HAV-A22); the short "
+        "overshoots to 18 Mbit/s of section 6.4 come from borrowing and are left out",
+    ),
+    Assumption(
+        key="stack",
+        parameter="TCP of the hosts",
+        value="profile linux-6.1 with Cubic",
+        why="Linux 3.2 has Cubic, an initial window of ten and PRR; it has neither RACK nor HyStart's later repairs",
+        variants=(Variant("profile linux-2.6", {"stack.profile": "linux-2.6"}),),
+    ),
+    Assumption(
+        key="windows",
+        parameter="receive buffers",
+        value="1 MB a connection",
+        why="11 Mbit/s at 750 ms mean a window near 1.03 MB (HAV-A28) where they are of one flow (table A)",
+    ),
+    Assumption(
+        key="repeats",
+        parameter="pauses between transfers, and on which modems they are",
+        value="none, all of the mix on each modem",
+        why="not stated (HAV-A30); section 6.3 says across each modem",
+    ),
+    Assumption(
+        key="ared",
+        parameter="ARED's adaptation",
+        value="RED with the printed thresholds, its probability fixed at 2 %",
+        why="the rest of ARED's settings are those of a documentation that is not named",
+        variants=(),
+    ),
+    Assumption(
+        key="pie",
+        parameter="PIE's settings in chapter 5",
+        value="those of chapter 6: target 20 ms, tupdate 30 ms",
+        why="not stated (HAV-A17)",
+    ),
+)
+
+KEY_RESULTS = (
+    KeyResult(
+        "asqm-evening", "evening", "ASQM's round trip in the evening at 100 ms (90 %)", "ms",
+        lambda m: value(m, "evening", "rtt_p90_ms", "asqm", 100).median,
+    ),
+    KeyResult(
+        "codel-evening", "evening", "CoDel's round trip in the evening at 100 ms (90 %)", "ms",
+        lambda m: value(m, "evening", "rtt_p90_ms", "codel", 100).median,
+    ),
+)  # fmt: skip

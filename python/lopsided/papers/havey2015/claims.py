@@ -1,0 +1,416 @@
+"""The dissertation's statements of chapters 4 to 6 as functions that measure whether they hold.
+
+Bounds that are ours: "unaffected" within a quarter, "passes 1 s" where one packet in ten takes longer, "well
+controlled" within 100 ms above the base round trip for nine packets in ten.
+"""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.claims import (
+    Statements,
+    all_of,
+    at_least,
+    at_most,
+    between,
+    near,
+    number,
+    ordered,
+    ratio,
+    rises,
+)
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.havey2015.setup import CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
+from lopsided.papers.havey2015.shared import said, value
+
+UNAFFECTED = 1.25
+SECOND_MS = 1000.0
+
+of_knee = Statements(("knee",))
+of_night = Statements(("night",))
+of_evening = Statements(("evening",))
+of_both = Statements(("night", "evening"))
+of_delays = Statements(("delays",))
+of_one = Statements(("alone",), "ours")
+
+
+# --- Chapter 4
+
+
+@of_knee("A queue of one bandwidth-delay product gives the whole throughput.", "figure 4.1")
+def knee_is_full(m: Measurements) -> Verdict:
+    """One Reno transfer, whose window is halved at each loss."""
+    printed = m.published.find("Section 4.2.1 / Figure 4.1", "throughput_at_the_knee")
+    found = number(
+        "throughput at 12,500 B", m.curve("knee", "throughput_bps", "queue_bytes").at(12500), "Mbit/s", scale=1e-6
+    )
+    share = number("share of the rate", found.value / printed.number, "percent", scale=100)
+    return at_least(98, [share]).but(found)
+
+
+@of_knee("Below it throughput is less, and grows with the queue.", "eq 4.2")
+def less_below_the_knee(m: Measurements) -> Verdict:
+    """Up to the knee."""
+    curve = m.curve("knee", "throughput_bps", "queue_bytes")
+    below = [
+        number(f"throughput at {octets:,} B", curve.at(octets), "Mbit/s", scale=1e-6) for octets in (12500, 6250, 3000)
+    ]
+    return ordered(below, by=1)
+
+
+@of_knee("Above it a longer queue gives delay alone.", "eq 4.3")
+def delay_above_the_knee(m: Measurements) -> Verdict:
+    """The mean wait rises, the throughput does not."""
+    throughput = m.curve("knee", "throughput_bps", "queue_bytes")
+    most, knee = (
+        number(f"throughput at {octets:,} B", throughput.at(octets), "Mbit/s", scale=1e-6) for octets in (50000, 12500)
+    )
+    return all_of(
+        rises("wait", m.curve("knee", "wait_ms", "queue_bytes"), "ms"),
+        ratio("throughput of four times the queue to that of the knee", most, knee, below=1.02),
+    )
+
+
+@of_knee("At the knee the delay is 100 ms.", "figure 4.1")
+def delay_at_the_knee(m: Measurements) -> Verdict:
+    """The longest wait: what a full queue of 12,500 B makes."""
+    printed = m.published.find("Section 4.2.1 / Figure 4.1", "delay_at_the_knee")
+    longest = m.curve("knee", "longest_wait_ms", "queue_bytes").at(12500)
+    return near([number("longest wait at 12,500 B", longest, "ms", published=printed)])
+
+
+# --- Chapter 5
+
+
+@of_both("ASQM's round trips are virtually unaffected by displacement.", "section 5.4.2, figure 5.13")
+def asqm_is_unaffected(m: Measurements) -> Verdict:
+    """The median and nine packets in ten, evening beside night."""
+    return all_of(
+        *(
+            ratio(
+                f"evening to night at {rtt} ms ({name})",
+                said(m, "evening", column, "asqm", rtt, "ms", what=f", evening ({name})"),
+                said(m, "night", column, "asqm", rtt, "ms", what=f", night ({name})"),
+                below=UNAFFECTED,
+            )
+            for rtt in EVENING_RTTS
+            for column, name in (("rtt_p50_ms", "median"), ("rtt_p90_ms", "90 %"))
+        )
+    )
+
+
+def _passes_a_second(m: Measurements, aqm: str) -> Verdict:
+    found = [said(m, "evening", "rtt_p90_ms", aqm, rtt, "ms", what=" (90 %)") for rtt in EVENING_RTTS]
+    at_night = [said(m, "night", "rtt_p90_ms", aqm, rtt, "ms", what=", night (90 %)") for rtt in EVENING_RTTS]
+    return at_least(SECOND_MS, found).but(*at_night)
+
+
+@of_both("CoDel's round trips pass 1 s in the evening: it cannot see the queue below IP.", "section 5.4.2, figure 5.9")
+def codel_passes_a_second(m: Measurements) -> Verdict:
+    """One packet in ten takes longer, at each base round trip."""
+    return _passes_a_second(m, "codel")
+
+
+@of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11")
+def pie_passes_a_second(m: Measurements) -> Verdict:
+    """As CoDel's."""
+    return _passes_a_second(m, "pie")
+
+
+@of_night("CoDel keeps round trips within 25 ms of the base at night.", "section 5.4.1, figure 5.3", fails=True)
+def codel_within_25_ms(m: Measurements) -> Verdict:
+    """Nine packets in ten."""
+    shares = [said(m, "night", "share_rtt_within_25_ms", "codel", rtt, "percent", 100) for rtt in EVENING_RTTS]
+    return at_least(90, shares).but(
+        why="each transfer of the mix begins with a slow start, whose burst CoDel lets pass for an interval, and "
+        "there is always one that begins"
+    )
+
+
+@of_night("PIE does so for 90 % of the measurements.", "section 5.4.1, figure 5.5", fails=True)
+def pie_within_25_ms(m: Measurements) -> Verdict:
+    """PIE aims at a wait of 20 ms and swings about it."""
+    shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
+    return at_least(90, shares).but(
+        why="PIE aims at a mean wait, so that about half of the packets wait longer, and its probability follows "
+        "the repeated slow starts of the mix late"
+    )
+
+
+@of_night("ASQM lets them exceed the base by 50 ms at most.", "section 5.4.1, figure 5.7", fails=True)
+def asqm_within_50_ms(m: Measurements) -> Verdict:
+    """Nine packets in ten (HAV-A15)."""
+    shares = [said(m, "night", "share_rtt_within_50_ms", "asqm", rtt, "percent", 100) for rtt in EVENING_RTTS]
+    medians = [said(m, "night", "rtt_p50_ms", "asqm", rtt, "ms", what=" (median)") for rtt in EVENING_RTTS]
+    return at_least(90, shares).but(
+        *medians,
+        why="it acts when the link's delay has reached its target, so that a standing queue of about that is what "
+        "it leaves: the bound and the target contradict each other",
+    )
+
+
+@of_night("Each modem gets about 15.5 Mbit/s at night.", "section 5.4.1", fails=True)
+def night_throughput(m: Measurements) -> Verdict:
+    """Mean of IP octets, once slow starts are over."""
+    printed = m.published.find("Section 5.4.1", "throughput", item="non-peak, per modem")
+    return near(
+        said(m, "night", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6, published=printed)
+        for aqm in CHAPTER_5
+        for rtt in EVENING_RTTS
+    ).but(
+        why="on a longer way CoDel and PIE cut windows that take longer to grow again, in a queue far below the "
+        "bandwidth-delay product; ASQM leaves a queue of its target"
+    )
+
+
+@of_evening("Each modem gets about 6.5 Mbit/s in the evening.", "section 5.4")
+def evening_throughput(m: Measurements) -> Verdict:
+    """Mean over the three."""
+    printed = m.published.find("Section 5.4", "throughput", item="peak, per modem, expected")
+    return near(
+        said(m, "evening", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6, published=printed)
+        for aqm in CHAPTER_5
+        for rtt in EVENING_RTTS
+    )
+
+
+@of_evening(
+    "In the evening CoDel's and PIE's throughput is variable, ASQM's stable.",
+    "section 5.4.2, figures 5.10 to 5.14",
+    fails=True,
+)
+def evening_is_variable(m: Measurements) -> Verdict:
+    """Standard deviation over mean of a modem's throughput in bins of a second."""
+    return all_of(
+        *(
+            ratio(
+                f"variation under {NAMES[aqm]} to that under ASQM at {rtt} ms",
+                said(m, "evening", "variation", aqm, rtt, "percent", 100),
+                said(m, "evening", "variation", "asqm", rtt, "percent", 100),
+                above=1.0,
+            )
+            for aqm in ("codel", "pie")
+            for rtt in EVENING_RTTS
+        )
+    ).but(
+        why="a standing queue of a second and more evens out a modem's share in bins of a second; a short one, on a "
+        "short way, follows each flow"
+    )
+
+
+@of_night("ASQM gives slightly more throughput than CoDel and PIE.", "section 5.4.1, figure 5.8", fails=True)
+def asqm_gives_more(m: Measurements) -> Verdict:
+    """At each round trip."""
+    return all_of(
+        *(
+            ratio(
+                f"ASQM to {NAMES[aqm]} at {rtt} ms",
+                said(m, "night", "throughput_bps", "asqm", rtt, "Mbit/s", 1e-6),
+                said(m, "night", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6),
+                above=1.0,
+            )
+            for aqm in ("codel", "pie")
+            for rtt in EVENING_RTTS
+        )
+    ).but(why="where all fill the line ASQM has less by what its own packets take")
+
+
+@of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"))
+def sensing_is_cheap(m: Measurements) -> Verdict:
+    """Octets of sensing packets over those that the limiters sent."""
+    printed = m.published.find("Section 5.2", "overhead")
+    return at_most(
+        printed.number,
+        [
+            said(m, each, "sensing_share", "asqm", rtt, "percent", 100, what=f", {each}")
+            for each in ("night", "evening")
+            for rtt in EVENING_RTTS
+        ],
+    )
+
+
+@of_evening("Uploads do as downloads do.", "sections 5.2 and 5.3", needs=("evening", "evening-up"))
+def uploads_are_alike(m: Measurements) -> Verdict:
+    """Median round trips at 100 ms, ASQM's short and the others' long."""
+    return all_of(
+        at_most(300, [said(m, "evening-up", "rtt_p50_ms", "asqm", 100, "ms", what=", upload")]),
+        at_least(
+            SECOND_MS,
+            [said(m, "evening-up", "rtt_p90_ms", aqm, 100, "ms", what=", upload (90 %)") for aqm in ("codel", "pie")],
+        ),
+    )
+
+
+# --- Chapter 6
+
+
+def _throughput(m: Measurements, aqm: str, rtt: int, column: str = "throughput_bps", what: str = "") -> Measured:
+    return said(m, "delays", column, aqm, rtt, "Mbit/s", 1e-6, what)
+
+
+@of_delays("At 100 ms all four do well: at least 12 Mbit/s.", "section 6.4, figure 6.3")
+def all_are_good_at_100(m: Measurements) -> Verdict:
+    """Mean once slow starts are over."""
+    return at_least(12, [_throughput(m, aqm, 100) for aqm in CHAPTER_6])
+
+
+@of_delays("At 100 ms the order is ARED, BDP, CoDel, PIE.", "section 6.4, figure 6.3", fails=True)
+def order_at_100(m: Measurements) -> Verdict:
+    """Of mean throughput, by whatever margin: "detectable but insignificant"."""
+    return ordered([_throughput(m, aqm, 100) for aqm in ("ared", "bdp", "codel", "pie")], by=1)
+
+
+@of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
+def bdp_at_250(m: Measurements) -> Verdict:
+    """Bins of a second, weighted with their packets; slow start is in it."""
+    printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
+    return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
+
+
+@of_delays(
+    "At 250 ms ARED keeps 60 % of its packets at 12 Mbit/s or more, CoDel and PIE fewer.", "section 6.4", fails=True
+)
+def others_at_250(m: Measurements) -> Verdict:
+    """The shares below 12 Mbit/s."""
+    ared = said(m, "delays", "share_below_12_mbps", "ared", 250, "percent", 100)
+    rest = [said(m, "delays", "share_below_12_mbps", aqm, 250, "percent", 100) for aqm in ("codel", "pie")]
+    verdict = all_of(between(30, 50, [ared]), at_least(40, rest))
+    return verdict.but(why="ten Cubic flows share the modem: when one is cut the nine others keep the line busy")
+
+
+@of_delays(
+    "At 500 ms BDP has 14 to 15.5 Mbit/s but for the slow start of 22 % of its packets.", "section 6.4, figure 6.5"
+)
+def bdp_at_500(m: Measurements) -> Verdict:
+    """The 25th percentile and those above it."""
+    found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
+    return between(14, 16, found)
+
+
+@of_delays(
+    "At 500 ms ARED, CoDel and PIE lose about half: 6, 7 and 8 Mbit/s at 50 % of the packets.",
+    "section 6.4",
+    fails=True,
+)
+def others_lose_half_at_500(m: Measurements) -> Verdict:
+    """Medians over packets beside print."""
+    found = [
+        said(
+            m, "delays", "throughput_p50_bps", aqm, 500, "Mbit/s", 1e-6,
+            published=m.published.find(
+                "Section 6.4 / Figure 6.5", "throughput_for_50_percent_of_packets", aqm=NAMES[aqm]
+            ),
+        )
+        for aqm in ("ared", "codel", "pie")
+    ]  # fmt: skip
+    return near(found).but(
+        why="a loss cuts one window of the mix's ten; one flow alone comes near what is printed for CoDel"
+    )
+
+
+@of_delays("BDP loses less than ARED, CoDel and PIE at 500 ms.", "section 6.4")
+def bdp_is_best_at_500(m: Measurements) -> Verdict:
+    """Mean throughput, BDP's beside each."""
+    return all_of(
+        *(
+            ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
+            for aqm in ("ared", "codel", "pie")
+        )
+    )
+
+
+@of_delays(
+    "At 750 ms BDP has 8 to 11 Mbit/s, CoDel and PIE 4 or less at 50 % of the packets.", "section 6.4", fails=True
+)
+def at_750(m: Measurements) -> Verdict:
+    """Medians over packets."""
+    bdp = _throughput(m, "bdp", 750, "throughput_p50_bps")
+    rest = [_throughput(m, aqm, 750, "throughput_p50_bps") for aqm in ("codel", "pie")]
+    return all_of(between(8, 11, [bdp]), at_most(4, rest)).but(
+        why="the mix has ten windows, of which each could fill the line; what is printed as TCP's limit is that of one"
+    )
+
+
+@of_delays("ARED does better at 750 ms than at 500 ms.", "section 6.4, figure 6.6", fails=True)
+def ared_recovers(m: Measurements) -> Verdict:
+    """Median over packets."""
+    later, before = (_throughput(m, "ared", rtt, "throughput_p50_bps") for rtt in (750, 500))
+    return ratio("ARED at 750 ms to 500 ms", later, before, above=1.0)
+
+
+@of_delays(
+    "All four control the round trip well, with minor differences.", "section 6.4, figures 6.8 to 6.11", fails=True
+)
+def round_trips_are_alike(m: Measurements) -> Verdict:
+    """What nine packets in ten take above the base."""
+    found = [
+        number(
+            f"{NAMES[aqm]} at {rtt} ms above the base (90 %)",
+            value(m, "delays", "rtt_p90_ms", aqm, rtt).median - rtt,
+            "ms",
+        )
+        for aqm in CHAPTER_6
+        for rtt in RTTS
+    ]
+    return at_most(100, found).but(
+        why="BDP allows the link a tenth of the round trip and drops once in a round trip or less, so that slow starts "
+        "of long ways run far beyond that before it acts"
+    )
+
+
+def _alone(m: Measurements, aqm: str, rtt: int) -> Measured:
+    return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, what=", alone (50 %)")
+
+
+@of_one("The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.", "of section 6.4 (HAV-A28)")
+def limit_is_of_one_flow(m: Measurements) -> Verdict:
+    """The continuous transfer alone, under BDP and PIE, which leave it alone."""
+    printed = m.published.find("Section 6.4 / Figure 6.6", "expected_throughput_high", base_rtt_ms=750)
+    found = [
+        said(m, "alone", "throughput_p50_bps", aqm, 750, "Mbit/s", 1e-6, ", alone (50 %)", printed)
+        for aqm in ("bdp", "pie")
+    ]
+    return near(found)
+
+
+@of_one("With one flow CoDel loses about half at 500 ms and at 750 ms, and BDP does not.", "of section 6.4")
+def one_flow_under_codel(m: Measurements) -> Verdict:
+    """CoDel's median over BDP's: between two and six tenths."""
+    return all_of(
+        *(
+            ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)
+            for rtt in (500, 750)
+        )
+    )
+
+
+CLAIMS = (
+    knee_is_full,
+    less_below_the_knee,
+    delay_above_the_knee,
+    delay_at_the_knee,
+    asqm_is_unaffected,
+    codel_passes_a_second,
+    pie_passes_a_second,
+    codel_within_25_ms,
+    pie_within_25_ms,
+    asqm_within_50_ms,
+    night_throughput,
+    evening_throughput,
+    evening_is_variable,
+    asqm_gives_more,
+    sensing_is_cheap,
+    uploads_are_alike,
+    all_are_good_at_100,
+    order_at_100,
+    bdp_at_250,
+    others_at_250,
+    bdp_at_500,
+    others_lose_half_at_500,
+    bdp_is_best_at_500,
+    at_750,
+    ared_recovers,
+    round_trips_are_alike,
+    limit_is_of_one_flow,
+    one_flow_under_codel,
+)

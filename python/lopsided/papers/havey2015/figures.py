@@ -1,0 +1,204 @@
+"""The dissertation's CDFs of round trips and throughput, the knee of figure 4.1, and what the printed readings give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import polars as pl
+
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Artifact, Comparison, Figure
+from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
+from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.havey2015.measure import PERCENTILES
+from lopsided.papers.havey2015.setup import CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
+from lopsided.papers.havey2015.shared import INKS, value
+from lopsided.views.plot import style
+
+DASHES: dict[int, object] = dict(
+    zip((50, 100, 200, 250, 500, 750, 1000), (":", "-", "--", "--", "-.", ":", (0, (1, 4))), strict=True)
+)
+
+
+def _knee(m: Measurements, column: str, scale: float, ink: str) -> Iterable[Line]:
+    curve = m.curve("knee", column, "queue_bytes")
+    yield Line.of(curve, ink, scale, column=column)
+
+
+KNEE = Plot(
+    "A queue of one bandwidth-delay product is enough for all throughput",
+    "One Reno transfer, 1 Mbit/s, 100 ms (havey2015 figure 4.1); dashed and diamond: as printed",
+    "queue (octets)",
+    (
+        Panel(
+            "Mbit/s",
+            lambda m: [*_knee(m, "throughput_bps", 1e-6, style.DOWN[0]), printed_mark(12500, 1.0, style.INK)],
+            "throughput, IP octets",
+            1.9,
+            levels=lambda m: [(1.0, style.MUTED)],
+        ),
+        Panel(
+            "ms",
+            lambda m: [
+                *_knee(m, "wait_ms", 1.0, style.UP[0]),
+                *_knee(m, "longest_wait_ms", 1.0, style.UP[1]),
+                printed_mark(12500, 100.0, style.INK),
+            ],
+            "wait in the queue: mean and longest",
+            1.9,
+        ),
+    ),
+    ("knee",),
+    axis="queue_bytes",
+)
+
+
+def _cdf(
+    m: Measurements, experiment: str, aqm: str, rtt: int, column: str, unit: str, scale: float, **look: object
+) -> Line:
+    points = [value(m, experiment, f"{column}_p{each}_{unit}", aqm, rtt).median * scale for each in PERCENTILES]
+    return Line(points, list(PERCENTILES), INKS[aqm], look="line", width=1.4, **look)  # type: ignore[arg-type]
+
+
+def _by_rtt(
+    m: Measurements, experiment: str, column: str, unit: str, scale: float, aqms: Iterable[str], rtts: Iterable[int]
+) -> Iterable[Line]:
+    for aqm in aqms:
+        for rtt in rtts:
+            yield _cdf(
+                m, experiment, aqm, rtt, column, unit, scale, style=DASHES[rtt], label=f"{NAMES[aqm]}, {rtt} ms"
+            )  # fmt: skip
+
+
+def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFrame:
+    return m.table(experiment).select("aqm", "rtt_ms", *(f"{column}_p{each}_{unit}" for each in PERCENTILES))
+
+
+def _evening_panels(column: str, unit: str, scale: float, caption: str) -> tuple[Panel, ...]:
+    return tuple(
+        Panel(
+            "% of packets",
+            partial(
+                _by_rtt, experiment=experiment, column=column, unit=unit, scale=scale, aqms=CHAPTER_5, rtts=EVENING_RTTS
+            ),
+            f"{caption}: {when}",
+            2.2,
+            limits=(0, 102),
+            legend=("best", 3) if experiment == "night" else None,
+        )
+        for experiment, when in (
+            ("night", "the channel carries 48 Mbit/s"),
+            ("evening", "the channel carries 21 Mbit/s"),
+        )
+    )
+
+
+RTT_CDFS = Plot(
+    "A queue below IP: ASQM senses it, CoDel and PIE do not",
+    "CDFs of round trips over packets; modems of 16 Mbit/s (havey2015 figures 5.3 to 5.13)",
+    "round trip (ms)",
+    _evening_panels("rtt", "ms", 1.0, "round trips"),
+    ("night", "evening"),
+    data=lambda m: _data(m, "evening", "rtt", "ms"),
+)
+
+RATE_CDFS = RTT_CDFS.but(
+    title="Throughput of a modem at night and in the evening",
+    subtitle="CDFs of throughput in bins of a second, over packets (havey2015 figures 5.4 to 5.14)",
+    x="Mbit/s of IP octets",
+    panels=_evening_panels("throughput", "bps", 1e-6, "throughput of a modem"),
+    data=lambda m: _data(m, "evening", "throughput", "bps"),
+)
+
+
+def _at(rtt: int) -> Plot:
+    lines = partial(
+        _by_rtt, experiment="delays", column="throughput", unit="bps", scale=1e-6, aqms=CHAPTER_6, rtts=(rtt,)
+    )
+    return Plot(
+        f"Throughput at a base round trip of {rtt} ms",
+        "CDFs of throughput in bins of a second, over packets; one modem of 16 Mbit/s (havey2015 section 6.4)",
+        "Mbit/s of IP octets",
+        (Panel("% of packets", lines, height=2.6, limits=(0, 102), legend=("upper left", 1)),),
+        ("delays",),
+        x_limits=(0.0, 18.0),
+        data=lambda m: _data(m, "delays", "throughput", "bps").filter(pl.col("rtt_ms") == rtt),
+    )
+
+
+def _alone_table(m: Measurements) -> Artifact:
+    """One flow: what section 6.4 prints."""
+    frame = m.table("alone").select(
+        "aqm", "rtt_ms", "throughput_bps", "throughput_p25_bps", "throughput_p50_bps", "rtt_p90_ms", "drops"
+    )
+    printed = m.published.find("Section 6.4 / Figure 6.5", "throughput_for_50_percent_of_packets", aqm="CoDel")
+    found = value(m, "alone", "throughput_p50_bps", "codel", 500)
+    return Artifact(frame, comparisons=(compare(printed, found, "CoDel at 500 ms, one flow alone", 1e-6),))
+
+
+def _rtts_of(aqm: str) -> Plot:
+    lines = partial(_by_rtt, experiment="delays", column="rtt", unit="ms", scale=1.0, aqms=(aqm,), rtts=RTTS)
+    return Plot(
+        f"Round trips under {NAMES[aqm]}",
+        "CDFs over packets; one modem of 16 Mbit/s (havey2015 section 6.4)",
+        "round trip (ms)",
+        (Panel("% of packets", lines, height=2.4, limits=(0, 102), legend=("best", 1)),),
+        ("delays",),
+        data=lambda m: _data(m, "delays", "rtt", "ms").filter(pl.col("aqm") == aqm),
+    )
+
+
+def _evening_table(m: Measurements) -> Artifact:
+    """The printed ranges beside what nine packets in ten saw."""
+    rows = [(experiment, aqm, rtt) for experiment in ("night", "evening") for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
+    frame = table(
+        rows,
+        {
+            "when": lambda row: row[0],
+            "aqm": lambda row: NAMES[row[1]],
+            "base_rtt_ms": lambda row: row[2],
+            **{
+                f"rtt_p{each}_ms": lambda row, each=each: value(m, row[0], f"rtt_p{each}_ms", row[1], row[2])
+                for each in (5, 50, 90, 99)
+            },
+            "throughput_mbps": lambda row: value(m, row[0], "throughput_bps", row[1], row[2]).median * 1e-6,
+            "variation": lambda row: value(m, row[0], "variation", row[1], row[2]),
+            "early_drops": lambda row: value(m, row[0], "drops", row[1], row[2]),
+        },
+    )
+    return Artifact(frame, comparisons=tuple(_ranges(m)))
+
+
+def _ranges(m: Measurements) -> Iterable[Comparison]:
+    for place, aqm in (("5.3", "codel"), ("5.5", "pie")):
+        for rtt in EVENING_RTTS:
+            printed = m.published.find(
+                f"Section 5.4.1 / Figure {place}", "measured_rtt_high", aqm=NAMES[aqm], base_rtt_ms=rtt
+            )
+            yield compare(printed, value(m, "night", "rtt_p90_ms", aqm, rtt), f"{NAMES[aqm]} at night, {rtt} ms: 90 %")
+    for place, aqm in (("5.9", "codel"), ("5.11", "pie")):
+        printed = m.published.find(f"Section 5.4.2 / Figure {place}", "measured_rtt_high", aqm=NAMES[aqm])
+        yield compare(printed, value(m, "evening", "rtt_p99_ms", aqm, 100), f"{NAMES[aqm]} in the evening: 99 %")
+
+
+def _readings(m: Measurements, experiment: str) -> Artifact:
+    """What ASQM or BDP does as its formulas are printed."""
+    columns = ("rtt_p50_ms", "rtt_p90_ms", "throughput_bps", "variation", "drops", "sensing_share")
+    return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *columns))
+
+
+FIGURES = (
+    Figure("4.1", "Throughput and wait against the queue", ("knee",), KNEE),
+    Figure("5.3", "Round trips at night and in the evening", ("night", "evening"), RTT_CDFS),
+    Figure("5.4", "Throughput at night and in the evening", ("night", "evening"), RATE_CDFS),
+    Figure("5", "Night and evening in numbers", ("night", "evening"), _evening_table, "Table"),
+    *(Figure(f"6.{3 + place}", f"Throughput at {rtt} ms", ("delays",), _at(rtt)) for place, rtt in enumerate(RTTS)),
+    *(
+        Figure(f"6.{8 + place}", f"Round trips under {NAMES[aqm]}", ("delays",), _rtts_of(aqm))
+        for place, aqm in enumerate(CHAPTER_6)
+    ),
+    Figure("A", "The continuous transfer alone", ("alone",), _alone_table, "Table"),
+    Figure("R5", "ASQM as printed", ("readings-5",), partial(_readings, experiment="readings-5"), "Table"),
+    Figure("R6", "BDP as printed", ("readings-6",), partial(_readings, experiment="readings-6"), "Table"),
+)

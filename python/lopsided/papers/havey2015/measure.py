@@ -1,0 +1,119 @@
+"""What is taken from one run: quantiles of round trips and of throughput over packets, as the dissertation's CDFs are.
+
+Round trips are those that the senders of the continuous transfers timed, in each tenth of a second the mean of those
+that ended in it. Throughput is what a modem's home gets of IP octets, in bins of a second. A quantile over packets
+weights each bin with the packets in it. All modems of a run count together; slow starts are in it, as they were there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided import metrics
+from lopsided.papers.framework.traces import traces_of
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Case
+    from lopsided.run import Run
+
+Array = NDArray[np.float64]
+
+PERCENTILES = (1, *range(5, 100, 5), 99)
+"""Of which the CDFs are drawn."""
+
+BIN_S = 1.0
+SETTLED_S = 30.0
+"""Slow starts are over by then; what the dissertation says of throughput "after slow start" is measured from here."""
+
+SENSING_OCTETS = 28
+
+
+def knee(run: Run, _case: Case) -> Mapping[str, float]:
+    """Throughput and queueing delay of one transfer, once its slow start is over."""
+    import polars as pl
+
+    queue = run.queues.to_polars().filter(pl.col("direction") == "down").cast({"sent_bytes": pl.Float64})
+    time, sent = queue["time_s"].to_numpy(), queue["sent_bytes"].to_numpy()
+    end = float(time[-1])
+    wait = queue.filter(pl.col("time_s") > SETTLED_S)
+    return {
+        "throughput_bps": metrics.counter_rate_bps(time, sent, SETTLED_S, end),
+        "wait_ms": float(np.nanmean(wait["sojourn_mean_ms"].cast(pl.Float64).to_numpy())),
+        "longest_wait_ms": float(np.nanmax(wait["sojourn_max_ms"].cast(pl.Float64).to_numpy())),
+    }
+
+
+def modems(run: Run, case: Case) -> Mapping[str, float]:
+    """Quantiles of round trips and throughput over packets, means, and what sensing cost."""
+    base = float(case.labels["rtt_ms"])
+    rtt, timed = _round_trips(run)
+    rates = _throughputs(run)
+    bins = np.concatenate([rate for _, rate in rates])
+    settled = np.concatenate([rate[time > SETTLED_S] for time, rate in rates])
+    found = {f"rtt_p{each}_ms": value for each, value in zip(PERCENTILES, _quantiles(rtt, timed), strict=True)}
+    found |= {f"throughput_p{each}_bps": value for each, value in zip(PERCENTILES, _quantiles(bins, bins), strict=True)}
+    return {
+        **found,
+        "rtt_mean_ms": float(np.average(rtt, weights=timed)),
+        "share_rtt_within_25_ms": float(timed[rtt <= base + 25].sum() / timed.sum()),
+        "share_rtt_within_50_ms": float(timed[rtt <= base + 50].sum() / timed.sum()),
+        "throughput_bps": float(np.mean([rate[time > SETTLED_S].mean() for time, rate in rates])),
+        "variation": float(settled.std() / settled.mean()),
+        "share_below_12_mbps": float(bins[bins < 12e6].sum() / bins.sum()),
+        "sensing_share": _sensing_share(run),
+        "drops": float(sum(row["packets"] for row in run.drops.rows() if row["reason"] == "early")),
+    }
+
+
+def _round_trips(run: Run) -> tuple[Array, Array]:
+    """Mean round trips of short intervals, and how many packets were timed in each, of the continuous transfers."""
+    names = [row["name"] for row in run.flows.rows() if row["group"] == "continuous"]
+    means, counts = [], []
+    for trace in traces_of(run, names).values():
+        timed = trace.rtt_count > 0
+        means.append(trace.rtt_sum_ms[timed] / trace.rtt_count[timed])
+        counts.append(trace.rtt_count[timed])
+    return np.concatenate(means), np.concatenate(counts)
+
+
+def _throughputs(run: Run) -> list[tuple[Array, Array]]:
+    """For each modem, the rate of IP octets that pass its last link, in bins: when they end, and bit/s."""
+    import polars as pl
+
+    queues = run.queues.to_polars()
+    names = {str(name) for name in queues["link"].unique()}
+    direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
+    found = []
+    for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
+        link = queues.filter((pl.col("link") == name) & (pl.col("direction") == direction))
+        time, sent = link["time_s"].to_numpy(), link["sent_bytes"].cast(pl.Float64).to_numpy()
+        ends = np.arange(BIN_S, time[-1] + BIN_S / 2, BIN_S)
+        octets = np.interp(ends, time, sent)
+        found.append((ends, np.diff(octets, prepend=0.0) * 8 / BIN_S))
+    return found
+
+
+def _quantiles(values: Array, weights: Array) -> Array:
+    """At `PERCENTILES`, each value counted with its weight."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order]) / weights.sum()
+    return values[order][np.minimum(np.searchsorted(share, np.array(PERCENTILES) / 100), len(order) - 1)]
+
+
+def _sensing_share(run: Run) -> float:
+    """Octets of sensing packets as a share of all that the modems' limiters sent; NaN without sensing."""
+    import polars as pl
+
+    sensing = run.parts.to_polars().filter(pl.col("quantity") == "sensing_sent_packets")
+    if sensing.is_empty():
+        return math.nan
+    octets = sensing.group_by("node").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
+    queues = run.queues.to_polars().filter(pl.col("link").cast(pl.String).str.starts_with("modem"))
+    sent = queues.group_by("link", "direction").agg(pl.col("sent_bytes").max())
+    largest = sent.group_by("link").agg(pl.col("sent_bytes").max())["sent_bytes"].sum()
+    return float(octets) / float(largest)

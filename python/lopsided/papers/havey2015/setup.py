@@ -1,0 +1,158 @@
+"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E25).
+
+A modem is sold 16 Mbit/s at its limiter, where the discipline under test stands. Where the channel carries 48 Mbit/s,
+three modems are in nobody's way, and one of them is run; in the evening it carries 21 for the three, which are run
+together.
+"""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.model import Case, Experiment, Overrides
+from lopsided.papers.havey2015.measure import knee, modems
+
+QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
+"""Octets of queue at 1 Mbit/s and 100 ms, of which 12,500 are the bandwidth-delay product."""
+
+EVENING_RTTS = (50, 100, 200)
+RTTS = (100, 250, 500, 750, 1000)
+"""Base round trips in ms, of chapters 5 and 6."""
+
+CHAPTER_5: dict[str, str] = {
+    "asqm": '{ kind = "asqm", far_end = "stage" }',
+    "codel": '{ kind = "codel", limit = "1000 packets" }',
+    "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
+}
+"""CoDel at its defaults (section 5.4.1); PIE's settings, which chapter 5 does not give, are chapter 6's."""
+
+CHAPTER_6: dict[str, str] = {
+    "bdp": '{ kind = "bdp", far_end = "stage" }',
+    "codel": '{ kind = "codel", limit = "1000 packets", target = "10 ms", interval = "100 ms" }',
+    "pie": CHAPTER_5["pie"],
+    "ared": ('{ kind = "red", limit = "210 kB", min = "70 kB", max = "140 kB", bandwidth = "16 Mbit/s" }'),
+}
+"""Section 6.4."""
+
+NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
+
+CHAPTERS: dict[str, tuple[str, ...]] = {
+    "4": ("knee",),
+    "5": ("night", "evening", "night-up", "evening-up", "readings-5"),
+    "6": ("delays", "delays-up", "alone", "readings-6"),
+}
+"""The experiments of each chapter."""
+
+
+def _queue(queue: str, direction: str, count: int) -> Overrides:
+    return {f"topology.link.modem{modem}.{direction}.queue": queue for modem in range(1, count + 1)}
+
+
+def _case(scenario: str, aqm: str, queue: str, rtt: int, direction: str, **labels: str) -> Case:
+    count = 3 if scenario.startswith("channel") else 1
+    far = {f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in range(1, count + 1)}
+    return Case(scenario, {**_queue(queue, direction, count), **far}, {"aqm": aqm, "rtt_ms": rtt, **labels})
+
+
+def _grid(
+    scenario: str, disciplines: dict[str, str], rtts: tuple[int, ...], direction: str = "down"
+) -> tuple[Case, ...]:
+    return tuple(_case(scenario, aqm, queue, rtt, direction) for aqm, queue in disciplines.items() for rtt in rtts)
+
+
+KNEE = Experiment(
+    key="knee",
+    summary="one transfer through queues of nine sizes at 1 Mbit/s and 100 ms",
+    cases=tuple(Case("queue.toml", {"link.down.queue": f"{octets} B"}, {"queue_bytes": octets}) for octets in QUEUES),
+    measure=knee,
+)
+
+NIGHT = Experiment(
+    key="night",
+    summary="downloads of one modem whose channel carries all, under each discipline of chapter 5",
+    cases=_grid("modem.toml", CHAPTER_5, EVENING_RTTS),
+    measure=modems,
+)
+
+EVENING = Experiment(
+    key="evening",
+    summary="downloads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
+    cases=_grid("channel.toml", CHAPTER_5, EVENING_RTTS),
+    measure=modems,
+)
+
+NIGHT_UP = Experiment(
+    key="night-up",
+    summary="uploads of one modem whose channel carries all",
+    cases=_grid("modem-up.toml", CHAPTER_5, (100,), "up"),
+    measure=modems,
+)
+
+EVENING_UP = Experiment(
+    key="evening-up",
+    summary="uploads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
+    cases=_grid("channel-up.toml", CHAPTER_5, (100,), "up"),
+    measure=modems,
+)
+
+READINGS_5 = Experiment(
+    key="readings-5",
+    summary="ASQM in the evening at 100 ms, as the text means it and as it is printed",
+    cases=tuple(
+        _case("channel.toml", "asqm", CHAPTER_5["asqm"].replace(" }", f"{keys} }}"), 100, "down", reading=reading)
+        for reading, keys in (
+            ("as meant", ""),
+            ("smoothing as printed", ', smoothing = "printed"'),
+            ("base delay kept", ', base_delay = "keep"'),
+        )
+    ),
+    measure=modems,
+)
+
+DELAYS = Experiment(
+    key="delays",
+    summary="downloads of one modem under each discipline of chapter 6, at five round trips",
+    cases=_grid("modem.toml", CHAPTER_6, RTTS),
+    measure=modems,
+)
+
+DELAYS_UP = Experiment(
+    key="delays-up",
+    summary="uploads of one modem under each discipline of chapter 6, at two round trips",
+    cases=_grid("modem-up.toml", CHAPTER_6, (100, 500), "up"),
+    measure=modems,
+)
+
+ALONE = Experiment(
+    key="alone",
+    summary="the continuous transfer alone on one modem, under each discipline of chapter 6",
+    cases=tuple(
+        Case(
+            case.scenario,
+            {
+                **case.overrides,
+                **{f"flow.{flow}.start": "119.9 s" for flow in ("repeated", "web")},
+                **{f"flow.{flow}.start_jitter": "0 s" for flow in ("repeated", "web")},
+            },
+            case.labels,
+        )
+        for case in _grid("modem.toml", CHAPTER_6, (500, 750))
+    ),
+    measure=modems,
+)
+
+READINGS_6 = Experiment(
+    key="readings-6",
+    summary="BDP at two round trips, as the text means it and as it is printed",
+    cases=tuple(
+        _case("modem.toml", "bdp", CHAPTER_6["bdp"].replace(" }", f"{keys} }}"), rtt, "down", reading=reading)
+        for reading, keys in (
+            ("as meant", ""),
+            ("eq 6.3 with min", ', bound = "min"'),
+            ("smoothing as printed", ', smoothing = "printed"'),
+            ("base delay kept", ', base_delay = "keep"'),
+        )
+        for rtt in (100, 500)
+    ),
+    measure=modems,
+)
+
+EXPERIMENTS = (KNEE, NIGHT, EVENING, NIGHT_UP, EVENING_UP, READINGS_5, DELAYS, DELAYS_UP, ALONE, READINGS_6)

@@ -1,0 +1,33 @@
+"""How this dissertation's figures and claims look things up."""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.claims import number
+from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.model import Measured
+from lopsided.papers.framework.published import PublishedValue
+from lopsided.papers.havey2015.setup import NAMES
+from lopsided.views.plot import style
+
+INKS = {"asqm": style.RED, "bdp": style.RED, "codel": style.DOWN[0], "pie": style.OTHER[0], "ared": style.UP[0]}
+
+
+def value(m: Measurements, experiment: str, column: str, aqm: str, rtt: int) -> Spread:
+    """A column of one discipline at one round trip."""
+    return m.value(experiment, column, aqm=aqm, rtt_ms=rtt)
+
+
+def said(
+    m: Measurements,
+    experiment: str,
+    column: str,
+    aqm: str,
+    rtt: int,
+    unit: str,
+    scale: float = 1.0,
+    what: str = "",
+    published: PublishedValue | None = None,
+) -> Measured:
+    """The same with a name for people: "CoDel at 100 ms"."""
+    found = value(m, experiment, column, aqm, rtt)
+    return number(f"{NAMES[aqm]} at {rtt} ms{what}", found, unit, scale=scale, published=published)

@@ -1,0 +1,91 @@
+"""havey2015: its chapters, its measures, and chapter 4 from end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lopsided as lop
+from lopsided import _native
+from lopsided.cli import invoke
+from lopsided.errors import UsageError
+from lopsided.papers import load
+from lopsided.papers.framework.measurements import run_experiments
+from lopsided.papers.framework.reasons import unexplained
+from lopsided.papers.havey2015 import measure
+from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
+from lopsided.studies.jobs import run_jobs
+
+SHORT = {"scenario.duration": "32 s"}
+
+
+def test_each_figure_and_claim_belongs_to_one_chapter():
+    paper = load("havey2015")
+    parts = [paper.only(chapter) for chapter in CHAPTERS]
+    assert sum(len(part.figures) for part in parts) == len(paper.figures)
+    assert sum(len(part.claims) for part in parts) == len(paper.claims)
+    assert {key for keys in CHAPTERS.values() for key in keys} == {each.key for each in EXPERIMENTS}
+    assert len(paper.published) > 100
+
+
+def test_every_setting_is_a_scenario():
+    paper = load("havey2015")
+    files = {case.scenario for each in EXPERIMENTS for case in each.cases}
+    scenarios = {name: lop.Scenario.load(paper.folder / "scenarios" / name) for name in files}
+    for experiment in EXPERIMENTS:
+        for case in experiment.cases:
+            scenarios[case.scenario].with_(**case.overrides)
+
+
+def test_quantiles_count_packets():
+    values, weights = np.array([30.0, 10.0, 20.0]), np.array([1.0, 98.0, 1.0])
+    found = dict(zip(measure.PERCENTILES, measure._quantiles(values, weights), strict=True))
+    assert (found[1], found[95], found[99]) == (10.0, 10.0, 20.0)
+
+
+@pytest.mark.parametrize(("name", "direction"), [("modem.toml", "down"), ("channel-up.toml", "up")])
+def test_a_short_run_is_measured(name, direction):
+    paper = load("havey2015")
+    scenario = lop.Scenario.load(paper.folder / "scenarios" / name, **{"scenario.duration": "35 s"})
+    case = next(each for experiment in EXPERIMENTS for each in experiment.cases if each.scenario == name)
+    row = measure.modems(scenario.run(), case)
+    assert row["rtt_p1_ms"] >= 99.0
+    assert row["rtt_p1_ms"] <= row["rtt_p50_ms"] <= row["rtt_p99_ms"]
+    assert 0.9 * (16e6 if direction == "down" else 7e6) < row["throughput_bps"] < 16e6
+    assert 0.004 < row["sensing_share"] < 0.005
+
+
+def test_chapter_4_alone(tmp_path, capsys):
+    assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
+    assert "4 of the paper's 4 statements hold" in capsys.readouterr().out
+    assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.png").exists()
+
+
+def test_reasons_state_what_was_measured():
+    """Every claim of chapter 5 and 6 on measurements of short runs: whatever comes out, its numbers are in the data."""
+    paper = load("havey2015")
+    # The others of the mix begin behind the end of a short run.
+    short = [each for each in EXPERIMENTS if each.key != "alone"]
+    m = run_experiments(paper, short, 1, run_jobs, overrides=SHORT)
+    claims = [each for each in paper.claims if m.has(*each.needs)]
+    assert [(each.key, unexplained(each.check(m))) for each in claims if unexplained(each.check(m))] == []
+    assert all(figure.make(m) for figure in paper.figures if figure.kind == "Table" and m.has(*figure.needs))
+
+
+def test_a_chapter_that_there_is_not_is_told():
+    from lopsided import papers
+
+    with pytest.raises(UsageError, match="no chapter '7'; there are 4, 5, 6"):
+        papers._chapter(load("havey2015"), "7")
+    with pytest.raises(UsageError, match="there are none"):
+        papers._chapter(load("orosz2010"), "2")
+
+
+def test_presets_are_listed_and_run(capsys):
+    assert invoke(["presets"]) == 0
+    listed = capsys.readouterr().out
+    names = [name for name, *_ in _native.presets()]
+    assert len(names) >= 10 and all(name in listed for name in names)
+    text = '[scenario]\nduration = "1 s"\n[link]\npreset = "{}"\n[[flow]]\ndirection = "up"\n'
+    for name in ("lte-50-15", "starlink-200-20", "wifi5-400-400"):
+        assert lop.Scenario.from_text(text.format(name), "x.toml").run().flows["delivered_bytes"][0] > 0
