@@ -400,6 +400,9 @@ FIGURE_22 = Plot(
     tick_names=_NAMED,
     x_limits=(-0.5, len(_NAMED) - 0.5),
     data=lambda m: m.table("implemented-two-way"),
+    notes=(
+        "ACC works by RED's marks and SA counts each segment, as in the simulations; section 8's forms do neither.",
+    ),
 )
 
 
