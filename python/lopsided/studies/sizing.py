@@ -69,8 +69,6 @@ class Line:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
         from lopsided.scenario import Scenario
 
-        # A line that is drawn anew has no rate of its own.
-        down, up = ("" if drawn else f'rate = "{rate} bit/s", ' for rate, drawn in self._rates())
         return Scenario.from_text(
             f"""\
 [scenario]
@@ -80,8 +78,8 @@ duration = "{alone_s + both_s + 1:g} s"
 [link]
 {f'preset = "{self.preset}"' if self.preset else ""}
 rtt = "{self.rtt_s * 1e3:g} ms"
-down = {{ {down}queue = {{ kind = "fifo", limit = "{self.queue_down}" }} }}
-up = {{ {up}queue = {{ kind = "fifo", limit = "50 packets" }} }}
+down = {{ rate = "{self.down_bps} bit/s", queue = {{ kind = "fifo", limit = "{self.queue_down}" }} }}
+up = {{ rate = "{self.up_bps} bit/s", queue = {{ kind = "fifo", limit = "50 packets" }} }}
 
 [stack]
 profile = "{self.profile}"
@@ -102,13 +100,6 @@ interval = "100 ms"
 """,
             name="size",
         )
-
-    def _rates(self) -> tuple[tuple[int, bool], tuple[int, bool]]:
-        """The rates down and up, and whether the preset's own stands in their place."""
-        drawn = (
-            (False, False) if self.preset is None else tuple(rate is None for rate in _preset_rates(self.preset)[:2])
-        )
-        return (self.down_bps, drawn[0]), (self.up_bps, drawn[1])
 
 
 @dataclass(frozen=True)
@@ -304,8 +295,9 @@ def line_of(
     """The line from what people type."""
     if preset is not None:
         usual = _preset_rates(preset)
-        drawn_down, drawn_up = drawn_rates(preset)
-        down, up = down or usual[0] or drawn_down, up or usual[1] or drawn_up
+        if usual[0] is None or usual[1] is None:
+            raise UsageError(f"the rate of {preset} is drawn anew all the time: no one buffer is right for it")
+        down, up = down or usual[0], up or usual[1]
         rtt = usual[2] if rtt is None else rtt
     if down is None or up is None or rtt is None:
         raise UsageError("a line has rates down and up and a round trip, or the name of a preset")
@@ -323,15 +315,6 @@ def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
     """A preset's rates down and up, where it has some, and its round trip."""
     link = _preset_link(name)
     return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
-
-
-def drawn_rates(name: str) -> tuple[int, int]:
-    """The middle of what a preset's rates down and up are drawn from; 0 where they are not."""
-    middles: list[int] = []
-    for direction in ("down", "up"):
-        way: Any = _preset_link(name)[direction]["access"]
-        middles.append(int(way["low_bps"] + way["high_bps"]) // 2 if way and way["kind"] == "reallocation" else 0)
-    return middles[0], middles[1]
 
 
 def _preset_link(name: str) -> Any:
