@@ -14,6 +14,14 @@ impl TimerGrain {
         }
     }
 
+    /// What the clock shows.
+    pub(crate) fn floor(self, now: Time) -> Time {
+        match self.tick().as_nanos() {
+            0 => now,
+            tick => Time::from_nanos(now.as_nanos() / tick * tick),
+        }
+    }
+
     /// One tick; zero for an exact clock.
     pub(crate) fn tick(self) -> Duration {
         match self {
@@ -34,13 +42,13 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     while shift < 24 && ahead >= (63 << shift) {
         shift += 3;
     }
-    let slot = if shift == 0 { expires } else { ((expires >> shift) + 1) << shift };
+    let slot = ((expires >> shift) + 1) << shift;
     Time::from_nanos(slot * tick)
 }
 
 /// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's
-/// two ticks at 250 Hz.
-pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(8);
+/// 2 ms.
+pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
 /// All timers of a connection. The four that guard what was sent share one slot, as in Linux: setting one of them stops
 /// the others.

@@ -1,6 +1,7 @@
 //! CUBIC (RFC 9438) as Linux 6.1 behaves: the window is a cubic function of the time since the last reduction.
 //!
-//! Everything is computed in whole segments: the target of an RTT ahead becomes a number of segments to be acknowledged
+//! Everything is computed in integers: time in ticks of the stack's clock and 1024ths of a second, factors in 1024ths,
+//! windows in whole segments. The target of an RTT ahead becomes a number of segments to be acknowledged
 //! for the next segment of window, at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast
 //! convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
 //!
@@ -8,8 +9,8 @@
 //! while the window stands still; `alpha_cubic` does not become 1 once the friendly window reaches the window before
 //! the reduction; an idle time moves the epoch rather than ending it (section 5.8 asks for that); until the first
 //! reduction congestion avoidance grows by at least a segment for each 20; an undo restores the window and the
-//! threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max. Deviations from Linux: an
-//! exact cube root and time where Linux has tables and ticks.
+//! threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max. Deviation from Linux: an
+//! exact cube root where Linux has a table and a step of Newton's method.
 //!
 //! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.85 of the window; Linux has none.
 //!
@@ -23,10 +24,8 @@ use lopsided_core::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     name: &'static str,
-    /// What is left of the window after a signal.
-    beta: f64,
-    /// Segments per cubic second.
-    c: f64,
+    /// What is left of the window after a signal, in 1024ths.
+    beta: u64,
     exit: SlowStartExit,
 }
 
@@ -38,20 +37,25 @@ enum SlowStartExit {
 }
 
 /// Linux 6.1: beta is 717/1024.
-pub const LINUX: Constants = Constants { name: "cubic", beta: 717.0 / 1024.0, c: 0.4, exit: SlowStartExit::HyStart };
+pub const LINUX: Constants = Constants { name: "cubic", beta: 717, exit: SlowStartExit::HyStart };
 /// RFC 9438 with RFC 9406.
 pub const HYSTART_PLUS_PLUS: Constants =
-    Constants { name: "cubic-hystart++", beta: 0.7, c: 0.4, exit: SlowStartExit::PlusPlus };
+    Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
 /// Slow start until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
 /// Ha, Rhee and Xu, CUBIC: a new TCP-friendly high-speed TCP variant (2008), and Linux until 2.6.25: beta is 819/1024,
 /// no HyStart.
-pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819.0 / 1024.0, c: 0.4, exit: SlowStartExit::Loss };
+pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819, exit: SlowStartExit::Loss };
 
-/// RFC 8511 section 3.1.
-const BETA_ECN: f64 = 0.85;
-/// Linux computes the function anew after this, or when the window has changed.
+/// The unit of factors, and of time within the function.
+const SCALE: u64 = 1024;
+/// C of RFC 9438, 0.4 segments for a cubic second, in 1024ths.
+const C: u64 = 410;
+/// RFC 8511 section 3.1: 0.85.
+const BETA_ECN: u64 = 870;
+/// Linux computes the function anew after this, in whole ticks, or when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
+const SECOND: u64 = 1_000_000_000;
 /// RTTs are not believed this soon after a reduction, when the queue drains.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
 /// Before the first reduction: at least a segment for each so many.
@@ -63,13 +67,18 @@ const EVERY_ON_PLATEAU: u64 = 100;
 pub struct Cubic {
     constants: Constants,
     abe: bool,
-    /// Segments of friendly window: (1 + beta) / (3 (1 - beta)) windows acknowledged give one (RFC 9438 equation 4).
-    friendly_every: f64,
+    /// A tick of the stack's clock; zero for an exact one.
+    tick: u64,
+    /// Eighths of a window that are acknowledged for a segment of friendly window: 8 (1 + beta) / (3 (1 - beta)) (RFC
+    /// 9438 equation 4).
+    friendly_every: u64,
     /// The smallest RTT ever.
     min_rtt: Option<Duration>,
     /// The window before the last reduction, or what fast convergence made of it; zero for none.
     w_max: u64,
     epoch: Option<Epoch>,
+    /// Segments acknowledged that the friendly window has not yet turned into growth.
+    ack_cnt: u64,
     /// When and for which window `every` was computed.
     computed: Option<(Time, u64)>,
     every: u64,
@@ -80,16 +89,16 @@ pub struct Cubic {
 #[derive(Debug)]
 struct Epoch {
     begun: Time,
-    /// The inflection point: its time in seconds from the beginning, and its window.
-    k: f64,
+    /// The inflection point: its time in 1024ths of a second from the beginning, and its window.
+    k: u64,
     origin: u64,
-    /// Segments acknowledged that the friendly window has not yet turned into growth, and that window.
-    ack_cnt: u64,
+    /// The window that Reno would have.
     friendly: u64,
 }
 
 impl Cubic {
-    pub fn new(constants: Constants) -> Cubic {
+    /// On a stack whose clock has ticks of this length.
+    pub fn new(constants: Constants, tick: Duration) -> Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
             SlowStartExit::Loss => HyStart::Off,
@@ -99,10 +108,12 @@ impl Cubic {
         Cubic {
             constants,
             abe: false,
-            friendly_every: (1.0 + beta) / (3.0 * (1.0 - beta)),
+            tick: tick.as_nanos().max(1),
+            friendly_every: 8 * (SCALE + beta) / 3 / (SCALE - beta),
             min_rtt: None,
             w_max: 0,
             epoch: None,
+            ack_cnt: 0,
             computed: None,
             every: 1,
             hystart,
@@ -114,53 +125,80 @@ impl Cubic {
         Cubic { abe, ..self }
     }
 
+    /// What the stack's clock shows.
+    fn ticks(&self, now: Time) -> Time {
+        Time::from_nanos(now.as_nanos() / self.tick * self.tick)
+    }
+
     /// Sets `every` for an ACK of `acked` segments in congestion avoidance.
     fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
-        let epoch = self.epoch.get_or_insert_with(|| {
-            let origin = self.w_max.max(cwnd);
-            let k = inflection(origin - cwnd, self.constants.c);
-            Epoch { begun: now, k, origin, ack_cnt: 0, friendly: cwnd }
-        });
-        epoch.ack_cnt = epoch.ack_cnt.saturating_add(acked);
-        if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= STALE_AFTER) {
+        let now = self.ticks(now);
+        self.ack_cnt = self.ack_cnt.saturating_add(acked);
+        let stale_after = Duration::from_nanos(STALE_AFTER.as_nanos() / self.tick * self.tick);
+        if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= stale_after) {
             return;
         }
-        self.computed = Some((now, cwnd));
-        let ahead = now.saturating_since(epoch.begun) + self.min_rtt.unwrap_or(Duration::ZERO);
-        let target = curve(ahead.as_secs_f64(), epoch.k, epoch.origin, self.constants.c);
+        // Within one tick the function stands still, and only the friendly window goes on.
+        if self.epoch.is_none() || self.computed.is_none_or(|(at, _)| at != now) {
+            self.computed = Some((now, cwnd));
+            self.follow_curve(now, cwnd, acked);
+        }
+        self.follow_reno(cwnd);
+        self.every = self.every.max(2);
+    }
+
+    fn follow_curve(&mut self, now: Time, cwnd: u64, acked: u64) {
+        let (w_max, ack_cnt) = (self.w_max, &mut self.ack_cnt);
+        let epoch = self.epoch.get_or_insert_with(|| {
+            *ack_cnt = acked;
+            let origin = w_max.max(cwnd);
+            Epoch { begun: now, k: inflection(origin - cwnd), origin, friendly: cwnd }
+        });
+        let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO).as_nanos().div_ceil(self.tick) * self.tick;
+        let ahead = now.saturating_since(epoch.begun).as_nanos() + min_rtt;
+        let target = curve((u128::from(ahead) * u128::from(SCALE) / u128::from(SECOND)) as u64, epoch.k, epoch.origin);
         self.every = if target > cwnd { cwnd / (target - cwnd) } else { EVERY_ON_PLATEAU * cwnd };
         if self.w_max == 0 {
             self.every = self.every.min(EVERY_AT_FIRST);
         }
-        let friendly = epoch.advance_friendly((self.friendly_every * cwnd as f64) as u64);
-        if friendly > cwnd {
-            self.every = self.every.min(cwnd / (friendly - cwnd));
-        }
-        self.every = self.every.max(2);
     }
-}
 
-impl Epoch {
-    /// The window that Reno would have by now (RFC 9438 section 4.3), at a segment for each `every`.
-    fn advance_friendly(&mut self, every: u64) -> u64 {
+    /// Keeps up with the window that Reno would have by now (RFC 9438 section 4.3).
+    fn follow_reno(&mut self, cwnd: u64) {
+        let Some(epoch) = &mut self.epoch else { return };
+        let every = (cwnd * self.friendly_every / 8).max(1);
         // Strictly more: the last segment's worth stays as credit.
-        let whole = self.ack_cnt.saturating_sub(1) / every.max(1);
-        self.ack_cnt -= whole * every.max(1);
-        self.friendly = self.friendly.saturating_add(whole);
-        self.friendly
+        let whole = self.ack_cnt.saturating_sub(1) / every;
+        self.ack_cnt -= whole * every;
+        epoch.friendly = epoch.friendly.saturating_add(whole);
+        if epoch.friendly > cwnd {
+            self.every = self.every.min(cwnd / (epoch.friendly - cwnd));
+        }
     }
 }
 
-/// K of RFC 9438 equation 2 in seconds, for a window `below` segments under the origin.
-fn inflection(below: u64, c: f64) -> f64 {
-    libm::cbrt(below as f64 / c)
+/// K of RFC 9438 equation 2 in 1024ths of a second, for a window `below` segments under the origin.
+fn inflection(below: u64) -> u64 {
+    cube_root(u128::from(below) * (1 << 40) / u128::from(C))
 }
 
-/// W_cubic of RFC 9438 equation 1 in whole segments.
-fn curve(t: f64, k: f64, origin: u64, c: f64) -> u64 {
-    let offset = t - k;
-    let rise = (c * (offset * offset * offset).abs()).min(1e12) as u64;
-    if offset < 0.0 { origin.saturating_sub(rise) } else { origin + rise }
+/// The largest whole number whose cube is no more.
+fn cube_root(cube: u128) -> u64 {
+    let mut root = 0u128;
+    for bit in (0..42).rev() {
+        let next = root | 1 << bit;
+        if next * next * next <= cube {
+            root = next;
+        }
+    }
+    root as u64
+}
+
+/// W_cubic of RFC 9438 equation 1 in whole segments, at 1024ths of a second.
+fn curve(t: u64, k: u64, origin: u64) -> u64 {
+    let offset = u128::from(t.abs_diff(k).min(1 << 36));
+    let rise = ((u128::from(C) * offset * offset * offset) >> 40).min(1_000_000_000_000) as u64;
+    if t < k { origin.saturating_sub(rise) } else { origin + rise }
 }
 
 impl WindowAlgorithm for Cubic {
@@ -170,14 +208,16 @@ impl WindowAlgorithm for Cubic {
 
     /// An idle time is no time of the function's (RFC 9438 section 5.8).
     fn on_transmit_start(&mut self, now: Time, idle: Duration, _path: &PathState) {
+        let (begins, sent) = (self.ticks(now), self.ticks(now - idle));
         if let Some(epoch) = &mut self.epoch {
-            epoch.begun = (epoch.begun + idle).min(now);
+            epoch.begun = (epoch.begun + (begins - sent)).min(begins);
         }
     }
 
     fn pkts_acked(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         let Some(rtt) = ack.newest_rtt else { return };
-        if self.epoch.as_ref().is_some_and(|epoch| now.saturating_since(epoch.begun) < DEAF_AFTER_REDUCTION) {
+        let ticks = self.ticks(now);
+        if self.epoch.as_ref().is_some_and(|epoch| ticks.saturating_since(epoch.begun) < DEAF_AFTER_REDUCTION) {
             return;
         }
         let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
@@ -204,14 +244,15 @@ impl WindowAlgorithm for Cubic {
         let beta = self.constants.beta;
         self.epoch = None;
         // Fast convergence: a window that did not reach the last maximum leaves room for others (RFC 9438 section 4.7).
-        self.w_max = if cwnd < self.w_max { (cwnd as f64 * (1.0 + beta) / 2.0) as u64 } else { cwnd };
+        self.w_max = if cwnd < self.w_max { cwnd * (SCALE + beta) / (2 * SCALE) } else { cwnd };
         let left = if self.abe && signal == Signal::EcnEcho { BETA_ECN } else { beta };
-        (cwnd as f64 * left) as u64
+        cwnd * left / SCALE
     }
 
     fn on_timeout(&mut self, now: Time, path: &PathState, _window: &mut Window) {
         self.epoch = None;
         self.w_max = 0;
+        self.ack_cnt = 0;
         self.min_rtt = None;
         self.computed = None;
         self.hystart.restart(now, path);

@@ -6,24 +6,42 @@ use lopsided_core::Bytes;
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
-    // W_max 1000, beta 0.7, C 0.4: the cube root of 750.
-    assert!((inflection(300, 0.4) - 9.0856).abs() < 1e-3);
-    assert_eq!(inflection(0, 0.4), 0.0);
+    // W_max 1000, beta 0.7: the cube root of 750 is 9.0856 s with a C of 0.4; this is 410/1024.
+    assert_eq!(inflection(300), 9300);
+    assert_eq!(inflection(0), 0);
+    for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
+        let root = u128::from(cube_root(cube));
+        assert!(root.pow(3) <= cube && (root + 1).pow(3) > cube);
+    }
 }
 
 /// Figure 1's curve: concave up to W_max at K, flat there, convex beyond.
 #[test]
 fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
-    let k = inflection(300, 0.4);
-    assert_eq!(curve(0.0, k, 1000, 0.4), 701, "whole segments are cut off the fall");
-    assert_eq!(curve(k, k, 1000, 0.4), 1000);
-    assert_eq!(curve(k + 5.0, k, 1000, 0.4), 1050);
-    assert_eq!(curve(k - 5.0, k, 1000, 0.4), 950);
-    assert_eq!(curve(1e9, k, 1000, 0.4), 1000 + 1_000_000_000_000, "no overflow however late");
+    let k = inflection(300);
+    assert_eq!(curve(0, k, 1000), 701, "whole segments are cut off the fall");
+    assert_eq!(curve(k, k, 1000), 1000);
+    assert_eq!(curve(k + 5 * SCALE, k, 1000), 1050);
+    assert_eq!(curve(k - 5 * SCALE, k, 1000), 950);
+    assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
+}
+
+/// Linux's clock has ticks: within one the window of an RTT ahead does not move.
+#[test]
+fn the_function_moves_by_ticks() {
+    let every = |ms: u64| {
+        let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));
+        cubic.w_max = 760;
+        cubic.update(Time::ZERO, 700, 1);
+        cubic.update(Time::ZERO + Duration::from_millis(ms), 701, 1);
+        cubic.every
+    };
+    let moves: Vec<u64> = (1..2000).filter(|ms| every(*ms) != every(ms - 1)).collect();
+    assert!(moves.len() > 10 && moves.iter().all(|ms| ms % 4 == 0), "{moves:?}");
 }
 
 fn lossy(constants: Constants, cwnd: u64) -> WindowController<Cubic> {
-    let mut cubic = WindowController::new(&setup(), Cubic::new(constants));
+    let mut cubic = WindowController::new(&setup(), Cubic::new(constants, Duration::ZERO));
     let state = path_state();
     // Slow start to the wanted window by one ACK of the rest.
     let rest = cwnd - cubic.cwnd().get() / MSS;
@@ -43,7 +61,7 @@ fn beta_and_fast_convergence() {
         cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
         // It fell again before it was back: W_max is not this window but less, (1 + beta) / 2 of it.
-        assert_eq!(cubic.algorithm().w_max, (first as f64 * (1.0 + constants.beta) / 2.0) as u64);
+        assert_eq!(cubic.algorithm().w_max, first * (SCALE + constants.beta) / (2 * SCALE));
     }
 }
 

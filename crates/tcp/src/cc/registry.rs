@@ -19,116 +19,70 @@ fn window_controller<L: WindowAlgorithm + 'static>(setup: &Setup, algorithm: L) 
 
 /// Every algorithm by its name, the default first, and what it is with its source.
 const TABLE: &[(&str, &str, Build)] = &[
-    (
-        "reno",
-        "Reno (RFC 5681), its window counted as the stack does",
-        |setup| window_controller(setup, Reno::named("reno").with_abe(setup.abe)),
-    ),
-    (
-        "newreno",
-        "Reno by another name: recovery is the stack's (RFC 6582, RFC 6675)",
-        |setup| window_controller(setup, Reno::named("newreno").with_abe(setup.abe)),
-    ),
-    (
-        "cubic",
-        "CUBIC as Linux has it (RFC 9438; Ha, Rhee and Xu 2008), with HyStart",
-        |setup| window_controller(setup, Cubic::new(cubic::LINUX).with_abe(setup.abe)),
-    ),
-    (
-        "cubic-hystart++",
-        "CUBIC that leaves slow start by HyStart++ (RFC 9406)",
-        |setup| window_controller(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS).with_abe(setup.abe)),
-    ),
-    (
-        "cubic-slow-start",
-        "CUBIC that leaves slow start by loss alone",
-        |setup| window_controller(setup, Cubic::new(cubic::SLOW_START).with_abe(setup.abe)),
-    ),
-    (
-        "cubic-0.8",
-        "CUBIC as before 2017: it falls to 0.8 of the window",
-        |setup| window_controller(setup, Cubic::new(cubic::OLDER).with_abe(setup.abe)),
-    ),
-    (
-        "bic",
-        "BIC: a binary search for the window of the last loss (Xu, Harfoush and Rhee 2004)",
-        |setup| window_controller(setup, bic::Bic::new()),
-    ),
-    (
-        "highspeed",
-        "HighSpeed TCP: increase and decrease depend on the window (RFC 3649)",
-        |setup| window_controller(setup, highspeed::HighSpeed::default()),
-    ),
-    (
-        "htcp",
-        "H-TCP: the increase grows with the time since the last loss (Leith and Shorten 2004)",
-        |setup| window_controller(setup, htcp::Htcp::new(setup)),
-    ),
-    (
-        "westwood",
-        "Westwood+: falls to what the path delivers (Grieco and Mascolo 2004)",
-        |setup| window_controller(setup, westwood::Westwood::new(setup)),
-    ),
-    (
-        "vegas",
-        "Vegas: two to four segments in the queue are enough (Brakmo and Peterson 1995)",
-        |setup| window_controller(setup, vegas::Vegas::default()),
-    ),
-    (
-        "scalable",
-        "Scalable TCP: a fixed part gained and lost (Kelly 2003)",
-        |setup| window_controller(setup, scalable::Scalable),
-    ),
-    (
-        "hybla",
-        "Hybla: the gain of a short reference RTT at any RTT (Caini and Firrincieli 2004)",
-        |setup| window_controller(setup, hybla::Hybla::default()),
-    ),
-    (
-        "illinois",
-        "Illinois: the delay says how fast to rise (Liu, Basar and Srikant 2008)",
-        |setup| window_controller(setup, illinois::Illinois::default()),
-    ),
-    (
-        "veno",
-        "Veno: a loss without a queue is random (Fu and Liew 2003)",
-        |setup| window_controller(setup, veno::Veno::default()),
-    ),
-    (
-        "yeah",
-        "YeAH: Scalable while the queue is short, else Reno (Baiocchi and others 2007)",
-        |setup| window_controller(setup, yeah::Yeah::default()),
-    ),
-    (
-        "compound",
-        "Compound TCP: a delay-based window on top of Reno's (Tan and others 2006)",
-        |setup| window_controller(setup, compound::Compound::default()),
-    ),
-    (
-        "ledbat",
-        "LEDBAT: yields to everything else (RFC 6817)",
-        |setup| window_controller(setup, ledbat::Ledbat::default()),
-    ),
-    (
-        "bbr",
-        "BBR version 1: a model of the path sets rate and window (Cardwell and others 2016)",
-        |setup| Box::new(bbr::Bbr::new(setup)),
-    ),
-    (
-        "bbr3",
-        "BBR version 3 (draft-ietf-ccwg-bbr)",
-        |setup| Box::new(bbr3::Bbr3::new(setup)),
-    ),
-    (
-        "dctcp",
-        "DCTCP: falls by the share of marked octets (RFC 8257)",
-        |setup| window_controller(setup, dctcp::Dctcp::default()),
-    ),
-    (
-        "prague",
-        "TCP Prague, for queues that mark early and often (RFC 9330)",
-        |setup| Box::new(prague::Prague::new(setup)),
-    ),
+    ("reno", "Reno (RFC 5681), its window counted as the stack does", |setup| {
+        window_controller(setup, Reno::named("reno").with_abe(setup.abe))
+    }),
+    ("newreno", "Reno by another name: recovery is the stack's (RFC 6582, RFC 6675)", |setup| {
+        window_controller(setup, Reno::named("newreno").with_abe(setup.abe))
+    }),
+    ("cubic", "CUBIC as Linux has it (RFC 9438; Ha, Rhee and Xu 2008), with HyStart", |setup| {
+        window_controller(setup, Cubic::new(cubic::LINUX, setup.tick).with_abe(setup.abe))
+    }),
+    ("cubic-hystart++", "CUBIC that leaves slow start by HyStart++ (RFC 9406)", |setup| {
+        window_controller(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS, setup.tick).with_abe(setup.abe))
+    }),
+    ("cubic-slow-start", "CUBIC that leaves slow start by loss alone", |setup| {
+        window_controller(setup, Cubic::new(cubic::SLOW_START, setup.tick).with_abe(setup.abe))
+    }),
+    ("cubic-0.8", "CUBIC as before 2017: it falls to 0.8 of the window", |setup| {
+        window_controller(setup, Cubic::new(cubic::OLDER, setup.tick).with_abe(setup.abe))
+    }),
+    ("bic", "BIC: a binary search for the window of the last loss (Xu, Harfoush and Rhee 2004)", |setup| {
+        window_controller(setup, bic::Bic::new())
+    }),
+    ("highspeed", "HighSpeed TCP: increase and decrease depend on the window (RFC 3649)", |setup| {
+        window_controller(setup, highspeed::HighSpeed::default())
+    }),
+    ("htcp", "H-TCP: the increase grows with the time since the last loss (Leith and Shorten 2004)", |setup| {
+        window_controller(setup, htcp::Htcp::new(setup))
+    }),
+    ("westwood", "Westwood+: falls to what the path delivers (Grieco and Mascolo 2004)", |setup| {
+        window_controller(setup, westwood::Westwood::new(setup))
+    }),
+    ("vegas", "Vegas: two to four segments in the queue are enough (Brakmo and Peterson 1995)", |setup| {
+        window_controller(setup, vegas::Vegas::default())
+    }),
+    ("scalable", "Scalable TCP: a fixed part gained and lost (Kelly 2003)", |setup| {
+        window_controller(setup, scalable::Scalable)
+    }),
+    ("hybla", "Hybla: the gain of a short reference RTT at any RTT (Caini and Firrincieli 2004)", |setup| {
+        window_controller(setup, hybla::Hybla::default())
+    }),
+    ("illinois", "Illinois: the delay says how fast to rise (Liu, Basar and Srikant 2008)", |setup| {
+        window_controller(setup, illinois::Illinois::default())
+    }),
+    ("veno", "Veno: a loss without a queue is random (Fu and Liew 2003)", |setup| {
+        window_controller(setup, veno::Veno::default())
+    }),
+    ("yeah", "YeAH: Scalable while the queue is short, else Reno (Baiocchi and others 2007)", |setup| {
+        window_controller(setup, yeah::Yeah::default())
+    }),
+    ("compound", "Compound TCP: a delay-based window on top of Reno's (Tan and others 2006)", |setup| {
+        window_controller(setup, compound::Compound::default())
+    }),
+    ("ledbat", "LEDBAT: yields to everything else (RFC 6817)", |setup| {
+        window_controller(setup, ledbat::Ledbat::default())
+    }),
+    ("bbr", "BBR version 1: a model of the path sets rate and window (Cardwell and others 2016)", |setup| {
+        Box::new(bbr::Bbr::new(setup))
+    }),
+    ("bbr3", "BBR version 3 (draft-ietf-ccwg-bbr)", |setup| Box::new(bbr3::Bbr3::new(setup))),
+    ("dctcp", "DCTCP: falls by the share of marked octets (RFC 8257)", |setup| {
+        window_controller(setup, dctcp::Dctcp::default())
+    }),
+    ("prague", "TCP Prague, for queues that mark early and often (RFC 9330)", |setup| {
+        Box::new(prague::Prague::new(setup))
+    }),
 ];
 
 /// The names that [`build`] knows.

@@ -21,6 +21,7 @@ impl Connection {
     /// 9293 and RFC 5961 say.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         self.send.flight.trace.set_now(now);
+        self.clock = now;
         self.counters_mut().segments_in += 1;
         match self.state {
             State::Closed => {}
@@ -69,7 +70,6 @@ impl Connection {
         if !header.flags.has(Flags::ACK) {
             return;
         }
-        self.note_timestamp(header, start);
         if self.awaits_ack_of_syn() {
             if header.ack != self.send.seq(0) {
                 self.pending_rst = Some(header.ack);
@@ -156,7 +156,9 @@ impl Connection {
         }
     }
 
-    fn note_timestamp(&mut self, header: &TcpHeader, start: i64) {
+    /// RFC 7323 section 4.3, of segments whose acknowledgement counts too.
+    fn note_timestamp(&mut self, header: &TcpHeader) {
+        let start = self.recv.offset(header.seq);
         if let Some(timestamps) = header.options.timestamps {
             if self.options.timestamps
                 && start <= self.recv.offset(self.last_ack_sent)
@@ -182,6 +184,9 @@ impl Connection {
             return false;
         }
         let old = ack < self.send.flight.una() as i64;
+        if !old {
+            self.note_timestamp(header);
+        }
         let timestamps = if self.options.timestamps { header.options.timestamps } else { None };
         let info = AckInfo {
             seq: header.seq,
@@ -230,12 +235,20 @@ impl Connection {
                 self.recv.sample_echo(echo, rtt);
             }
         }
+        let prepared = self.acks.holds_duplicate() && self.recv.hides_a_block(start, payload);
+        if prepared {
+            self.prepare_ack(now);
+        }
         let before = self.recv.next();
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));
         match arrival {
             Arrival::Duplicate => self.counters_mut().duplicates_received += 1,
             Arrival::OutOfOrder => self.counters_mut().out_of_order_received += 1,
             Arrival::InOrder { .. } => {}
+        }
+        if matches!(arrival, Arrival::InOrder { .. }) {
+            let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
+            self.acks.measure(payload.len(), header.options.sack_len(), ends);
         }
         let received = self.recv.next() - before;
         if let (Arrival::InOrder { closed_gap: false, gaps_left: false }, Some(stamps)) =
@@ -249,10 +262,15 @@ impl Connection {
             arrival,
             len: payload.len(),
             push: header.flags.has(Flags::PSH),
-            window_opened: self.recv.grow(arrival, payload.len(), mss),
+            window_opened: self.recv.grow(now, arrival, payload.len(), mss),
             ecn,
         };
-        self.acks.on_data(now, &data, self.ack_context(), &mut self.send.flight.timers);
+        if !prepared {
+            self.acks.on_data(now, &data, self.ack_context(), &mut self.send.flight.timers);
+        }
+        if let Some(why) = self.acks.due() {
+            self.recv.note_ack_due(why == AckReason::Count, self.send.flight.mss() as u32, self.options.rcv_wscale);
+        }
         if self.recv.fin_reached() {
             self.on_fin(now);
         }

@@ -46,6 +46,10 @@ pub struct Connection {
     ts_recent: u32,
     last_ack_sent: Seq,
     reset_due: bool,
+    /// An acknowledgement that was made before the segment that came was looked at.
+    prepared: Option<Segment>,
+    /// The clock as it was last read: what a segment's timestamp says.
+    clock: Time,
     /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
     /// 3.10.7).
     pending_rst: Option<Seq>,
@@ -134,6 +138,8 @@ impl Connection {
             ts_recent: 0,
             last_ack_sent: Seq::default(),
             reset_due: false,
+            prepared: None,
+            clock: Time::ZERO,
             pending_rst: None,
             last_challenge: None,
             events: VecDeque::new(),
@@ -261,7 +267,7 @@ impl Connection {
         if !payload.is_empty() {
             let mss = self.mss();
             self.recv.tune(now, mss);
-            if self.recv.window_update_due(mss) {
+            if self.recv.window_update_due(mss, self.options.rcv_wscale) {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.recv.unread() == 0 && self.acks.awaits_read() {
@@ -319,6 +325,10 @@ impl Connection {
         if self.poll_timeout().is_none_or(|due| now < due) {
             return if paced { Expired::Pacing } else { Expired::Nothing };
         }
+        let of_ack = self.poll_timeout() == self.send.flight.timers.get(TimerKind::DelayedAck);
+        if !of_ack || self.acks.timer_reads_clock(now) {
+            self.clock = now;
+        }
         if self.take_due(TimerKind::DelayedAck, now) {
             self.acks.on_timeout(now, self.ack_context(), &mut self.send.flight.timers);
         }
@@ -357,7 +367,11 @@ impl Connection {
     #[inline]
     fn ack_context(&self) -> AckContext {
         let rtt = &self.send.flight.rtt;
-        AckContext { rtt: self.recv.rtt().or(rtt.srtt()), rto: rtt.rto(), window: self.recv.open_window() }
+        let known = match (self.recv.rtt(), rtt.srtt()) {
+            (Some(received), Some(sent)) => Some(received.min(sent)),
+            (received, sent) => received.or(sent),
+        };
+        AckContext { rtt: known, rto: rtt.rto(), window: self.recv.open_window() }
     }
 
     /// This end's sender, as an acknowledgement policy may see it.

@@ -72,9 +72,11 @@ impl Connection {
         let window = profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
         self.send.agree(mss, sack);
-        self.acks.set_sack(sack);
         self.recv.open(syn.seq, sack);
-        self.recv.agree(mss, self.state == State::Listen);
+        if self.state == State::Listen {
+            self.recv.answer_with(mss);
+        }
+        self.acks.agree(sack, mss, self.recv.first_window());
         self.last_ack_sent = self.recv.ack();
         // The window in a SYN is never scaled.
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);

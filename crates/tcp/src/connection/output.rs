@@ -36,6 +36,7 @@ impl Connection {
         if self.may_send_data() {
             let full = self.full_segment();
             if let Some(piece) = self.send.poll(now, full) {
+                self.clock = now;
                 return Some(self.data_segment(now, &piece));
             }
         }
@@ -59,7 +60,7 @@ impl Connection {
     /// What goes before data; mostly nothing.
     #[inline]
     fn poll_urgent(&mut self, now: Time) -> Option<Segment> {
-        let refuses = self.reset_due || self.pending_rst.is_some();
+        let refuses = self.reset_due || self.pending_rst.is_some() || self.prepared.is_some();
         if !refuses && !self.handshake.is_syn_due() && self.pending_old_ack.is_none() {
             return None;
         }
@@ -68,6 +69,9 @@ impl Connection {
 
     #[cold]
     fn urgent(&mut self, now: Time) -> Option<Segment> {
+        if self.prepared.is_some() {
+            return self.prepared.take();
+        }
         if self.handshake.is_syn_due() {
             return Some(self.syn(now));
         }
@@ -94,6 +98,15 @@ impl Connection {
         let segment = self.covering(now, Flags::ACK);
         self.trace_ack(segment.header.ack, why);
         Some(segment)
+    }
+
+    /// An acknowledgement of what there is now, whatever comes before it is taken.
+    #[cold]
+    pub(super) fn prepare_ack(&mut self, now: Time) {
+        self.counters_mut().pure_acks_out += 1;
+        let segment = self.covering(now, Flags::ACK);
+        self.trace_ack(segment.header.ack, AckReason::OutOfOrder);
+        self.prepared = Some(segment);
     }
 
     #[inline]
@@ -199,7 +212,7 @@ impl Connection {
             Some(answer) => answer.window,
             None => self.recv.scaled_window(mss, self.options.rcv_wscale),
         };
-        let mut options = TcpOptions { timestamps: self.timestamp(now), ..TcpOptions::default() };
+        let mut options = TcpOptions { timestamps: self.timestamp(), ..TcpOptions::default() };
         if let Some(stamps) = options.timestamps {
             self.recv.note_stamp(stamps.value);
         }
@@ -244,6 +257,7 @@ impl Connection {
     }
 
     fn syn(&mut self, now: Time) -> Segment {
+        self.clock = now;
         self.handshake.on_sent(now);
         let rto = self.send.flight.rtt.rto();
         let deadline = self.send.flight.profile.grain.deadline(now, rto);
@@ -260,30 +274,28 @@ impl Connection {
             mss: Some(self.options.mss_option),
             window_scale: self.options.scaling.then_some(self.options.rcv_wscale),
             sack_permitted,
-            timestamps: self.timestamp(now),
+            timestamps: self.timestamp(),
             ..TcpOptions::default()
         };
         // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
         let first = !self.handshake.is_resent();
         let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };
         let options = options.with_accurate_ecn(accurate_ecn);
-        let window = self.recv.window(self.mss());
         let header = TcpHeader {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq: self.send.seq(0) - 1,
             ack,
             flags,
-            // Never scaled in a SYN.
-            window: window.min(65_535) as u16,
+            window: self.recv.syn_window(),
             options,
         };
         self.last_ack_sent = header.ack;
         Segment::bare(header)
     }
 
-    fn timestamp(&self, now: Time) -> Option<Timestamps> {
-        let value = || self.send.flight.clock.value(now);
+    fn timestamp(&self) -> Option<Timestamps> {
+        let value = || self.send.flight.clock.value(self.clock);
         self.options.timestamps.then(|| Timestamps { value: value(), echo: self.ts_recent })
     }
 }

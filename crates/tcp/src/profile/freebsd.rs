@@ -2,7 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo, WindowUpdate,
+    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -64,6 +65,7 @@ impl Profile {
                 step: Bytes::new(16_384),
                 max: Bytes::new(262_144),
             },
+            receive_window: ReceiveWindow::Room,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo, WindowUpdate,
+    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -27,6 +28,8 @@ impl Profile {
                 min_delay: Duration::from_millis(40),
                 quick_acks: 16,
                 compress: Duration::from_millis(1),
+                compress_slack: Duration::from_micros(100),
+                grain: TimerGrain::Wheel(Duration::from_millis(4)),
                 heeds_push: true,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },
@@ -58,6 +61,7 @@ impl Profile {
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
+            receive_window: ReceiveWindow::Memory { per_segment: 768 },
         }
     }
 
@@ -79,6 +83,7 @@ impl Profile {
                 min_delay: Duration::from_millis(40),
                 quick_acks: 16,
                 compress: Duration::ZERO,
+                grain: TimerGrain::Tick(Duration::from_millis(1)),
                 heeds_push: false,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },

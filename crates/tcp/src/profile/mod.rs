@@ -77,6 +77,7 @@ pub struct Profile {
     pub send_buffer: BufferRule,
     pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,
+    pub receive_window: ReceiveWindow,
 }
 
 /// When reading opens the receive window so far that the peer is told at once.
@@ -166,6 +167,10 @@ pub struct AckSettings {
     pub quick_acks: u32,
     /// Linux: duplicate ACKs go out one for each of these, after the first three in a row; zero for all.
     pub compress: Duration,
+    /// Linux: how much later the timer of such an ACK may fire, and does where nothing else wakes the machine.
+    pub compress_slack: Duration,
+    /// Linux: the clock of its timer and of the gaps between segments.
+    pub grain: TimerGrain,
     /// Linux since 6.1.57: a full segment with PSH that was read is acknowledged at once, as a short one is.
     pub heeds_push: bool,
     /// For policies that count by the round trip.
@@ -188,6 +193,8 @@ impl AckSettings {
             max_delay: timeout,
             quick_acks: 0,
             compress: Duration::ZERO,
+            compress_slack: Duration::ZERO,
+            grain: TimerGrain::Exact,
             heeds_push: false,
             acks_per_rtt: 4,
             max_delack: 8,
@@ -357,6 +364,16 @@ pub enum SendBufferAccounting {
     /// Linux: memory, of which a segment takes `per_segment` octets beyond its payload (by captures of 6.1); a fixed
     /// size counts twice (socket(7)). A writer that found the buffer full waits until a third of it is free, and so
     /// writes in bursts.
+    Memory { per_segment: u64 },
+}
+
+/// What the offered window follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// The room that the receive buffer has.
+    Room,
+    /// Linux: half of the buffer's memory, of which a segment takes `per_segment` octets beyond its payload (by captures
+    /// of 6.1); it opens with the segments that arrive. A fixed size counts twice (socket(7)).
     Memory { per_segment: u64 },
 }
 

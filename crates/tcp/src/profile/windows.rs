@@ -2,7 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, RtoRule, SendBufferAccounting, TimerGrain, Undo, WindowUpdate,
+    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
+    WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -53,6 +54,7 @@ impl Profile {
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
+            receive_window: ReceiveWindow::Room,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The acknowledgement that is owed: what it covers, whether it is due, and the timer that it may wait for.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use super::segment_size::SegmentSize;
 use crate::timers::TimerTable;
 use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::{AckReason, TimerKind};
@@ -11,6 +12,7 @@ pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
     /// What the policy may see: what waits for an ACK, and whether one is due or its timer runs.
     view: AckView,
+    size: SegmentSize,
     /// An ACK must go out now.
     due: Option<AckReason>,
     /// Octets for the policy's own options in each segment.
@@ -27,29 +29,38 @@ pub(crate) struct AckContext {
 
 impl AckScheduler {
     pub fn new(policy: Box<dyn AckPolicy>) -> AckScheduler {
+        let size = SegmentSize::new();
         let view = AckView {
             rtt: None,
             rto: Duration::ZERO,
             window: 0,
             sack: true,
-            rcv_mss: 536,
+            rcv_mss: size.full(),
             unacked_bytes: 0,
             unacked_segments: 0,
             scheduled: false,
         };
-        AckScheduler { option_room: policy.option_room(), policy, view, due: None }
+        AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
     }
 
     /// What the handshake agreed on.
-    pub fn set_sack(&mut self, sack: bool) {
+    pub fn agree(&mut self, sack: bool, mss: u32, window: u64) {
         self.view.sack = sack;
+        self.size.agree(mss, window);
+        self.view.rcv_mss = self.size.full();
+    }
+
+    /// A data segment arrived in order: see [`SegmentSize::measure`].
+    pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
+        self.size.measure(len, sack, ends);
+        self.view.rcv_mss = self.size.full();
     }
 
     pub fn ato(&self) -> Duration {
         self.policy.ato()
     }
 
-    /// The largest segment seen: what counts as full.
+    /// The size of the peer's full segments.
     pub fn rcv_mss(&self) -> u32 {
         self.view.rcv_mss
     }
@@ -70,6 +81,14 @@ impl AckScheduler {
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
         self.view.scheduled = true;
+    }
+
+    pub fn timer_reads_clock(&self, now: Time) -> bool {
+        self.policy.timer_reads_clock(now)
+    }
+
+    pub fn holds_duplicate(&self) -> bool {
+        self.policy.holds_duplicate()
     }
 
     /// Octets that the policy's own options take in each segment; none for a policy without.
@@ -105,9 +124,6 @@ impl AckScheduler {
             self.view.unacked_segments += 1;
         }
         let decision = self.policy.on_data(now, data, &self.view);
-        if in_order {
-            self.view.rcv_mss = self.view.rcv_mss.max(data.len);
-        }
         self.decide(decision, timers);
     }
 

@@ -1,55 +1,150 @@
-//! The receive buffer and how it grows.
+//! The receive buffer: how it grows, and the window that it lets a receiver offer.
 
-use crate::profile::BufferRule;
-use lopsided_core::{Duration, Time};
+use super::memory::{self, Memory};
+use super::rounds::Rounds;
+use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
+use lopsided_core::Time;
 
 /// FreeBSD: in its clock's ticks of 1 ms, as timestamps have them.
 const LONGEST_ROUND_MS: i32 = 1000;
 
-/// FreeBSD: a round trip by timestamps.
+/// FreeBSD: a round trip by timestamps, which began with a stamp, and the octets counted since.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Round {
+struct Round {
     stamp: u32,
     octets: u64,
 }
 
+/// What the window depends on beside the buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filling {
+    /// Octets in order that the application has not read, and octets that wait for a gap to be filled.
+    pub unread: u64,
+    pub held: u64,
+    /// The records of memory that the latter are in.
+    pub held_records: u64,
+    pub mss: u64,
+    /// The window that was offered last, and what is left of it.
+    pub offered: u64,
+    pub open: u64,
+    pub scale: u8,
+}
+
 #[derive(Debug)]
 pub(super) struct Buffer {
-    pub rule: BufferRule,
-    pub capacity: u64,
-    /// Linux opens the window with the segments that arrive, not at once, and keeps a segment of the buffer back.
-    pub offered: u64,
-    /// The round trip that is being measured: when it began, what the application had read, and what it read in the one
-    /// before.
-    pub round_began: Time,
-    /// FreeBSD: the timestamp with which the present round trip began, and the octets counted since.
-    pub round: Option<Round>,
-    pub round_read: u64,
-    pub space: u64,
-    pub read: u64,
-    pub rtt: Option<Duration>,
-    /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
-    pub last_echo: Option<u32>,
+    rule: BufferRule,
+    update: WindowUpdate,
+    window: Window,
+    round: Option<Round>,
+    /// FreeBSD: what the last round trip brought.
+    brought: u64,
+    pub rounds: Rounds,
+}
+
+#[derive(Debug)]
+enum Window {
+    /// The room that the buffer has.
+    Room {
+        capacity: u64,
+    },
+    Memory(Memory),
 }
 
 impl Buffer {
-    pub fn tune(&mut self, now: Time, mss: u64) {
-        match self.rule {
-            BufferRule::Fixed(_) => self.offered = self.capacity,
-            BufferRule::Auto { max, .. } => {
-                if let Some(read) = self.read_in_round(now) {
-                    if read > self.space {
-                        // Room for twice what a round trip brought, and more while that grows fast (slow start).
-                        let window = 2 * read + 16 * mss;
-                        let growth = window as u128 * u128::from(read - self.space) / u128::from(self.space);
-                        let target = (u128::from(window) + 2 * growth).min(u128::from(max.get())) as u64;
-                        self.capacity = self.capacity.max(target);
-                        self.space = read;
-                    }
+    pub fn new(profile: &Profile) -> Buffer {
+        let rule = profile.receive_buffer;
+        let window = match (profile.receive_window, rule) {
+            (ReceiveWindow::Memory { per_segment }, _) => Window::Memory(Memory::new(rule, per_segment)),
+            // Buffers that grow freely are Linux's.
+            (ReceiveWindow::Room, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
+            (ReceiveWindow::Room, _) => Window::Room { capacity: rule.initial().get() },
+        };
+        let update = profile.window_update;
+        Buffer { rule, update, window, round: None, brought: 0, rounds: Rounds::default() }
+    }
+
+    /// The window of a SYN.
+    pub fn first_window(&self, mss: u64) -> u64 {
+        match &self.window {
+            Window::Room { capacity } => *capacity,
+            Window::Memory(memory) => memory.first_window(mss),
+        }
+    }
+
+    /// Data may come from now on.
+    pub fn establish(&mut self, now: Time, filling: Filling) {
+        self.rounds.begin(now);
+        match (&mut self.window, self.rule) {
+            (Window::Memory(memory), _) => memory.establish(filling),
+            // FreeBSD's buffers hold whole segments.
+            (Window::Room { capacity }, BufferRule::Stepped { .. }) => {
+                *capacity = capacity.next_multiple_of(filling.mss);
+            }
+            (Window::Room { .. }, _) => {}
+        }
+    }
+
+    /// What is unread matters while an acknowledgement is made.
+    pub fn counts_memory(&self) -> bool {
+        matches!(self.window, Window::Memory(_))
+    }
+
+    /// The octets that a round trip last brought, as the buffer's growth knows them.
+    pub fn space(&self) -> u64 {
+        match &self.window {
+            Window::Room { .. } => self.brought,
+            Window::Memory(memory) => memory.space(),
+        }
+    }
+
+    /// The window to offer; at most what is open now if it should not grow. It grows by at least a segment or stays
+    /// (RFC 9293 section 3.8.6.2.2, silly window avoidance); 4.4BSD's grows by anything, but not from less than a segment
+    /// and a quarter of the buffer.
+    pub fn window(&self, filling: Filling) -> u64 {
+        match &self.window {
+            Window::Room { capacity } => {
+                let room = capacity.saturating_sub(filling.unread);
+                let grows = match self.update {
+                    WindowUpdate::NearlyClosed => room >= filling.open + filling.mss.min(capacity / 2),
+                    WindowUpdate::TwoSegments => room > filling.open && room >= filling.mss.min(capacity / 4),
+                };
+                if grows { room } else { filling.open }
+            }
+            Window::Memory(memory) => memory.window(filling),
+        }
+    }
+
+    /// Whether reading has opened the window so far that the peer should be told.
+    pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
+        match &self.window {
+            Window::Room { capacity } => {
+                let room = capacity.saturating_sub(filling.unread);
+                let opens = room >= filling.open + (2 * filling.mss).min(capacity / 2);
+                match self.update {
+                    WindowUpdate::NearlyClosed => filling.open < filling.mss && opens,
+                    // None where no data can follow.
+                    WindowUpdate::TwoSegments => opens && !ended,
                 }
             }
-            // It follows what arrives.
-            BufferRule::Stepped { .. } => {}
+            Window::Memory(memory) => memory.is_update_due(filling),
+        }
+    }
+
+    /// A segment of `len` octets arrived, which may open the window; says whether it did.
+    #[inline]
+    pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
+        match &mut self.window {
+            Window::Room { .. } => false,
+            Window::Memory(memory) => memory.grow(len, filling),
+        }
+    }
+
+    /// The application read: a buffer that grows follows what it read in the last round trip.
+    pub fn tune(&mut self, now: Time, mss: u64) {
+        if let Window::Memory(memory) = &mut self.window {
+            if let Some(read) = self.rounds.end(now) {
+                memory.tune(read, mss);
+            }
         }
     }
 
@@ -69,29 +164,13 @@ impl Buffer {
             round.octets += u64::from(len);
             return;
         }
-        self.space = round.octets;
-        if round.octets > self.capacity / 8 * 7 {
-            self.capacity = (self.capacity + step.get()).min(max.get().max(self.capacity));
-            self.offered = self.capacity;
+        self.brought = round.octets;
+        if let Window::Room { capacity } = &mut self.window {
+            if round.octets > *capacity / 8 * 7 {
+                *capacity = (*capacity + step.get()).min(max.get().max(*capacity));
+            }
         }
         self.round = None;
-    }
-
-    pub fn grow(&mut self, occupied: u64, mss: u64) -> bool {
-        let BufferRule::Auto { .. } = self.rule else { return false };
-        let room = self.capacity.saturating_sub(occupied).saturating_sub(self.offered);
-        self.offered += room.min(2 * mss);
-        room > 0
-    }
-
-    fn read_in_round(&mut self, now: Time) -> Option<u64> {
-        if now.saturating_since(self.round_began) < self.rtt? {
-            return None;
-        }
-        let read = self.read - self.round_read;
-        self.round_began = now;
-        self.round_read = self.read;
-        Some(read)
     }
 }
 
@@ -99,7 +178,7 @@ impl Buffer {
 /// the buffer, of which it offers half as window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
-        BufferRule::Auto { max, .. } => 2 * max.get(),
+        BufferRule::Auto { max, .. } => memory::of_window(max.get()),
         BufferRule::Fixed(max) | BufferRule::Stepped { max, .. } => max.get(),
     };
     (0..14).find(|shift| max >> shift <= 65_535).unwrap_or(14)

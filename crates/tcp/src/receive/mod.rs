@@ -3,7 +3,10 @@
 pub mod ack_policy;
 mod ack_scheduler;
 mod buffer;
+mod memory;
 mod receiver;
+mod rounds;
+mod segment_size;
 
 pub(crate) use ack_scheduler::{AckContext, AckScheduler};
 pub(crate) use buffer::window_scale;

@@ -1,14 +1,16 @@
 //! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
 
 use super::ack_policy::Arrival;
-use super::buffer::Buffer;
-use crate::profile::{BufferRule, Profile, WindowUpdate};
+use super::buffer::{Buffer, Filling};
+use super::memory::record;
+use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
-const WORTH_A_LARGER_WINDOW: u32 = 128;
+/// Blocks that a receiver remembers for SACK, and those that it counts on having room for in an ACK (Linux).
+const BLOCKS_REMEMBERED: usize = 4;
+const BLOCKS_EXPECTED: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -18,6 +20,14 @@ pub(crate) struct Receiver {
     next: u64,
     /// Runs held beyond `next`, in order, apart from each other.
     held: Vec<(u64, u64)>,
+    held_octets: u64,
+    /// The records of memory that these are in, and of how many octets a record is.
+    held_records: u64,
+    record: u64,
+    /// As many octets and records before the last segment out of order came.
+    held_before: (u64, u64),
+    /// The window of the acknowledgement that is due, where that is made before the application reads.
+    due_window: Option<u64>,
     /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
     dsack: Option<(u64, u64)>,
@@ -27,10 +37,11 @@ pub(crate) struct Receiver {
     bytes: Option<RealBytes>,
     /// The right edge of the window that was offered: it never moves back (RFC 9293 section 3.8.6).
     edge: u64,
+    /// The window that was offered last.
+    offered: u64,
     buffer: Buffer,
     sack: bool,
     report_duplicates: bool,
-    update: WindowUpdate,
     /// Full segments that may be held out of order, and their size.
     reassembly_limit: Option<u32>,
     mss: u32,
@@ -44,38 +55,26 @@ struct RealBytes {
 
 impl Receiver {
     pub fn new(profile: &Profile, mss: u32) -> Receiver {
-        let initial = profile.receive_buffer.initial().get();
-        let whole = match profile.receive_buffer {
-            // Linux offers whole segments at first, below 2^16.
-            BufferRule::Auto { .. } => whole_segments(initial, mss),
-            _ => initial,
-        };
+        let buffer = Buffer::new(profile);
         Receiver {
             origin: Seq::new(0),
             next: 0,
             held: Vec::new(),
+            held_octets: 0,
+            held_records: 0,
+            record: 1,
+            held_before: (0, 0),
+            due_window: None,
             recent: Vec::new(),
             dsack: None,
             fin: None,
             unread: 0,
             bytes: None,
             edge: 0,
-            buffer: Buffer {
-                rule: profile.receive_buffer,
-                capacity: initial,
-                offered: whole,
-                round: None,
-                round_began: Time::ZERO,
-                round_read: 0,
-                // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
-                space: u64::from(10 * mss).min(initial / 2),
-                read: 0,
-                rtt: None,
-                last_echo: None,
-            },
+            offered: buffer.first_window(u64::from(mss)),
+            buffer,
             sack: false,
             report_duplicates: profile.dsack,
-            update: profile.window_update,
             reassembly_limit: profile.reassembly_limit,
             mss,
         }
@@ -87,29 +86,40 @@ impl Receiver {
         self.sack = sack;
     }
 
-    /// The octets of a full segment are settled, timestamps left out. `answers`: a SYN ACK will offer a window of whole
-    /// ones.
-    pub fn agree(&mut self, mss: u32, answers: bool) {
-        if let BufferRule::Auto { .. } = self.buffer.rule {
-            self.buffer.space = u64::from(10 * mss).min(self.buffer.capacity / 2);
-            if answers {
-                self.buffer.offered = whole_segments(self.buffer.capacity, mss);
-            }
-        }
+    /// The octets of a full segment are settled, timestamps left out: a SYN ACK will offer a window of whole ones.
+    pub fn answer_with(&mut self, mss: u32) {
+        self.offered = self.buffer.first_window(u64::from(mss));
+    }
+
+    /// The window that is offered before any data came.
+    pub fn first_window(&self) -> u64 {
+        self.offered
+    }
+
+    /// The window of a SYN, which is never scaled.
+    pub fn syn_window(&mut self) -> u16 {
+        let window = self.offered.min(65_535);
+        self.edge = self.edge.max(self.next + window);
+        window as u16
     }
 
     /// The handshake ended: data may come from now on, in segments of `mss`.
     pub fn establish(&mut self, now: Time, mss: u32) {
-        self.buffer.round_began = now;
         self.mss = mss;
-        if let BufferRule::Stepped { .. } = self.buffer.rule {
-            // FreeBSD's buffers hold whole segments.
-            self.buffer.capacity = self.buffer.capacity.next_multiple_of(u64::from(mss));
-            self.buffer.offered = self.buffer.capacity;
-        }
-        if let BufferRule::Auto { .. } = self.buffer.rule {
-            let most = self.buffer.capacity.saturating_sub(u64::from(mss)).max(u64::from(2 * mss));
-            self.buffer.offered = most.min(self.buffer.capacity);
+        self.record = record(mss);
+        let filling = self.filling(mss, 0);
+        self.buffer.establish(now, filling);
+    }
+
+    fn filling(&self, mss: u32, scale: u8) -> Filling {
+        Filling {
+            unread: self.unread,
+            held: self.held_octets,
+            held_records: self.held_records,
+            mss: u64::from(mss),
+            offered: self.offered,
+            open: self.open_window(),
+            scale,
         }
     }
 
@@ -136,11 +146,11 @@ impl Receiver {
     }
 
     pub fn space(&self) -> u64 {
-        self.buffer.space
+        self.buffer.space()
     }
 
     pub fn rtt(&self) -> Option<Duration> {
-        self.buffer.rtt
+        self.buffer.rounds.rtt
     }
 
     /// The stream offset of a sequence number near `next`; negative for what lies before the first octet.
@@ -149,27 +159,26 @@ impl Receiver {
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// The window to offer now, in octets. It grows by at least a segment or stays (RFC 9293 section 3.8.6.2.2, silly
-    /// window avoidance); 4.4BSD's grows by anything, but not from less than a segment and a quarter of the buffer.
-    pub fn window(&mut self, mss: u32) -> u64 {
-        let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
-        let wanted = self.next + room;
-        let grows = match self.update {
-            WindowUpdate::NearlyClosed => wanted >= self.edge + u64::from(mss).min(self.buffer.capacity / 2),
-            WindowUpdate::TwoSegments => wanted > self.edge && room >= u64::from(mss).min(self.buffer.capacity / 4),
-        };
-        if grows {
-            self.edge = wanted;
-        }
-        self.edge - self.next.min(self.edge)
+    /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
+    /// when an odd number of octets arrives.
+    pub fn scaled_window(&mut self, mss: u32, scale: u8) -> u16 {
+        let window = self.due_window.take().unwrap_or_else(|| self.buffer.window(self.filling(mss, scale)));
+        let field = window.div_ceil(1 << scale).min(65_535);
+        self.offered = field << scale;
+        self.edge = self.edge.max(self.next + self.offered);
+        field as u16
     }
 
-    /// The window as the header has it. Rounded up, as Linux does: rounded down, the edge would move back when an odd
-    /// number of octets arrives.
-    pub fn scaled_window(&mut self, mss: u32, scale: u8) -> u16 {
-        let field = self.window(mss).div_ceil(1 << scale).min(65_535);
-        self.edge = self.edge.max(self.next + (field << scale));
-        field as u16
+    /// An acknowledgement is due at once, before the application reads. One for the `count` of segments waits for that
+    /// where what is unread would make the window smaller than it was offered (Linux).
+    pub fn note_ack_due(&mut self, count: bool, mss: u32, scale: u8) {
+        if !self.buffer.counts_memory() {
+            return;
+        }
+        let filling = self.filling(mss, scale);
+        if !count || self.buffer.window(Filling { open: 0, ..filling }) >= self.offered {
+            self.due_window = Some(self.buffer.window(filling));
+        }
     }
 
     /// The octets that the SACK option of the next segment takes, with at most `room` blocks.
@@ -185,15 +194,8 @@ impl Receiver {
     }
 
     /// Whether reading has opened the window so far that the peer should be told.
-    pub fn window_update_due(&self, mss: u32) -> bool {
-        let room = self.buffer.offered.min(self.buffer.capacity).saturating_sub(self.unread);
-        let open = self.open_window();
-        let opens = room >= open + u64::from(2 * mss).min(self.buffer.capacity / 2);
-        match self.update {
-            WindowUpdate::NearlyClosed => open < u64::from(mss) && opens,
-            // None where no data can follow.
-            WindowUpdate::TwoSegments => opens && !self.fin_reached(),
-        }
+    pub fn window_update_due(&self, mss: u32, scale: u8) -> bool {
+        self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
     }
 
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
@@ -243,7 +245,7 @@ impl Receiver {
     pub fn read(&mut self, limit: u64) -> Payload {
         let count = self.unread.min(limit);
         self.unread -= count;
-        self.buffer.read += count;
+        self.buffer.rounds.on_read(count);
         match &mut self.bytes {
             Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
             None => Payload::virtual_len(count as u32),
@@ -269,34 +271,33 @@ impl Receiver {
         blocks
     }
 
-    /// Takes the round-trip time that a timestamp's echo on arriving data tells, once for each echo.
+    /// Takes the round-trip time that a timestamp's echo on arriving data tells.
     pub fn sample_echo(&mut self, echo: u32, rtt: Duration) {
-        if self.buffer.last_echo != Some(echo) {
-            self.buffer.last_echo = Some(echo);
-            self.sample_rtt(rtt);
-        }
+        self.buffer.rounds.sample_echo(echo, rtt, self.unread == 0);
     }
 
     /// Takes a round-trip time measured otherwise.
     pub fn sample_rtt(&mut self, rtt: Duration) {
-        let smoothed = self.buffer.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
-        self.buffer.rtt = Some(smoothed);
+        self.buffer.rounds.sample(rtt);
     }
 
-    /// Opens the window by two segments for `len` octets that arrived, while the buffer has room for more than is
-    /// offered; says whether it did. Where SACK is off, what came out of order opens nothing: its ACK must stay a
-    /// duplicate.
-    pub fn grow(&mut self, arrival: Arrival, len: u32, mss: u32) -> bool {
+    /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
+    /// opens nothing: its ACK must stay a duplicate.
+    pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {
         let counts = match arrival {
-            Arrival::InOrder { .. } => true,
+            Arrival::InOrder { .. } => {
+                self.buffer.rounds.time_window(now, self.next, self.offered);
+                true
+            }
             Arrival::OutOfOrder => self.sack,
             Arrival::Duplicate => false,
         };
-        if !counts || len < WORTH_A_LARGER_WINDOW || self.buffer.offered >= self.buffer.capacity {
-            return false;
+        let mut filling = self.filling(mss, 0);
+        if arrival == Arrival::OutOfOrder {
+            // Without the segment itself.
+            (filling.held, filling.held_records) = self.held_before;
         }
-        let held: u64 = self.held.iter().map(|(start, end)| end - start).sum();
-        self.buffer.grow(self.unread + held, u64::from(mss))
+        counts && self.buffer.grow(len, filling)
     }
 
     /// A segment goes out with this timestamp: where a buffer grows by steps, a round trip may begin with it.
@@ -322,8 +323,10 @@ impl Receiver {
             let covered = self.held.iter().take_while(|(start, _)| *start <= self.next).count();
             if covered > 0 {
                 self.next = self.next.max(self.held[covered - 1].1);
-                self.held.drain(..covered);
-                self.recent.retain(|(start, _)| *start > to);
+                let covered: Vec<(u64, u64)> = self.held.drain(..covered).collect();
+                self.count_held(&[], &covered);
+                let next = self.next;
+                self.recent.retain(|(start, _)| *start > next);
             }
         }
         self.unread += self.next - before;
@@ -340,6 +343,7 @@ impl Receiver {
     }
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
+        self.held_before = (self.held_octets, self.held_records);
         let at = self.held.partition_point(|(_, end)| *end < from);
         let mut whole = (from, to);
         let mut last = at;
@@ -349,16 +353,61 @@ impl Receiver {
             }
             if start <= from && to <= end {
                 self.report_duplicate(from, to);
+                self.remember(from, to);
                 return Arrival::OutOfOrder;
+            }
+            if from.max(start) < to.min(end) {
+                self.report_duplicate(from.max(start), to.min(end));
             }
             whole = (whole.0.min(start), whole.1.max(end));
             last += 1;
         }
-        self.held.splice(at..last, [whole]);
-        self.recent.retain(|(start, end)| *end < whole.0 || *start > whole.1);
-        self.recent.insert(0, whole);
-        self.recent.truncate(4);
+        let joined: Vec<(u64, u64)> = self.held.splice(at..last, [whole]).collect();
+        self.count_held(&[whole], &joined);
+        self.remember(from, to);
         Arrival::OutOfOrder
+    }
+
+    fn count_held(&mut self, come: &[(u64, u64)], gone: &[(u64, u64)]) {
+        for (start, end) in come {
+            self.held_octets += end - start;
+            self.held_records += (end - start).div_ceil(self.record);
+        }
+        for (start, end) in gone {
+            self.held_octets -= end - start;
+            self.held_records -= (end - start).div_ceil(self.record);
+        }
+    }
+
+    /// A segment out of order goes to the front of what SACK reports, with the remembered blocks that it touches. A
+    /// block that was forgotten stays so, even if the segment touches what is held of it.
+    fn remember(&mut self, from: u64, to: u64) {
+        let mut front = (from, to);
+        if let Some(at) = self.touched_block(from, to) {
+            let (start, end) = self.recent.remove(at);
+            front = (from.min(start), to.max(end));
+            self.recent.retain(|&(start, end)| {
+                let apart = end < front.0 || front.1 < start;
+                if !apart {
+                    front = (front.0.min(start), front.1.max(end));
+                }
+                apart
+            });
+        }
+        self.recent.insert(0, front);
+        self.recent.truncate(BLOCKS_REMEMBERED);
+    }
+
+    fn touched_block(&self, from: u64, to: u64) -> Option<usize> {
+        self.recent.iter().position(|&(start, end)| from <= end && start <= to)
+    }
+
+    /// Whether data from `start` is out of order and belongs to no block among the first that every ACK has room for: an
+    /// ACK that is held back would hide one.
+    pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
+        let end = start + i64::from(payload.len());
+        start > self.next as i64
+            && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
     fn report_duplicate(&mut self, start: u64, end: u64) {
@@ -397,9 +446,4 @@ impl Receiver {
             }
         }
     }
-}
-
-/// Linux's initial window: whole segments of what fits the field of a SYN, and the buffer.
-fn whole_segments(capacity: u64, mss: u32) -> u64 {
-    capacity.min(65_535) / u64::from(mss) * u64::from(mss)
 }

@@ -5,6 +5,7 @@
 //! timeouts (`rto`) and tail loss probes (`tlp`). [`Recovery`] owns the state of all of these; it works on the
 //! [`Flight`] that it is lent.
 
+mod duplicates;
 mod limited_transmit;
 mod loss_detection;
 mod reduction;
@@ -49,6 +50,8 @@ pub(crate) struct Recovery {
     limited_transmit: LimitedTransmit,
     /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's SND.NXT).
     sent_to: u64,
+    /// Duplicate ACKs that mean a loss, where reordering was seen without SACK; zero for none seen.
+    reordering: u32,
     timeouts_in_a_row: u32,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
     cwr_due: bool,
@@ -70,6 +73,7 @@ impl Recovery {
             dupacks: 0,
             limited_transmit: LimitedTransmit::default(),
             sent_to: 0,
+            reordering: 0,
             timeouts_in_a_row: 0,
             cwr_due: false,
         }

@@ -54,7 +54,7 @@ impl Recovery {
             self.undo.on_timeout(early_until, (self.ca_state == CaState::Recovery).then_some(self.point));
         }
         self.tlp = None;
-        self.dupacks = 0;
+        self.forget_duplicates(flight);
         self.limited_transmit.end();
         self.sent_to = flight.una();
         self.defer_retransmits = false;

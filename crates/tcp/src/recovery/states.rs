@@ -2,6 +2,7 @@
 //! recovery (RFC 5681, 6582, 6675).
 
 use super::Recovery;
+use super::duplicates::notices_reordering;
 use super::loss_detection::mark_lost;
 use super::undo_state::echo_is_older;
 use crate::cc::Signal;
@@ -42,11 +43,14 @@ impl Recovery {
                 self.set_ca_state(flight, CaState::Open, CaReason::Completed);
             }
             CaState::Recovery => {
+                let waits = !flight.sack() && flight.una() == self.point;
+                if waits && notices_reordering(flight) && self.undo_evidence(flight, outcome.echo).is_none() {
+                    self.dupacks = 0;
+                    return true;
+                }
                 let why = self.finish_repair(now, flight, outcome);
-                // Without SACK, duplicates for the recovery point itself may still come: wait for more (RFC 6582
-                // section 3.2).
-                let waits = !flight.sack() && flight.profile.fast_recovery == FastRecovery::NewReno;
-                if waits && flight.una() == self.point && flight.outstanding() > 0 {
+                if waits && flight.profile.fast_recovery == FastRecovery::NewReno && flight.outstanding() > 0 {
+                    // Duplicates for the recovery point itself may still come: wait for more (RFC 6582 section 3.2).
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }
@@ -89,12 +93,9 @@ impl Recovery {
             } else if !flight.sack() {
                 // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
                 mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
-                // The retransmission is the first segment of what it covers, the duplicates told of the others.
-                let others = outcome.cumulative.div_ceil(flight.mss()) - 1;
-                self.dupacks = self.dupacks.saturating_sub(others as u32);
             }
         } else if !flight.sack() && outcome.duplicate {
-            self.dupacks += 1;
+            self.count_duplicate(flight);
         }
         if flight.profile.undo.dsack && self.undo.all_retransmissions_were_duplicates() {
             self.undo_reduction(now, flight, UndoRule::Dsack);
@@ -126,7 +127,7 @@ impl Recovery {
             if outcome.una_advanced {
                 self.dupacks = 0;
             } else if outcome.duplicate {
-                self.dupacks += 1;
+                self.count_duplicate(flight);
             }
         } else if outcome.duplicate && !outcome.una_advanced {
             self.count_duplicate(flight);
@@ -153,13 +154,6 @@ impl Recovery {
             self.try_keep_open(flight);
         }
         timer
-    }
-
-    fn count_duplicate(&mut self, flight: &Flight) {
-        self.dupacks += 1;
-        if flight.counts_duplicates() && flight.profile.limited_transmit {
-            self.limited_transmit.on_duplicate(self.dupacks);
-        }
     }
 
     /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any other.

@@ -2,11 +2,10 @@
 //! (RFC 5682) and 4.4BSD's early-ACK rule.
 
 use super::Recovery;
-use super::loss_detection::mark_lost;
 use super::reduction::progress::Reduction;
 use super::undo_state::echo_is_older;
 use crate::send::{AckOutcome, Flight};
-use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
+use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRule};
 use lopsided_core::{Bytes, Duration, Time};
 
 impl Recovery {
@@ -73,7 +72,10 @@ impl Recovery {
             self.dupacks = 0;
             self.set_ca_state(flight, CaState::Open, why);
         } else if !flight.sack() && outcome.una_advanced {
-            mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
+            self.dupacks = 0;
+        } else if !flight.sack() && outcome.duplicate && flight.nxt() > self.point {
+            // New data that F-RTO sent arrived.
+            self.count_duplicate(flight);
         }
     }
 

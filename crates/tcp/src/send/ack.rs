@@ -47,6 +47,10 @@ impl Sender {
         }
         if !self.flight.sack() {
             self.count_delivered_without_sack(&mut outcome);
+            if outcome.una_advanced {
+                let segments = outcome.cumulative.div_ceil(self.flight.mss()) as u32;
+                self.recovery.on_covered(&self.flight, segments);
+            }
         }
         if let Some(counts) = info.counts {
             self.process_accecn(counts, &mut outcome);

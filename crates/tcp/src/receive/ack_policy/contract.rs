@@ -34,7 +34,7 @@ pub struct ArrivedData {
 /// The connection as an acknowledgement policy may see it.
 #[derive(Debug, Clone, Copy)]
 pub struct AckView {
-    /// The round trip as the receiver knows it, else as the sender does.
+    /// The round trip: the shorter of what the receiver and the sender know.
     pub rtt: Option<Duration>,
     /// The end's own retransmission timeout.
     pub rto: Duration,
@@ -42,7 +42,7 @@ pub struct AckView {
     pub window: u64,
     /// SACK is on: fewer duplicate ACKs may stand for many, without it each counts.
     pub sack: bool,
-    /// The largest segment seen so far, in octets of data: what counts as full.
+    /// The size of the peer's full segments as measured, in octets of data.
     pub rcv_mss: u32,
     /// In-order octets and segments that no ACK covers yet.
     pub unacked_bytes: u64,
@@ -91,7 +91,7 @@ pub struct SenderView {
 pub trait AckPolicy: Debug + Send {
     /// The policy's name, as in a profile.
     fn name(&self) -> &str;
-    /// A data segment arrived; `view` counts it among what is not acknowledged, and has the segment sizes before it.
+    /// A data segment arrived; `view` counts it among what is not acknowledged, and has measured its size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
     /// The time of an earlier [`AckDecision::By`] has come.
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
@@ -103,6 +103,15 @@ pub trait AckPolicy: Debug + Send {
     }
     /// A segment with an acknowledgement went out, which was owed; `covered`: for data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
+    /// Whether the stack reads its clock as the time of a [`AckDecision::By`] comes: the timestamps of what is sent
+    /// then are of that time, or else of the last segment's arrival.
+    fn timer_reads_clock(&self, _now: Time) -> bool {
+        true
+    }
+    /// A duplicate ACK is held back: it goes out before SACK blocks come that it would hide.
+    fn holds_duplicate(&self) -> bool {
+        false
+    }
     /// Octets that options of its own take in each segment, padded to whole words; they come off a full segment's data.
     /// Asked once. With none, `options` and `on_feedback` are not called.
     fn option_room(&self) -> u32 {

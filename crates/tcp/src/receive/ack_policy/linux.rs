@@ -4,7 +4,7 @@
 //! a full one with PSH too.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
-use crate::profile::AckSettings;
+use crate::profile::{AckSettings, TimerGrain};
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Time};
 
@@ -21,21 +21,29 @@ pub(super) struct Linux {
     max: Duration,
     quick_acks: u32,
     compress: Duration,
+    compress_slack: Duration,
+    grain: TimerGrain,
     heeds_push: bool,
     /// ACKs still to be sent without delay.
     quick: u32,
     ato: Duration,
     last_data: Option<Time>,
+    /// When the timer of the last delayed ACK fires, sent or not.
+    delay_timer: Option<Time>,
     /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
     duplicates: u32,
     compressed: u32,
     /// A segment that waits for its ACK ended what an application wrote.
     pushed: bool,
+    /// New data, in order or not, waits for its ACK.
+    scheduled: bool,
 }
 
 impl Linux {
     pub fn new(settings: &AckSettings) -> Linux {
         Linux {
+            compress_slack: settings.compress_slack,
+            grain: settings.grain,
             min: settings.min_delay,
             max: settings.max_delay,
             quick_acks: settings.quick_acks,
@@ -44,9 +52,11 @@ impl Linux {
             quick: 0,
             ato: Duration::ZERO,
             last_data: None,
+            delay_timer: None,
             duplicates: 0,
             compressed: 0,
             pushed: false,
+            scheduled: false,
         }
     }
 
@@ -72,16 +82,21 @@ impl Linux {
     }
 
     fn acknowledge_duplicate(&mut self, now: Time, why: AckReason, view: &AckView) -> AckDecision {
-        self.duplicates += 1;
-        let now_due = self.quick > 0 || self.duplicates <= UNCOMPRESSED_DUPLICATES || self.compressed >= COMPRESSED_MAX;
-        if now_due || !view.sack {
+        if self.quick > 0 || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
+            return AckDecision::Now(why);
+        }
+        if self.duplicates < UNCOMPRESSED_DUPLICATES {
+            self.duplicates += 1;
             return AckDecision::Now(why);
         }
         self.compressed += 1;
-        if view.scheduled {
+        if self.compressed > 1 {
             return AckDecision::Unchanged;
         }
-        AckDecision::By(now + view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20)))
+        let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
+        let due = now + wait + self.compress_slack;
+        // The timer of a delayed ACK keeps running when that has gone, and takes this one along.
+        AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
     /// The timeout follows the gaps between segments, no longer than an RTT if that is known.
@@ -91,7 +106,9 @@ impl Linux {
             let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(self.min)).min(DELAY_MAX);
             ato = ato.min(bound);
         }
-        AckDecision::By(now + ato.min(self.max))
+        let fires = self.grain.deadline(now, ato.min(self.max));
+        self.delay_timer = Some(fires);
+        AckDecision::By(fires)
     }
 
     /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
@@ -101,7 +118,7 @@ impl Linux {
             self.ato = self.min;
             return;
         };
-        let gap = now - last;
+        let gap = self.grain.floor(now) - self.grain.floor(last);
         if gap <= self.min / 2 {
             self.ato = self.ato / 2 + self.min / 2;
         } else if gap < self.ato {
@@ -110,6 +127,12 @@ impl Linux {
             // The sender paused and starts again with a small window.
             self.enter_quickack(view);
         }
+    }
+
+    /// The window opens: the peer hears of it at once. Linux sets the lowest bit of the count, so that an even number
+    /// of quick ACKs is not used up while the window opens.
+    fn hurry(&mut self, window_opened: bool) {
+        self.quick |= u32::from(window_opened);
     }
 
     fn enter_quickack(&mut self, view: &AckView) {
@@ -125,20 +148,21 @@ impl AckPolicy for Linux {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        if data.window_opened {
-            // The window opens: the peer hears of it at once.
-            self.quick = self.quick.max(1);
-        }
         let mut rcv_mss = view.rcv_mss;
+        self.scheduled |= data.arrival != Arrival::Duplicate;
         let decision = match data.arrival {
             Arrival::Duplicate => {
                 self.enter_quickack(view);
                 AckDecision::Now(AckReason::Duplicate)
             }
-            Arrival::OutOfOrder => self.acknowledge_duplicate(now, AckReason::OutOfOrder, view),
+            Arrival::OutOfOrder => {
+                self.hurry(data.window_opened);
+                self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
+            }
             Arrival::InOrder { closed_gap, gaps_left } => {
                 self.adapt_timeout(now, view);
                 self.last_data = Some(now);
+                self.hurry(data.window_opened);
                 rcv_mss = rcv_mss.max(data.len);
                 self.duplicates = 0;
                 self.acknowledge_in_order(now, closed_gap, gaps_left, rcv_mss, view)
@@ -162,12 +186,24 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Delay)
     }
 
-    fn on_ack_sent(&mut self, _now: Time, covered: bool) {
-        if covered {
-            self.quick = self.quick.saturating_sub(1);
+    fn on_ack_sent(&mut self, _now: Time, _covered: bool) {
+        if self.scheduled && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.min;
+            }
         }
+        self.scheduled = false;
         self.pushed = false;
         self.compressed = 0;
+    }
+
+    fn timer_reads_clock(&self, now: Time) -> bool {
+        self.compressed == 0 || self.delay_timer == Some(now)
+    }
+
+    fn holds_duplicate(&self) -> bool {
+        self.compressed > 0
     }
 
     fn ato(&self) -> Duration {

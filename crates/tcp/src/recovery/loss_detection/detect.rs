@@ -14,7 +14,8 @@ impl Recovery {
     /// Marks what the profile's rule takes for lost. True if RACK's timer was set.
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
-            dupack::detect(flight, self.ca_state, self.dupacks, self.repaired_to);
+            let threshold = self.duplicate_threshold(flight);
+            dupack::detect(flight, self.ca_state, self.dupacks, threshold, self.repaired_to);
             return false;
         }
         match flight.profile.loss_detection {

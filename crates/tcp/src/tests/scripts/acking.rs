@@ -1,13 +1,17 @@
 //! When the receiver acknowledges, and what it reports (RFC 5681 section 4.2, RFC 2018, RFC 2883), and the window that
 //! it offers.
 
-use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::{BufferRule, Profile, WindowUpdate};
 use lopsided_core::Bytes;
 
 /// A connection that has acknowledged sixteen segments one by one, at 100 to 115 ms. Its window does not grow.
 fn after_quick_acks() -> Script {
-    let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
+    after_quick_acks_to(PEER)
+}
+
+fn after_quick_acks_to(peer: Peer) -> Script {
+    let mut t = Script::established(receive_buffer(linux(), 64_000), peer);
     for n in 0..16 {
         t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
@@ -267,18 +271,30 @@ fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
 #[test]
 fn beside_timestamps_there_is_room_for_three_blocks() {
     // RFC 2018 section 3.
-    for (peer, blocks, held_back_until) in [(PEER, ",2001:3001", 101.0), (TIMESTAMPS, "", 100.05)] {
-        let mut t = Script::established(linux(), peer);
-        t.inject(100, "2001:3001");
-        t.expect(100, "ack 1 sack 2001:3001");
-        t.inject(100, "4001:5001");
-        t.expect(100, "ack 1 sack 4001:5001,2001:3001");
-        t.inject(100, "6001:7001");
-        t.expect(100, "ack 1 sack 6001:7001,4001:5001,2001:3001");
+    for (peer, blocks, held_back_until) in [(PEER, ",17001:18001", 117.1), (TIMESTAMPS, "", 116.15)] {
+        let mut t = after_quick_acks_to(peer);
+        t.inject(116, "17001:18001");
+        t.expect(116, "ack 16001 sack 17001:18001");
+        t.inject(116, "19001:20001");
+        t.expect(116, "ack 16001 sack 19001:20001,17001:18001");
+        t.inject(116, "21001:22001");
+        t.expect(116, "ack 16001 sack 21001:22001,19001:20001,17001:18001");
         // The fourth in a row is held back, a millisecond or a twentieth of the round trip: more might come.
-        t.inject(100, "8001:9001");
-        t.expect(held_back_until, &format!("ack 1 sack 8001:9001,6001:7001,4001:5001{blocks}"));
+        t.inject(116, "23001:24001");
+        t.expect(held_back_until, &format!("ack 16001 sack 23001:24001,21001:22001,19001:20001{blocks}"));
     }
+}
+
+#[test]
+fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
+    let mut t = after_quick_acks();
+    for n in 0..5u32 {
+        t.inject(116 + 2 * n, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
+        t.drain_until(117.5 + 2.0 * f64::from(n));
+    }
+    // Data next to the forgotten 17001:18001.
+    t.inject(130, "18001:18501");
+    t.expect(131.1, "ack 16001 sack 18001:18501,25001:26001,23001:24001,21001:22001");
 }
 
 #[test]
@@ -320,7 +336,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
 
 #[test]
 fn linux_compresses_duplicate_acks_after_the_third() {
-    // tcp_comp_sack_delay_ns: 1 ms, or a twentieth of the round trip.
+    // tcp_comp_sack_delay_ns: 1 ms, or a twentieth of the round trip; its slack of 0.1 ms is used.
     let mut t = after_quick_acks();
     for n in 0..3 {
         t.inject(116, &format!("{}:{}", 17_001 + n * 1000, 18_001 + n * 1000));
@@ -328,7 +344,69 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     }
     t.inject(116, "20001:21001");
     t.inject(116.5, "21001:22001");
-    t.expect(117, "ack 16001 sack 17001:22001");
+    t.expect(117.1, "ack 16001 sack 17001:22001");
+}
+
+#[test]
+fn a_compressed_ack_has_the_clock_of_the_last_segment_and_leaves_before_it_would_hide_a_block() {
+    let mut t = after_quick_acks_to(TIMESTAMPS);
+    for n in 0..3 {
+        t.inject(116, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
+        t.expect(116, &format!("ack 16001 sack {}", (0..=n).rev().map(block).collect::<Vec<_>>().join(",")));
+    }
+    t.inject(116.9, "23001:24001");
+    t.expect(117.05, &format!("ack 16001 sack 23001:24001,{},{} ts 116:115", block(2), block(1)));
+    t.inject(120, "25001:26001");
+    // The third block that is not among the first two: what was held back goes, and nothing for the segment itself.
+    t.inject(120.1, "27001:28001");
+    t.expect(120.1, "ack 16001 sack 25001:26001,23001:24001,21001:22001");
+    t.expect_nothing_until(125);
+}
+
+fn block(n: u32) -> String {
+    format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000)
+}
+
+#[test]
+fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
+    // Linux leaves it running when the ACK has gone.
+    let mut t = after_quick_acks();
+    t.inject(116, "16001:17001");
+    t.inject(117, "17001:18001");
+    t.expect(117, "ack 18001");
+    for n in 0..3 {
+        t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
+        t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
+    }
+    t.inject(155.5, "22001:23001");
+    t.expect(156, "ack 18001 sack 19001:23001");
+}
+
+#[test]
+fn small_segments_are_acknowledged_in_pairs_too() {
+    // The full size is what comes, not 536.
+    let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
+    t.expect(0, "S 0:0");
+    t.inject(100, "S. 0:0 ack 1 win 65535 mss 400 sackok wscale 8");
+    t.expect(100, "ack 1");
+    for n in 0..16 {
+        t.inject(100 + n, &format!("{}:{}", n * 400 + 1, n * 400 + 401));
+        t.expect(100 + n, &format!("ack {}", n * 400 + 401));
+    }
+    t.inject(120, "6401:6801");
+    t.inject(121, "6801:7201");
+    t.expect(121, "ack 7201");
+}
+
+#[test]
+fn an_old_acknowledgement_leaves_the_timestamp_to_echo_alone() {
+    // RFC 7323 section 4.3, where the segment itself is acceptable.
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.inject(200, "ack 1001");
+    t.inject(210, "1:1001 ack 501 ts 205:100");
+    t.expect(210, "ack 1001 ts 210:200");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The exchange of SYNs (RFC 9293 section 3.5), the options settled in it, and its retransmission.
 
-use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
-use crate::{BufferRule, ConnEvent, Profile, State};
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
+use crate::{ConnEvent, State};
 use lopsided_core::Bytes;
 
 #[test]
@@ -58,8 +58,7 @@ fn without_an_mss_option_segments_are_of_536_octets() {
 #[test]
 fn the_window_in_a_syn_is_not_scaled() {
     // RFC 7323 section 2.2.
-    let buffer = BufferRule::Fixed(Bytes::new(1_000_000));
-    let mut t = Script::connect(Profile { receive_buffer: buffer, ..linux() }, PEER);
+    let mut t = Script::connect(receive_buffer(linux(), 1_000_000), PEER);
     t.expect(0, "S 0:0 win 65535 wscale 4");
     t.inject(100, &t.peer_syn("S. ack 1"));
     t.expect(100, "ack 1 win 1000000");

@@ -215,7 +215,7 @@ fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
 
 #[test]
 fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
-    // RFC 8985 section 6.2 step 4; Linux's timer adds two ticks of 4 ms.
+    // RFC 8985 section 6.2 step 4; Linux's timer adds 2 ms.
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
@@ -228,7 +228,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
         t.expect(at, &format!("{}:{} .", 13_001 + n * 1000, 14_001 + n * 1000));
     }
     t.expect_ca_state(CaState::Disorder);
-    t.expect(237, "2001:3001 .");
+    t.expect(231, "2001:3001 .");
     t.expect_ca_state(CaState::Recovery);
 }
 
@@ -287,6 +287,52 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
     t.inject(302, "ack 4001");
     t.expect(302, "4001:5001 .");
     t.expect(302, "15001:16001 .");
+}
+
+#[test]
+fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
+    // Ten segments are out and the peer's window takes no more: the tenth duplicate cannot be of a segment. From then on
+    // Linux waits for as many as were out.
+    let mut t = ten_out(linux(), true);
+    t.inject(200, "ack 1 win 10240");
+    for _ in 0..12 {
+        t.inject(200, "ack 1 win 10240");
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.inject(300, "ack 10001 win 65536");
+    t.drain();
+    t.inject(400, &format!("ack {} win 65536", t.connection.send.flight.nxt() + 1));
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    let una = t.connection.send.flight.una() + 1;
+    for _ in 0..4 {
+        t.inject(500, &format!("ack {una} win 65536"));
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Disorder);
+}
+
+#[test]
+fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged() {
+    // RFC 6582 section 3.2: duplicates for the point itself are of what was sent again for nothing.
+    let mut t = ten_out(linux(), true);
+    for n in 0..3 {
+        t.inject(200 + n, "ack 1");
+        t.drain();
+    }
+    t.inject(300, "ack 12001");
+    t.drain();
+    t.expect_ca_state(CaState::Recovery);
+    for at in [302, 303, 304] {
+        t.inject(at, "ack 12001");
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.inject(400, "ack 13001");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    assert_eq!(t.info().counters.fast_retransmits, 1);
 }
 
 #[test]

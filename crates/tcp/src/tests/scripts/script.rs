@@ -6,8 +6,8 @@
 
 use super::spec::Spec;
 use crate::{
-    BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, SendBufferAccounting, State,
-    TcpInfo, TimerGrain,
+    AckSettings, BufferRule, CaState, ConnConfig, ConnEvent, Connection, Endpoint, Profile, ReceiveWindow, Segment,
+    SendBufferAccounting, State, TcpInfo, TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
@@ -43,12 +43,14 @@ pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 /// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel, and with
 /// room for what a script writes at once.
 pub fn linux() -> Profile {
+    let linux = Profile::linux_6_1();
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
     Profile {
         grain: TimerGrain::Exact,
+        ack: AckSettings { grain: TimerGrain::Exact, ..linux.ack },
         send_buffer,
         send_buffer_accounting: SendBufferAccounting::Stream,
-        ..Profile::linux_6_1()
+        ..linux
     }
 }
 
@@ -57,9 +59,10 @@ pub fn freebsd() -> Profile {
     Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
 }
 
-/// A buffer of a constant size for the receive window.
+/// A buffer of a constant size, of which all is offered as window.
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
-    Profile { receive_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
+    let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
+    Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
 }
 
 #[derive(Debug)]

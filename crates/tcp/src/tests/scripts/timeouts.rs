@@ -1,7 +1,7 @@
 //! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them
 //! back: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
 
-use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
+use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::{CaState, Profile, TimerGrain};
 use lopsided_core::Duration;
 
@@ -114,16 +114,16 @@ fn freebsd_sends_again_all_that_was_out() {
 
 #[test]
 fn a_probe_sends_the_last_segment_after_two_round_trips() {
-    // RFC 8985 section 7.2: 2 * SRTT, and Linux's two ticks; 7.3: no new data, so the last segment. Then the RTO, from
+    // RFC 8985 section 7.2: 2 * SRTT, and Linux's 2 ms; 7.3: no new data, so the last segment. Then the RTO, from
     // the probe on.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
     t.expect_train(100, 1, 3001);
-    t.expect(308, "2001:3001 .");
+    t.expect(302, "2001:3001 .");
     t.expect_ca_state(CaState::Open);
-    t.expect(608, "1:1001 .");
+    t.expect(602, "1:1001 .");
     t.expect_ca_state(CaState::Loss);
-    t.expect(1208, "1:1001 .");
+    t.expect(1202, "1:1001 .");
     assert_eq!((t.info().counters.tail_probes, t.info().counters.timeouts), (1, 2));
 }
 
@@ -133,8 +133,8 @@ fn a_probe_sends_new_data_if_there_is_any() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 10_001);
-    t.expect(308, "10001:11001 .");
-    t.expect(608, "1:1001 .");
+    t.expect(302, "10001:11001 .");
+    t.expect(602, "1:1001 .");
 }
 
 #[test]
@@ -193,13 +193,30 @@ fn a_probe_brings_out_the_sack_that_starts_recovery() {
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
     t.inject(200, "ack 1001");
-    // Three out since 100 ms; the probe is due 208 ms after the ACK.
-    t.expect(408, "3001:4001 .");
-    t.inject(508, "ack 1001 sack 3001:4001");
-    t.expect_train(508, 1001, 2001);
+    // Three out since 100 ms; the probe is due 202 ms after the ACK.
+    t.expect(402, "3001:4001 .");
+    t.inject(502, "ack 1001 sack 3001:4001");
+    t.expect_train(502, 1001, 2001);
     t.expect_ca_state(CaState::Recovery);
-    t.inject(608, "ack 2001 sack 3001:4001");
-    t.expect(608, "2001:3001 .");
+    t.inject(602, "ack 2001 sack 3001:4001");
+    t.expect(602, "2001:3001 .");
+}
+
+#[test]
+fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_acknowledgement() {
+    let mut t = Script::established(linux(), NO_SACK);
+    t.write(100, 10_000);
+    t.expect_train(100, 1, 10_001);
+    t.expect(400, "1:1001 .");
+    t.inject(500, "ack 1001");
+    t.drain();
+    let mut at = 501;
+    while t.connection.send.flight.una() < 10_000 {
+        at += 20;
+        t.inject(at, &format!("ack {}", t.connection.send.flight.una() + 1001));
+        t.drain();
+    }
+    assert_eq!(t.info().counters.retransmits, 10);
 }
 
 // What was not needed.

@@ -27,7 +27,13 @@ from .namespace import tighten_timers
 from .topology import CannotBuild, Network, QueueCount
 
 LEAD_NS = 100_000_000
-"""Between the end of the preparations and the run's time zero."""
+"""Between the end of the preparations and the run's time zero, at least."""
+
+SLOT_NS = 512 * 4_000_000
+"""A slot on the fourth level of the timer wheel, 512 ticks at 250 Hz: no slot of a finer level crosses its ends."""
+
+PHASE_NS = 75_000 % 512 * 4_000_000
+"""The kernel's ticks are 75,000 short of such a slot's beginning when it boots (jiffies wrap after five minutes)."""
 
 PROGRESS_STEPS = 100
 
@@ -62,8 +68,9 @@ class Agent:
         self.loop = Loop()
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
-        # On a whole second: the phase to the kernel's tick, which its timers round to, is the same in every run.
-        self.origin = (self.loop.now() + LEAD_NS) // 1_000_000_000 * 1_000_000_000 + 1_000_000_000
+        # Where a slot of the timer wheel begins: what the kernel's timers round to is the same in every run.
+        slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
+        self.origin = slots * SLOT_NS + PHASE_NS
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.chosen = [self._lose(loss) for loss in self.job.chosen]

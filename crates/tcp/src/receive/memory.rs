@@ -1,0 +1,185 @@
+//! Linux's receive window: it counts the memory of the buffer, of which one half is offered as window (`tcp_adv_win_scale`
+//! 1, ip-sysctl). A window opens with the segments that arrive, by two for each, and the buffer grows with what the
+//! application reads in a round trip (`tcp_moderate_rcvbuf`).
+//!
+//! By captures of 6.1. Left out: `tcp_app_win` other than its default, memory pressure, pruning.
+
+use super::buffer::Filling;
+use crate::profile::BufferRule;
+
+/// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
+const WORTH_A_LARGER_WINDOW: u32 = 128;
+/// Segments that a round trip is expected to bring at first, and those that a larger buffer provides for beyond what
+/// it brought.
+const INITIAL_SEGMENTS: u64 = 10;
+const SPARE_SEGMENTS: u64 = 16;
+/// What Linux provides for a segment beyond its payload, and the steps in which it adds to that until half of it holds
+/// the payload.
+const PROVISION: u64 = 768;
+const PROVISION_STEP: u64 = 128;
+const LARGEST_UNSCALED: u64 = 65_535;
+/// Segments that are joined to one record, at most (MAX_SKB_FRAGS).
+const RECORD_SEGMENTS: u64 = 17;
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Of the buffer, in octets of memory, and how far it may grow.
+    size: u64,
+    max: u64,
+    /// Octets that a segment takes beyond its payload.
+    per_segment: u64,
+    /// What may be offered now, and the bound that it grows to.
+    threshold: u64,
+    bound: u64,
+    /// The most that a round trip has brought.
+    space: u64,
+}
+
+/// The memory that is needed to offer a window.
+pub(super) fn of_window(window: u64) -> u64 {
+    2 * window
+}
+
+impl Memory {
+    pub fn new(rule: BufferRule, per_segment: u64) -> Memory {
+        let (size, max) = (of_window(rule.initial().get()), of_window(rule.max().get()));
+        Memory { size, max, per_segment, threshold: 0, bound: size / 2, space: 0 }
+    }
+
+    /// Whole segments, below 2^16.
+    pub fn first_window(&self, mss: u64) -> u64 {
+        let room = self.size / 2;
+        let whole = if room > mss { room / mss * mss } else { room };
+        whole.min(LARGEST_UNSCALED)
+    }
+
+    pub fn establish(&mut self, filling: Filling) {
+        let (room, mss) = (self.size / 2, filling.mss);
+        // A segment is kept back.
+        self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
+        self.threshold = filling.offered.min(self.bound);
+        // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
+        self.space = (room / 2).min(INITIAL_SEGMENTS * mss);
+    }
+
+    pub fn space(&self) -> u64 {
+        self.space
+    }
+
+    fn room(&self, filling: Filling) -> u64 {
+        let records = filling.unread.div_ceil(RECORD_SEGMENTS * filling.mss) + filling.held_records;
+        let used = filling.unread + filling.held + self.per_segment * records;
+        self.size.saturating_sub(used) / 2
+    }
+
+    pub fn window(&self, filling: Filling) -> u64 {
+        let whole = self.size / 2;
+        let mss = filling.mss.min(whole);
+        let mut room = self.room(filling);
+        if room < whole.min(self.bound) / 2 {
+            room = room >> filling.scale << filling.scale;
+            if room < whole / 16 || room < mss {
+                return filling.open;
+            }
+        }
+        let room = room.min(self.threshold);
+        let wanted = if filling.scale > 0 {
+            room.next_multiple_of(1 << filling.scale)
+        } else if filling.offered + mss <= room || filling.offered > room {
+            room / mss * mss
+        } else {
+            filling.offered
+        };
+        wanted.max(filling.open)
+    }
+
+    /// When the window that is left can at least be doubled.
+    pub fn is_update_due(&self, filling: Filling) -> bool {
+        2 * filling.open <= self.bound && self.window(filling) >= (2 * filling.open).max(1)
+    }
+
+    pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
+        if len < WORTH_A_LARGER_WINDOW || self.threshold >= self.bound {
+            return false;
+        }
+        let room = self.bound.min(self.room(filling)).saturating_sub(self.threshold);
+        self.threshold += room.min(2 * filling.mss);
+        room > 0
+    }
+
+    /// Room for twice what a round trip brought, and more while that grows fast (slow start).
+    pub fn tune(&mut self, read: u64, mss: u64) {
+        if read <= self.space {
+            return;
+        }
+        let window = 2 * read + SPARE_SEGMENTS * mss;
+        let growth = u128::from(window) * u128::from(read - self.space) / u128::from(self.space.max(1));
+        let segments = (u128::from(window) + 2 * growth) / u128::from(mss);
+        let wanted = (segments * u128::from(provision(mss))).min(u128::from(self.max)) as u64;
+        if wanted > self.size {
+            self.size = wanted;
+            self.bound = wanted / 2;
+        }
+        self.space = read;
+    }
+}
+
+/// Octets that follow upon each other and are joined to one record.
+pub(super) fn record(mss: u32) -> u64 {
+    RECORD_SEGMENTS * u64::from(mss)
+}
+
+/// The memory that a larger buffer has for each segment.
+fn provision(mss: u64) -> u64 {
+    let least = mss + PROVISION;
+    least + (2 * mss).saturating_sub(least).next_multiple_of(PROVISION_STEP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::Bytes;
+
+    const MSS: u64 = 1448;
+    const SCALE: u8 = 7;
+    const AUTO: BufferRule = BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) };
+
+    fn filling(unread: u64, offered: u64, open: u64) -> Filling {
+        Filling { unread, held: 0, held_records: 0, mss: MSS, offered, open, scale: SCALE }
+    }
+
+    /// The windows that a receiver of Linux 6.1 offered on a 3 Mbit/s download, in units of 2^7: every segment that comes
+    /// opens it by two, up to half of the memory without that of the segment that just came.
+    #[test]
+    fn the_window_opens_as_in_a_capture() {
+        let mut memory = Memory::new(AUTO, 768);
+        assert_eq!(memory.first_window(MSS), 65_160);
+        memory.establish(filling(0, 65_160, 65_160));
+        let mut offered = 65_160;
+        let mut arrive = |memory: &mut Memory| {
+            memory.grow(MSS as u32, filling(MSS, offered, offered - MSS));
+            offered = memory.window(filling(0, offered, offered - MSS));
+            offered >> SCALE
+        };
+        assert_eq!([arrive(&mut memory), arrive(&mut memory)], [501, 501]);
+        memory.tune(12 * MSS, MSS);
+        let opening: Vec<u64> = (0..9).map(|_| arrive(&mut memory)).collect();
+        assert_eq!(opening, [524, 546, 569, 592, 614, 637, 645, 645, 645]);
+        memory.tune(14 * MSS, MSS);
+        assert_eq!(arrive(&mut memory), 667);
+    }
+
+    #[test]
+    fn unread_data_takes_memory_and_a_window_never_shrinks() {
+        let mut memory = Memory::new(BufferRule::Fixed(Bytes::new(60_000)), 768);
+        memory.establish(filling(0, 59_368, 59_368));
+        let full = memory.window(filling(0, 59_368, 59_368 - MSS));
+        assert_eq!(full, (60_000 - MSS).next_multiple_of(128));
+        // Twenty segments unread, in two records, take half of their memory of what can be offered.
+        let room = 60_000u64 - 10 * MSS - 768;
+        assert_eq!(memory.window(filling(20 * MSS, full, 20_000)), room.next_multiple_of(128));
+        assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "what was offered stays offered");
+        assert!(!memory.is_update_due(filling(20 * MSS, full, 23_000)));
+        assert!(memory.is_update_due(filling(20 * MSS, full, 22_000)));
+    }
+}
