@@ -13,7 +13,7 @@ import lopsided as lop
 from lopsided import cli
 from lopsided.studies import fairness
 from lopsided.studies import sweep as sweeps
-from lopsided.studies.fairness import Bottleneck, Side
+from lopsided.studies.fairness import Options, Side
 from lopsided.studies.fairness.pairs import meetings, pairs_of
 from lopsided.views.plot import heat_maps
 from own_controllers import RenoAlgorithm
@@ -21,7 +21,7 @@ from own_controllers import RenoAlgorithm
 pytestmark = pytest.mark.slow
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-QUICK = {"both_s": 30.0, "lead_s": 5.0, "repeat": 1}
+QUICK = {"duration": 30.0, "lead": 5.0, "repeat": 1}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
 
 
 def test_the_scenario_is_the_pair():
-    line = Bottleneck(down_bps=20_000_000, up_bps=1_000_000, buffer="2 BDP", flows=3)
+    line = Options(link="20M", up="1M", buffer="2 BDP", flows=3).bottleneck
     scenario = line.scenario(Side("reno", 20), Side("cubic", 60))
     resolved = scenario.resolved
     (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
@@ -73,7 +73,9 @@ def test_the_scenario_is_the_pair():
     assert delays["host2"] == pytest.approx(0.030)
     assert [flow["sender_stack"]["cc"] for flow in resolved["flows"]] == ["reno"] * 3 + ["cubic"] * 3
     assert {flow["from"] for flow in resolved["flows"]} == {"host1", "host2"}
-    upwards = Bottleneck(20_000_000, 1_000_000, direction="up").scenario(Side("reno", 20), Side("cubic", 60))
+    upwards = Options(link=20_000_000, up=1_000_000, direction="up").bottleneck.scenario(
+        Side("reno", 20), Side("cubic", 60)
+    )
     assert set(upwards.paths["side1"]) >= {("line", "up")}
 
 
@@ -87,7 +89,7 @@ def test_the_scenario_is_the_pair():
         ({"rtt_ms": [20], "pairs": "intra"}, "two unequal ones"),
         ({"pairs": "some"}, "no pairs called 'some'; there are usual, inter"),
         ({"buffer": "3x"}, "or '1 BDP'"),
-        ({"both_s": 10, "warmup_s": 10}, "leaves nothing"),
+        ({"duration": 10, "warmup": 10}, "leaves nothing"),
         ({"link": "10k"}, "nothing to share"),
         ({"flows": 0}, "at least one|one at least"),
         ({"repeat": 0}, "0 times"),
@@ -97,8 +99,10 @@ def test_the_scenario_is_the_pair():
     ],
 )
 def test_nonsense_is_refused_before_anything_runs(wrong, said):
+    cc, rtt_ms = wrong.get("cc", ["reno", "cubic"]), wrong.get("rtt_ms", [20, 100])
+    options = {name: value for name, value in wrong.items() if name not in ("cc", "rtt_ms")}
     with pytest.raises(lop.UsageError, match=said):
-        fairness.plan(**{"cc": ["reno", "cubic"], "rtt_ms": [20, 100], **wrong}).check()
+        fairness.plan(cc, rtt_ms, Options(**options)).check()
 
 
 # What a matrix says.
@@ -136,7 +140,7 @@ def test_harm_is_held_against_the_same_side_alone(small):
 
 
 def test_without_harm_nobody_runs_alone():
-    matrix = fairness.matrix(["reno"], [20], "5M", harm=False, both_s=10, lead_s=0, repeat=1)
+    matrix = fairness.matrix(["reno"], [20], "5M", harm=False, duration=10, lead=0, repeat=1)
     assert len(matrix.study) == 1
     assert matrix.cells["harm_rate"].to_list() == [None]
     assert (matrix.cells["runs"][0], matrix.cells["joined_runs"][0]) == (1, 2)  # Both sides of it join.
@@ -146,12 +150,12 @@ def test_without_harm_nobody_runs_alone():
 
 def test_a_control_of_ones_own_takes_part():
     matrix = fairness.matrix(
-        ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, both_s=20, lead_s=0, repeat=1, buffer="20p"
+        ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
     # What it does is what reno does.
     assert cell(matrix, Side("reno", 20), Side("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
-        fairness.plan(["mine"], [20]).check()
+        fairness.plan(["mine"], [20], Options()).check()
 
 
 def test_the_same_question_has_the_same_answer(small):
@@ -213,7 +217,7 @@ def test_scalable_keeps_the_unfairness_it_finds():
 
 def test_rtt_unfairness_of_reno_and_of_cubic():
     # Lakshman and Madhow 1997: reno's exponent lies between 1 and 2; cubic's growth knows no RTT.
-    matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, both_s=90, repeat=2)
+    matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=2)
     reno, cubic = (cell(matrix, Side(cc, 20), Side(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
     assert 1 < reno < 2.2  # 2 where every loss hits both, less what the mean of a run is off by
     assert cubic < reno - 0.3

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import NOTHING, Json, Kernel, OwnCode, Quiet, Workers, World
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
-from lopsided.errors import UsageError
+from lopsided.studies.fairness.options import Options
 
 if TYPE_CHECKING:
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import Square
     from lopsided.views.view import View
 
+USUAL = Options()
 _MOST_PAIRS = 30
 _MOST_COLUMNS = 14
 
@@ -25,22 +26,7 @@ def fairness(
     *,
     cc: str = "reno,cubic,bbr",
     rtt: str = "20,100",
-    link: str = "100M",
-    up: Annotated[str | None, Parameter(show_default=False)] = None,
-    direction: Literal["down", "up"] = "down",
-    buffer: str = "1 BDP",
-    pairs: Literal["usual", "inter", "intra", "full"] = "usual",
-    flows: int = 1,
-    stack: str = "linux-6.1",
-    socket_buffer: Annotated[str | None, Parameter(show_default=False)] = None,
-    duration: str = "60s",
-    warmup: Annotated[str | None, Parameter(show_default=False)] = None,
-    lead: str = "10s",
-    within: str = "20%",
-    hold: str = "5s",
-    harm: Annotated[bool, Parameter(negative="--no-harm")] = True,
-    repeat: int = 2,
-    seed: int = 1,
+    options: Annotated[Options, Parameter(name="*")] = USUAL,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     report: Annotated[bool, Parameter(negative="--no-report")] = True,
@@ -70,39 +56,6 @@ def fairness(
         The congestion controls, with commas between them.
     rtt
         Base round-trip times in ms, with commas between them.
-    link
-        Rate of the bottleneck, such as 100M (bit/s); of the downlink where `--up` differs.
-    up
-        Rate of the uplink; default: that of the downlink.
-    direction
-        Where the data goes.
-    buffer
-        Of each direction: BDP at the mean RTT of a pair (such as "1 BDP"), or as 50p (packets) or 64kB.
-    pairs
-        `inter`: control against control at equal RTT; `intra`: each against itself at unequal RTT; `usual`: both;
-        `full`: everything against everything.
-    flows
-        Flows on each side.
-    stack
-        Stack profile of all hosts.
-    socket_buffer
-        Send and receive buffers, such as "4 MiB" or auto; default: so large that they never decide.
-    duration
-        How long both sides are active.
-    warmup
-        Of that, the time left out of the means; default: a third.
-    lead
-        How long the side that comes first is alone; with 0s both start together.
-    within
-        A time of convergence ends when shares are this near to what they should be ...
-    hold
-        ... and stay there for so long.
-    harm
-        Run each side alone too, and measure the harm of company.
-    repeat
-        Seeds for each order of arrival.
-    seed
-        The first seed.
     out_folder
         The folder to write.
     overwrite
@@ -111,31 +64,10 @@ def fairness(
         Write report.html.
     """
     from lopsided.data import run_folder as folders
-    from lopsided.data.units import parse_time
     from lopsided.studies import fairness as fair
     from lopsided.views.html import fairness as page
 
-    study = fair.plan(
-        _names(cc),
-        _milliseconds(rtt),
-        link,
-        up=up,
-        direction=direction,
-        buffer=buffer,
-        pairs=pairs,
-        flows=flows,
-        stack=stack,
-        socket_buffer=socket_buffer,
-        lead_s=parse_time(lead),
-        both_s=parse_time(duration),
-        warmup_s=None if warmup is None else parse_time(warmup),
-        within=_share(within),
-        hold_s=parse_time(hold),
-        harm=harm,
-        repeat=repeat,
-        seed=seed,
-        controllers=own.load(),
-    )
+    study = fair.plan(_names(cc), _milliseconds(rtt), options, own.load())
     study.check()
     default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
     folder = out_folder or default
@@ -165,13 +97,6 @@ def _milliseconds(text: str) -> list[float]:
         except ValueError:
             found.append(parse_time(part) * 1e3)
     return found
-
-
-def _share(text: str) -> float:
-    try:
-        return float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        raise UsageError(f"--within {text!r}: write a part of the fair share, such as 20%") from None
 
 
 def _show(matrix: Matrix) -> None:

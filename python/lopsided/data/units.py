@@ -30,8 +30,10 @@ class QueueLimit:
         return f"{self.count} {self.unit}"
 
 
-def parse_rate(text: str) -> int:
-    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number."""
+def parse_rate(text: str | int) -> int:
+    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number; a number is taken as it is."""
+    if not isinstance(text, str):
+        return int(text)
     number, unit = _split(text, "a rate such as 2.4M, 196k or '2400 kbit/s'")
     prefix = unit.lower()
     for suffix in _RATE_SUFFIXES:
@@ -46,13 +48,26 @@ def parse_rate(text: str) -> int:
     return round(bits)
 
 
-def parse_time(text: str) -> float:
-    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit."""
+def parse_time(text: str | float) -> float:
+    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit, a number is seconds."""
+    if not isinstance(text, str):
+        return float(text)
     number, unit = _split(text, "a time such as 200ms or 1.5s")
     if unit not in _TIMES:
         lack = "needs its unit" if not unit else f"has an unknown unit {unit!r}"
         raise UsageError(f"{text!r} {lack}: write 200ms, 1.5s or 2min")
     return number * _TIMES[unit]
+
+
+def parse_share(text: str | float) -> float:
+    """A part of one from `20%` or `0.2`; a number is taken as it is."""
+    if not isinstance(text, str):
+        return float(text)
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (1 if number == text.strip() else 100)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a share: write 20% or 0.2") from None
 
 
 def parse_limit(text: str) -> QueueLimit:

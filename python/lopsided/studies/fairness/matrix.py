@@ -23,7 +23,8 @@ from lopsided.data.study_tables import CELLS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
-from lopsided.studies.fairness.pairs import Bottleneck, Direction, Kind, Meeting, Side, meetings, pairs_of
+from lopsided.studies.fairness.options import Options
+from lopsided.studies.fairness.pairs import Bottleneck, Meeting, Side, meetings, pairs_of
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 
@@ -58,32 +59,43 @@ class Square:
 class Study:
     """What is to be run. `len(study)` is the number of runs."""
 
-    bottleneck: Bottleneck
     pairs: tuple[tuple[Side, Side], ...]
-    kind: Kind = "usual"
-    harm: bool = True
-    within: float = 0.2
-    hold_s: float = 5.0
-    repeat: int = 2
-    seed: int = 1
+    options: Options
     controllers: Controllers | None = None
     """Congestion controls of one's own, as `Scenario` takes them."""
+    bottleneck: Bottleneck = field(init=False)
+    within: float = field(init=False)
+    hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Side, float], ...] = field(init=False)
     """Each side, and the RTT of the queue's BDP, which is that of a pair."""
 
     def __post_init__(self) -> None:
+        bottleneck = self.options.bottleneck
+        within, hold_s = units.parse_share(self.options.within), units.parse_time(self.options.hold)
         if self.repeat < 1:
             raise UsageError(f"cannot repeat a measurement {self.repeat} times")
-        if not 0 < self.within < 1 or self.hold_s < 0:
+        if not 0 < within < 1 or hold_s < 0:
             raise UsageError(
                 "convergence is to within a part of the fair share between 0 and 1, held for no less than 0 s"
             )
-        self.bottleneck.check()
-        together = [meeting for pair in self.pairs for meeting in meetings(pair, self.bottleneck.lead_s)]
-        alone = [(side, _mean_rtt(pair)) for pair in self.pairs for side in pair] if self.harm else []
-        object.__setattr__(self, "together", tuple(together))
-        object.__setattr__(self, "alone", tuple(dict.fromkeys(alone)))
+        bottleneck.check()
+        together = [meeting for pair in self.pairs for meeting in meetings(pair, bottleneck.lead_s)]
+        alone = [(side, _mean_rtt(pair)) for pair in self.pairs for side in pair] if self.options.harm else []
+        found = {
+            "bottleneck": bottleneck,
+            "within": within,
+            "hold_s": hold_s,
+            "together": tuple(together),
+            "alone": tuple(dict.fromkeys(alone)),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def repeat(self) -> int:
+        """Seeds for each order of arrival."""
+        return self.options.repeat
 
     def __len__(self) -> int:
         return (len(self.together) + len(self.alone)) * self.repeat
@@ -109,16 +121,16 @@ class Study:
 
     def squares(self) -> list[list[Square]]:
         """How the cells are laid out, kind by kind: control against control, then round trip against round trip."""
-        if self.kind == "full":
+        if self.options.pairs == "full":
             sides = tuple(Side(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
             if len(self.ccs) == 1:
                 return [[Square(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]]
             return [[Square("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]]
         kinds: list[list[Square]] = []
-        if self.kind != "intra":
+        if self.options.pairs != "intra":
             at_rtts = [(rtt, tuple(Side(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
             kinds.append([Square(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
-        if self.kind != "inter" and len(self.rtts_ms) > 1:
+        if self.options.pairs != "inter" and len(self.rtts_ms) > 1:
             labels = tuple(f"{rtt:g} ms" for rtt in self.rtts_ms)
             of_ccs = [(cc, tuple(Side(cc, rtt) for rtt in self.rtts_ms)) for cc in self.ccs]
             kinds.append([Square(f"{cc} with itself", sides, labels) for cc, sides in of_ccs])
@@ -135,7 +147,9 @@ class Study:
         """Runs everything and concludes."""
         scenarios = [self.scenario(meeting.first, meeting.second) for meeting in self.together]
         scenarios += [self.scenario(side, queue_rtt_ms=rtt_ms) for side, rtt_ms in self.alone]
-        jobs = [Job(scenario, self.seed + repetition) for scenario in scenarios for repetition in range(self.repeat)]
+        jobs = [
+            Job(scenario, self.options.seed + repetition) for scenario in scenarios for repetition in range(self.repeat)
+        ]
 
         def reduce(number: int, run: Run) -> list[dict[str, Any]]:
             place, repetition = divmod(number, self.repeat)
@@ -197,12 +211,12 @@ class Matrix:
             "world": self.world,
             "cc": study.ccs,
             "rtt_ms": study.rtts_ms,
-            "pairs": study.kind,
+            "pairs": study.options.pairs,
             "bottleneck": vars(study.bottleneck),
             "within": study.within,
             "hold_s": study.hold_s,
             "repeat": study.repeat,
-            "seed": study.seed,
+            "seed": study.options.seed,
             "runs": len(study),
             "digest": self.digest,
         }
@@ -214,67 +228,32 @@ class Matrix:
 def matrix(
     cc: Sequence[str],
     rtt_ms: Sequence[float],
-    link: str | int = "100M",
+    link: str | int = Options.link,
     *,
     world: str = "sim",
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
+    controllers: Controllers | None = None,
     **options: Any,
 ) -> Matrix:
     """Runs congestion controls against each other: `fairness_matrix(["cubic", "bbr"], [20, 100], "100M")`.
 
-    `options` are those of `plan`.
+    The others are those of `Options`, and of `lopsided fairness`. `controllers` are congestion controls of one's own
+    that `cc` may name, as `Scenario.load` takes them.
     """
-    return plan(cc, rtt_ms, link, **options).run(world=world, workers=workers, progress=progress)
+    study = plan(cc, rtt_ms, Options(link=link, **options), controllers)
+    return study.run(world=world, workers=workers, progress=progress)
 
 
 def plan(
     cc: Sequence[str],
     rtt_ms: Sequence[float],
-    link: str | int = "100M",
-    *,
-    up: str | int | None = None,
-    direction: Direction = "down",
-    buffer: str = "1 BDP",
-    pairs: Kind = "usual",
-    flows: int = 1,
-    stack: str = "linux-6.1",
-    socket_buffer: str | None = None,
-    lead_s: float = 10.0,
-    both_s: float = 60.0,
-    warmup_s: float | None = None,
-    within: float = 0.2,
-    hold_s: float = 5.0,
-    harm: bool = True,
-    repeat: int = 2,
-    seed: int = 1,
+    options: Options,
     controllers: Controllers | None = None,
 ) -> Study:
-    """What `matrix` runs, not yet run.
-
-    Rates are bit/s or text; `up` is by default the same as `link`, and `direction` that of the data. `pairs` is usual,
-    inter, intra or full (see `pairs.pairs_of`); `flows` stand on each side. The side that comes first is alone for
-    `lead_s`, then both are active for `both_s`, of which `warmup_s` (default: a third) is left out of the means.
-    `controllers` are congestion controls of one's own that `cc` may name, as `Scenario.load` takes them.
-    """
-    down_bps = units.parse_rate(link) if isinstance(link, str) else int(link)
-    up_bps = down_bps if up is None else units.parse_rate(up) if isinstance(up, str) else int(up)
-    if direction not in ("down", "up"):
-        raise UsageError(f"no direction called {direction!r}: data goes down or up")
-    bottleneck = Bottleneck(
-        down_bps=down_bps,
-        up_bps=up_bps,
-        direction=direction,
-        buffer=buffer,
-        flows=flows,
-        stack=stack,
-        socket_buffer=socket_buffer,
-        lead_s=lead_s,
-        both_s=both_s,
-        warmup_s=both_s / 3 if warmup_s is None else warmup_s,
-    )
-    found = tuple(pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], pairs))
-    return Study(bottleneck, found, pairs, harm, within, hold_s, repeat, seed, controllers)
+    """What `matrix` runs, not yet run."""
+    pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
+    return Study(tuple(pairs), options, controllers)
 
 
 def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, Any]) -> list[dict[str, Any]]:

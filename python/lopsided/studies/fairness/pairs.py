@@ -46,18 +46,18 @@ class Bottleneck:
 
     down_bps: int
     up_bps: int
-    direction: Direction = "down"
-    buffer: str = "1 BDP"
+    direction: Direction
+    buffer: str
     """Of each direction: `50 packets`, `64 kB`, or a number of BDP of that direction at the mean RTT."""
-    flows: int = 1
+    flows: int
     """How many on each side."""
-    stack: str = "linux-6.1"
-    socket_buffer: str | None = None
+    stack: str
+    socket_buffer: str | None
     """Of all ends; None: four times what the line and its queue can hold, so that it never decides."""
-    lead_s: float = 10.0
+    lead_s: float
     """The side that comes first is alone for so long."""
-    both_s: float = 60.0
-    warmup_s: float = 20.0
+    both_s: float
+    warmup_s: float
     """Left out of the means, after both have begun."""
 
     @property
