@@ -129,7 +129,7 @@ fn check(root: &Json, schema: &Json, value: &DeValue<'_>, path: &str, found: &mu
                 Json::Text(key) => value.as_table().is_some_and(|table| table.keys().any(|have| have.get_ref() == key)),
                 _ => false,
             }),
-            ("$schema" | "title" | "description" | "examples" | "$defs", _) => true,
+            ("$schema" | "title" | "description" | "enumDescriptions" | "examples" | "$defs", _) => true,
             (other, _) => panic!("this checker does not know {other}"),
         };
         if !fits {
