@@ -82,7 +82,7 @@ def test_a_chapter_that_there_is_not_is_told():
 
 
 def test_presets_are_listed_and_run(capsys):
-    assert invoke(["presets"]) == 0
+    assert invoke(["list", "presets"]) == 0
     listed = capsys.readouterr().out
     names = [name for name, *_ in _native.presets()]
     assert len(names) >= 10 and all(name in listed for name in names)

@@ -21,7 +21,6 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("list", "lopsided.cli.list_parts:list_parts"),
     ("new", "lopsided.cli.new:new"),
     ("check", "lopsided.cli.check:check"),
-    ("presets", "lopsided.cli.presets:presets"),
     ("schema", "lopsided.cli.schema:schema"),
     ("kernel", "lopsided.cli.kernel:kernel"),
     ("probe", "lopsided.cli.probe:probe"),

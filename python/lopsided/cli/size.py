@@ -61,7 +61,7 @@ def size(
     rtt
         Propagation round-trip time of the path, without queueing, such as 200ms.
     preset
-        An access line by name (`lopsided presets`); rates and round trip that are given beside it win.
+        An access line by name (`lopsided list presets`); rates and round trip that are given beside it win.
     measure
         Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
     queue_down

@@ -51,7 +51,12 @@ def groups() -> list[Group]:
         Group("stages", "what packets meet beside a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),
         Group("media", "channels that stations share", '[[topology.medium]] kind = "NAME"', _words("medium", "kind")),
         Group("apps", "what a flow's ends do", 'app = { kind = "NAME" }', _words("app", "kind")),
-        Group("presets", "access lines of today", "--set link.preset=NAME", _words("access_line", "preset")),
+        Group(
+            "presets",
+            "access lines of today",
+            "--set link.preset=NAME",
+            tuple(Entry(name, f"{title}. {source}") for name, title, source, _ in _native.presets()),
+        ),
         Group("workloads", "usual loads", "lopsided aqm FILE --workload NAME", tuple(_workloads())),
     ]
     return [each for each in found if each.entries]

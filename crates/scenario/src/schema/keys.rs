@@ -111,7 +111,7 @@ pub(crate) fn access_line() -> PartInfo {
                 "preset",
                 Word(presets::names),
                 "",
-                "A line as it is sold, by name: `lopsided presets` lists them. What is said beside it wins, key by key; what it says of a \
+                "A line as it is sold, by name: `lopsided list presets` lists them. What is said beside it wins, key by key; what it says of a \
                  direction wins over what is said of both.",
             ),
             value(

@@ -290,9 +290,6 @@ fn a_key_of_before_is_told_its_new_name() {
         |line: &str| parse(&format!("{BASE}{line}\n")).expect_err(line).problems[0].help.clone().unwrap_or_default();
     assert_eq!(help("transfer = \"10 MB\""), "did you mean `app`?");
     assert_eq!(help("app = { kind = \"udp\", udp = \"1 Mbit/s\" }"), "did you mean `rate`?");
-    let queue =
-        |text: &str| with(&[("link.down.queue", text)]).expect_err(text).problems[0].help.clone().unwrap_or_default();
-    assert_eq!(queue("{ kind = \"step\", mark_threshold = \"1 ms\", marks = \"ect1\" }"), "did you mean `ect`?");
     let link =
         |key: &str, value: &str| with(&[(key, value)]).expect_err(key).problems[0].help.clone().unwrap_or_default();
     assert_eq!(link("link.down.framing.cells", "atm"), "did you mean `cell_format`?");
