@@ -139,7 +139,11 @@ fn impossible_values_are_refused() {
         ),
         ("link.down.queue.limit.size", "512 B", "`size` needs `bins`"),
         ("link.down.queue.kind", "blue", "unknown queue `blue`"),
-        ("link.down.queue", "{ min = \"5 packets\" }", "`min` belongs to kind = \"red\" or \"choke\", and this queue is \"fifo\""),
+        (
+            "link.down.queue",
+            "{ min = \"5 packets\" }",
+            "`min` belongs to kind = \"red\" or \"choke\", and this queue is \"fifo\"",
+        ),
         (
             "link.down.queue",
             "{ kind = \"red\", drop = \"front\" }",
