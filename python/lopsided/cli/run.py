@@ -22,7 +22,7 @@ from lopsided.cli.options import (
     ask,
     load,
 )
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path
+from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
@@ -177,6 +177,7 @@ def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
 
 
 def _show(runs: list[Run]) -> None:
+    from lopsided.studies.verdict import verdict
     from lopsided.views import console, linux
 
     first = runs[0]
@@ -185,6 +186,7 @@ def _show(runs: list[Run]) -> None:
     where = linux.kernel(first.facts) if "kernel_kind" in first.facts else first.world
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
+    say_prose(" ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
     if len(first.links):
         out().print(console.links(first))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lopsided.data import units
 from lopsided.data.catalogue import run_tables
 from lopsided.errors import UsageError
+from lopsided.studies.verdict import verdict
 from lopsided.views import linux, notable_links
 from lopsided.views.view import view
 
@@ -36,6 +37,7 @@ def render(run: Run) -> str:
         run=run,
         scenario_toml=run.scenario.to_toml(),
         facts=_facts(run),
+        verdict=verdict(run),
         flows=view(run.flows, _FLOW_COLUMNS, most=_MOST_ROWS, where=_WHERE),
         links=view(run.links, _LINK_COLUMNS, rows=notable, most=_MOST_ROWS, where=_WHERE),
         drops=view(run.drops, most=_MOST_ROWS, where=_WHERE),

@@ -1,0 +1,67 @@
+"""The sentences that open every run say what its tables say."""
+
+import pytest
+
+import lopsided as lop
+from lopsided.data import units
+from lopsided.studies.verdict import verdict
+
+LINE = """
+[scenario]
+duration = "40 s"
+[link]
+rtt = "{rtt}"
+down.rate = "{down}"
+up.rate = "{up}"
+queue = "{queue}"
+"""
+DOWNLOAD = '[[flow]]\nname = "download"\ndirection = "down"\n'
+UPLOAD = '[[flow]]\nname = "upload"\ndirection = "up"\nstart = "15 s"\n'
+
+
+def run(flows, rtt="20 ms", down="2400 kbit/s", up="196 kbit/s", queue="50 packets"):
+    return lop.Scenario.from_text(LINE.format(rtt=rtt, down=down, up=up, queue=queue) + flows).run()
+
+
+def test_an_upload_that_starves_a_download_is_named_with_its_cause():
+    found = run(DOWNLOAD + UPLOAD)
+    said = " ".join(verdict(found))
+    row = found.flows.to_polars().row(0, named=True)
+    assert f"rise from {units.millis(row['rtt_min_ms'])}" in said or "Round trips of upload rise" in said
+    assert "download falls from" in said
+    assert "once upload joined: its acknowledgements wait before link up" in said
+    assert "Worth a try before link up" in said
+
+
+def test_a_line_without_a_queue_to_speak_of_is_praised_and_nothing_is_sold():
+    (said,) = verdict(run(DOWNLOAD, down="2400 kbit/s", up="2400 kbit/s", queue="3 packets", rtt="100 ms"))
+    assert said.startswith("Round trips stay short: download has")
+
+
+def test_two_downloads_share_and_one_loses():
+    second = DOWNLOAD.replace("download", "second") + 'start = "15 s"\n'
+    said = " ".join(verdict(run(DOWNLOAD + second, up="2400 kbit/s")))
+    assert "download falls from" in said and "once second joined, which it shares the line with" in said
+
+
+@pytest.mark.parametrize(("lost", "told"), [("5 %", True), ("0", False)])
+def test_what_a_call_lost_is_told(lost, told):
+    call = '[[flow]]\nname = "call"\ndirection = "up"\napp = { kind = "udp", rate = "80 kbit/s" }\n'
+    text = LINE.format(rtt="20 ms", down="2 Mbit/s", up="2 Mbit/s", queue="50 packets") + f'down.loss = "{lost}"\n'
+    found = lop.Scenario.from_text(text.replace("down.loss", "up.loss") + call).run()
+    said = " ".join(verdict(found))
+    assert ("call lost" in said) == told
+    if told:
+        row = found.flows.to_polars().row(0, named=True)
+        assert units.percent(row["lost_packets"] / row["data_segments_out"]) in said
+
+
+def test_transfers_are_counted_over_their_group():
+    pages = '[[flow]]\nname = "page"\ndirection = "down"\ncount = 2\napp = { size = "50 kB", repeat = 3 }\n'
+    said = " ".join(verdict(run(pages, down="10 Mbit/s", up="10 Mbit/s")))
+    assert "6 transfers of page took" in said
+
+
+def test_a_run_in_which_nothing_arrived_says_so():
+    dead = LINE.format(rtt="20 ms", down="2 Mbit/s", up="2 Mbit/s", queue="50 packets") + "down.loss = 1\n"
+    assert verdict(lop.Scenario.from_text(dead + DOWNLOAD).run()) == ["No flow delivered anything."]
