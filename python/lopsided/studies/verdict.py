@@ -145,12 +145,9 @@ def _calls(flows: Sequence[Row], kinds: Mapping[str, str]) -> Iterator[str]:
             continue
         lost = row["lost_packets"] / row["data_segments_out"]
         if lost >= _MOST_LOST:
-            late = (
-                f", and the slowest twentieth was under way for {units.millis(row['rtt_p95_ms'])}"
-                if row["rtt_p95_ms"]
-                else ""
-            )
-            yield f"{row['name']} lost {units.percent(lost)} of its datagrams{late}."
+            late = row["rtt_p95_ms"]
+            slow = f"; the slowest twentieth was under way for {units.millis(late)}" if late else ""
+            yield f"{row['name']} lost {units.percent(lost)} of its datagrams{slow}."
 
 
 def _to_try(run: Run, queue: _Queue | None) -> Iterator[str]:
