@@ -145,7 +145,7 @@ def test_the_folder_holds_all(tmp_path: Path):
     file = tmp_path / "line.toml"
     file.write_text(LINE)
     folder = tmp_path / "out"
-    assert invoke(["aqm", str(file), "--queues", "fifo,pie", "--seeds", "2", "--out", str(folder), "--quiet"]) == 0
+    assert invoke(["aqm", str(file), "--queues", "fifo,pie", "--repeat", "2", "--out", str(folder), "--quiet"]) == 0
     with (folder / "runs.csv").open() as text:
         assert len(list(csv.DictReader(text))) == 2 * 2 * 2
     page = (folder / "report.html").read_text()
@@ -153,7 +153,7 @@ def test_the_folder_holds_all(tmp_path: Path):
     assert "RPM" in page
     # It is a study, not a run, and is replaced only when asked.
     assert invoke(["plot", "goodput", str(folder)]) == 1
-    assert invoke(["aqm", str(file), "--seeds", "1", "--out", str(folder), "--quiet"]) == 1
+    assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
 
 def test_a_suite_is_sections_of_its_own(tmp_path: Path):
@@ -162,7 +162,7 @@ def test_a_suite_is_sections_of_its_own(tmp_path: Path):
         assert f"section {section.number}" in (FILES / section.file).read_text()
         assert scenario.title
     folder = tmp_path / "suite"
-    command = ["aqm", "--suite", "rfc7928", "--sections", "5.1.1,10", "--queues", "fifo,codel", "--seeds", "1"]
+    command = ["aqm", "--suite", "rfc7928", "--sections", "5.1.1,10", "--queues", "fifo,codel", "--repeat", "1"]
     assert invoke([*command, "--out", str(folder), "--quiet"]) == 0
     with (folder / "cells.csv").open() as text:
         assert [row["section"] for row in csv.DictReader(text)] == ["5.1.1", "5.1.1", "10", "10"]

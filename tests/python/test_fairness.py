@@ -13,8 +13,9 @@ import lopsided as lop
 from lopsided import cli
 from lopsided.studies import fairness
 from lopsided.studies import sweep as sweeps
-from lopsided.studies.fairness import Options, Side
-from lopsided.studies.fairness.pairs import meetings, pairs_of
+from lopsided.studies.fairness import Side
+from lopsided.studies.fairness.pairs import Bottleneck, meetings, pairs_of
+from lopsided.studies.options import FairnessOptions
 from lopsided.views.plot import heat_maps
 from own_controllers import RenoAlgorithm
 
@@ -61,7 +62,7 @@ def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
 
 
 def test_the_scenario_is_the_pair():
-    line = Options(link="20M", up="1M", buffer="2 BDP", flows=3).bottleneck
+    line = Bottleneck.of(FairnessOptions(link="20M", up="1M", buffer="2 BDP", flows=3))
     scenario = line.scenario(Side("reno", 20), Side("cubic", 60))
     resolved = scenario.resolved
     (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
@@ -73,7 +74,7 @@ def test_the_scenario_is_the_pair():
     assert delays["host2"] == pytest.approx(0.030)
     assert [flow["sender_stack"]["cc"] for flow in resolved["flows"]] == ["reno"] * 3 + ["cubic"] * 3
     assert {flow["from"] for flow in resolved["flows"]} == {"host1", "host2"}
-    upwards = Options(link=20_000_000, up=1_000_000, direction="up").bottleneck.scenario(
+    upwards = Bottleneck.of(FairnessOptions(link=20_000_000, up=1_000_000, direction="up")).scenario(
         Side("reno", 20), Side("cubic", 60)
     )
     assert set(upwards.paths["side1"]) >= {("line", "up")}
@@ -102,7 +103,7 @@ def test_nonsense_is_refused_before_anything_runs(wrong, said):
     cc, rtt_ms = wrong.get("cc", ["reno", "cubic"]), wrong.get("rtt_ms", [20, 100])
     options = {name: value for name, value in wrong.items() if name not in ("cc", "rtt_ms")}
     with pytest.raises(lop.UsageError, match=said):
-        fairness.plan(cc, rtt_ms, Options(**options)).check()
+        fairness.plan(cc, rtt_ms, FairnessOptions(**options)).check()
 
 
 # What a matrix says.
@@ -155,7 +156,7 @@ def test_a_control_of_ones_own_takes_part():
     # What it does is what reno does.
     assert cell(matrix, Side("reno", 20), Side("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
-        fairness.plan(["mine"], [20], Options()).check()
+        fairness.plan(["mine"], [20], FairnessOptions()).check()
 
 
 def test_the_same_question_has_the_same_answer(small):

@@ -7,6 +7,7 @@ from lopsided import metrics
 from lopsided.data import units
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs, sizing
+from lopsided.studies.options import SizeOptions
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +89,9 @@ def test_a_fast_shaper_gets_a_bucket_that_outlasts_a_timer_tick():
 def test_the_downlink_buffer_is_one_bdp_but_at_least_fifty_packets():
     assert sizing.line_of("2.4M", "196k", "20ms").queue_down == units.QueueLimit(50, "packets")
     assert sizing.line_of("100M", "10M", "40ms").queue_down == units.QueueLimit(334, "packets")
-    assert sizing.line_of("100M", "10M", "40ms", queue_down="64kB").queue_down == units.QueueLimit(64_000, "B")
+    assert sizing.line_of("100M", "10M", "40ms", SizeOptions(queue_down="64kB")).queue_down == units.QueueLimit(
+        64_000, "B"
+    )
 
 
 @pytest.mark.parametrize(

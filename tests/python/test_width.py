@@ -23,7 +23,7 @@ COMMANDS = {
         *("fairness", "--cc", "reno,cubic", "--rtt", "20", "--link", "2M", "--repeat", "1", "--no-report"),
         *("--duration", "20s", "--lead", "5s", "--out", "study"),
     ],
-    "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--seeds", "1", "--out", "queues"],
+    "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],
     "size": ["size", *LINE, "--sizes", "5..45:20", "--repeat", "1"],
 }
 

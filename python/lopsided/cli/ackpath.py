@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import NOTHING, Json, OwnCode, Quiet, Seed, Settings, Workers, load
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Seed, Settings, Workers, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 
 
@@ -18,13 +17,11 @@ def ackpath(
     *,
     remedies: Annotated[str, Parameter(show_default=False)] = "",
     link: Annotated[str | None, Parameter(show_default=False)] = None,
-    seeds: int = 1,
+    repeat: int = 1,
     seed: Seed = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
-    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
-    overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    report: Annotated[bool, Parameter(negative="--no-report")] = True,
+    answer: Answer = ANSWER,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -38,7 +35,7 @@ def ackpath(
     For example:
 
         lopsided ackpath scenarios/two-way.toml
-        lopsided ackpath adsl.toml --remedies none,filter,acks_first,filter+acks_first --seeds 5
+        lopsided ackpath adsl.toml --remedies none,filter,acks_first,filter+acks_first --repeat 5
 
     Parameters
     ----------
@@ -49,14 +46,8 @@ def ackpath(
         `cake_filter`, `acks_first`, `acc`, `few_acks`, `bursts`, `reconstruct`. Default: each, and four combinations.
     link
         Where they stand; default: the slowest link upwards.
-    seeds
-        Runs of each.
-    out_folder
-        The folder to write.
-    overwrite
-        Replace an earlier comparison in --out.
-    report
-        Write report.html.
+    repeat
+        Runs of each, each with another seed.
     """
     from lopsided.data import run_folder as folders
     from lopsided.studies import ackpath as study
@@ -64,20 +55,19 @@ def ackpath(
     from lopsided.views.html import ackpath as page
 
     scenario = load(file, settings, own)
-    default = folders.free_name(Path("runs"), f"ackpath-{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
-    folder = out_folder or default
-    with folders.writing(folder, overwrite=overwrite) as staged:
+    folder = answer.folder(f"ackpath-{scenario.name}")
+    with folders.writing(folder, overwrite=answer.overwrite) as staged:
         with progress(f"the way of the ACKs in {scenario.name}", quiet=quiet or as_json) as show:
             found = study.ackpath(
                 scenario,
                 remedies or study.DEFAULT,
                 link=link,
-                repeat=seeds,
+                repeat=repeat,
                 seed=seed,
                 workers=workers,
                 progress=show,
             )
-        page.write(found, staged, report=report)
+        page.write(found, staged, report=answer.report)
     if as_json:
         say_json({**found.to_dict(), "folder": folder})
     elif not quiet:
@@ -88,4 +78,4 @@ def ackpath(
         say_prose(shown.CAPTION + "\n")
         for arm, sentence in shown.limits(found):
             say_prose(f"{arm}: limited by {sentence}")
-        say_path("report" if report else "folder", folder / "report.html" if report else folder)
+        say_path(*answer.page(folder))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import NOTHING, Json, Kernel, OwnCode, Quiet, Workers, World
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Workers, World
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
-from lopsided.studies.fairness.options import Options
+from lopsided.studies.options import FairnessOptions
 
 if TYPE_CHECKING:
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import Square
     from lopsided.views.view import View
 
-USUAL = Options()
+USUAL = FairnessOptions()
 _MOST_PAIRS = 30
 _MOST_COLUMNS = 14
 
@@ -26,10 +24,8 @@ def fairness(
     *,
     cc: str = "reno,cubic,bbr",
     rtt: str = "20,100",
-    options: Annotated[Options, Parameter(name="*")] = USUAL,
-    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
-    overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    report: Annotated[bool, Parameter(negative="--no-report")] = True,
+    options: Annotated[FairnessOptions, Parameter(name="*")] = USUAL,
+    answer: Answer = ANSWER,
     own: OwnCode = NOTHING,
     world: World = "sim",
     kernel: Kernel = None,
@@ -56,12 +52,6 @@ def fairness(
         The congestion controls, with commas between them.
     rtt
         Base round-trip times in ms, with commas between them.
-    out_folder
-        The folder to write.
-    overwrite
-        Replace an earlier study in --out.
-    report
-        Write report.html.
     """
     from lopsided.data import run_folder as folders
     from lopsided.studies import fairness as fair
@@ -69,17 +59,16 @@ def fairness(
 
     study = fair.plan(_names(cc), _milliseconds(rtt), options, own.load())
     study.check()
-    default = folders.free_name(Path("runs"), f"fairness-{datetime.now():%Y%m%d-%H%M%S}")
-    folder = out_folder or default
-    with folders.writing(folder, overwrite=overwrite) as staged:
+    folder = answer.folder("fairness")
+    with folders.writing(folder, overwrite=answer.overwrite) as staged:
         with progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
             matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
-        page.write(matrix, staged, report=report)
+        page.write(matrix, staged, report=answer.report)
     if as_json:
         say_json({**matrix.to_dict(), "folder": folder})
     elif not quiet:
         _show(matrix)
-        say_path("report" if report else "folder", folder / "report.html" if report else folder)
+        say_path(*answer.page(folder))
 
 
 def _names(text: str) -> list[str]:

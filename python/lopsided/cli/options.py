@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.terminal import say_note
 from lopsided.data.output import check_free
+from lopsided.data.run_folder import free_name
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +63,30 @@ class OwnCode:
         return controllers.load(self.controllers)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Answer:
+    """Where a study with a page of its own is written."""
+
+    out: Annotated[
+        Path | None, Parameter(show_default=False, help="The folder to write; default: a new one under `runs/`.")
+    ] = None
+    overwrite: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Replace an earlier study of the kind in --out.")
+    ] = False
+    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True
+
+    def folder(self, name: str) -> Path:
+        """The folder asked for, or a new one that bears this name and the time."""
+        return self.out or free_name(Path("runs"), f"{name}-{datetime.now():%Y%m%d-%H%M%S}")
+
+    def page(self, folder: Path) -> tuple[str, Path]:
+        """What to show of it, and where that is."""
+        return ("report", folder / "report.html") if self.report else ("folder", folder)
+
+
 NOTHING = OwnCode()
+ANSWER = Answer()
 Seed = Annotated[
     int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
 ]

@@ -12,10 +12,13 @@ from cyclopts import Parameter
 from lopsided.cli.options import Json, Overwrite, Quiet, Workers, ask, picture_at
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
 from lopsided.errors import UsageError
+from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
     from lopsided.studies.sizing import Sizing
     from lopsided.views.view import View
+
+USUAL = SizeOptions()
 
 
 def size(
@@ -23,15 +26,10 @@ def size(
     down: Annotated[str | None, Parameter(show_default=False)] = None,
     up: Annotated[str | None, Parameter(show_default=False)] = None,
     rtt: Annotated[str | None, Parameter(show_default=False)] = None,
-    preset: Annotated[str | None, Parameter(show_default=False)] = None,
     measure: Annotated[str | None, Parameter(show_default=False)] = None,
-    queue_down: Annotated[str | None, Parameter(show_default=False)] = None,
-    cc: str = "reno",
-    stack: str = "linux-6.1",
+    options: Annotated[SizeOptions, Parameter(name="*")] = USUAL,
     sizes: Annotated[str | None, Parameter(show_default=False)] = None,
-    queues: str = "unmanaged,fifo,codel,fq_codel,pie,cake",
-    repeat: int = 5,
-    seed: int = 1,
+    queues: str = SIZE_QUEUES,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
     workers: Workers = None,
@@ -60,25 +58,13 @@ def size(
         Uplink rate, such as 196k.
     rtt
         Propagation round-trip time of the path, without queueing, such as 200ms.
-    preset
-        An access line by name (`lopsided list presets`); rates and round trip that are given beside it win.
     measure
         Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
-    queue_down
-        The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50 packets.
-    cc
-        Congestion control of both flows.
-    stack
-        Stack profile of both hosts.
     sizes
         Uplink buffers to try, in packets: `5..50:5` or `5,10,20`; default: chosen for the line.
     queues
         Disciplines to compare: unmanaged (1000 packets), fifo (with the buffer found), codel, fq_codel, pie, fq_pie,
         cake; "" leaves that out.
-    repeat
-        Seeds per size; at most 3 per discipline.
-    seed
-        The first seed.
     plot
         Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     """
@@ -91,7 +77,7 @@ def size(
 
         measure_size(measure, up)
         return
-    if preset is None and (down is None or up is None or rtt is None):
+    if options.preset is None and (down is None or up is None or rtt is None):
         raise UsageError(
             "write --down, --up and --rtt of the line, --preset NAME, or --measure HOST to find them on a real one"
         )
@@ -99,21 +85,16 @@ def size(
         if rate is not None:
             ask(rate_doubt(key, parse_rate(rate)))
     target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
-    with progress(preset or f"{down} down, {up} up", quiet=quiet or as_json) as report:
+    with progress(options.preset or f"{down} down, {up} up", quiet=quiet or as_json) as report:
         found = sizings.size(
             down,
             up,
             rtt,
-            preset=preset,
-            queue_down=queue_down,
-            cc=cc,
-            profile=stack,
             sizes=_sizes(sizes) if sizes else None,
-            queues=[name.strip() for name in queues.split(",") if name.strip()],
-            repeat=repeat,
-            seed=seed,
+            queues=queues,
             workers=workers,
             progress=report,
+            **vars(options),
         )
     if plot or not (as_json or quiet):
         from lopsided.views.plot import style

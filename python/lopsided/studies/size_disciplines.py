@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
     from lopsided.studies.jobs import Progress
 
-DEFAULT = ("unmanaged", "fifo", "codel", "fq_codel", "pie", "cake")
 UNMANAGED_PACKETS = 1000
 """What an unmanaged queue holds: as Linux' own FIFO."""
 KEPT_GOODPUT = 0.8
@@ -50,7 +49,7 @@ def advise(
     rates_bps: tuple[int, int],
     rtt_s: float,
     buffers: tuple[QueueLimit, QueueLimit],
-    names: Sequence[str] = DEFAULT,
+    names: Sequence[str],
     *,
     repeat: int,
     seed: int,

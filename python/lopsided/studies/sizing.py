@@ -28,6 +28,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs, size_disciplines
 from lopsided.studies.jobs import part_of, run_jobs
+from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.scenario import Scenario
 
+USUAL = SizeOptions()
 PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
 TOLERANCE = 0.05
 """A buffer counts as good while its performance is within this share of the best."""
@@ -60,9 +62,9 @@ class Line:
     up_bps: int
     rtt_s: float
     queue_down: units.QueueLimit
-    cc: str = "reno"
-    profile: str = "linux-6.1"
-    preset: str | None = None
+    cc: str
+    stack: str
+    preset: str | None
     """The access line whose way to send and framing this one has."""
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
@@ -82,7 +84,7 @@ down = {{ rate = "{self.down_bps} bit/s", queue = {{ kind = "fifo", limit = "{se
 up = {{ rate = "{self.up_bps} bit/s", queue = {{ kind = "fifo", limit = "50 packets" }} }}
 
 [stack]
-profile = "{self.profile}"
+profile = "{self.stack}"
 cc = "{self.cc}"
 
 [[flow]]
@@ -224,30 +226,27 @@ def size(
     up: str | int | None = None,
     rtt: str | float | None = None,
     *,
-    preset: str | None = None,
-    queue_down: str | None = None,
-    cc: str = "reno",
-    profile: str = "linux-6.1",
     sizes: Sequence[int] | None = None,
-    queues: Sequence[str] = size_disciplines.DEFAULT,
-    repeat: int = 5,
-    seed: int = 1,
+    queues: str | Sequence[str] = SIZE_QUEUES,
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
+    **options: Any,
 ) -> Sizing:
     """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
-    Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `queue_down` is the downlink's
-    buffer, by default one bandwidth-delay product but at least 50 packets. `sizes` are the buffers tried, in packets;
-    `queues` the disciplines that are compared under a household's traffic, none of them to leave that out. With the
-    name of a `preset` what is not given is as that access line has it.
+    Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `sizes` are the buffers tried, in
+    packets; `queues` the disciplines that are compared under a household's traffic, none of them to leave that out.
+    The others are those of `SizeOptions`, and of `lopsided size`: with the name of a `preset` what is not
+    given is as that access line has it.
     """
-    line = line_of(down, up, rtt, preset=preset, queue_down=queue_down, cc=cc, profile=profile)
+    asked = SizeOptions(**options)
+    repeat, seed = asked.repeat, asked.seed
+    if isinstance(queues, str):
+        queues = [name.strip() for name in queues.split(",") if name.strip()]
+    line = line_of(down, up, rtt, asked)
     sizes = default_sizes(line) if sizes is None else sorted(set(sizes))
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
-    if repeat < 1:
-        raise UsageError(f"cannot repeat a measurement {repeat} times")
     both_s = _sweep_length(line)
     field = line.scenario(_FIELD_ALONE_S, _FIELD_BOTH_S)
     swept = line.scenario(_SWEEP_ALONE_S, both_s)
@@ -286,29 +285,23 @@ def line_of(
     down: str | int | None,
     up: str | int | None,
     rtt: str | float | None,
-    *,
-    preset: str | None = None,
-    queue_down: str | None = None,
-    cc: str = "reno",
-    profile: str = "linux-6.1",
+    asked: SizeOptions = USUAL,
 ) -> Line:
     """The line from what people type."""
-    if preset is not None:
-        usual = _preset_rates(preset)
+    if asked.preset is not None:
+        usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:
-            raise UsageError(f"the rate of {preset} is drawn anew all the time: no one buffer is right for it")
+            raise UsageError(f"the rate of {asked.preset} is drawn anew all the time: no one buffer is right for it")
         down, up = down or usual[0], up or usual[1]
         rtt = usual[2] if rtt is None else rtt
     if down is None or up is None or rtt is None:
         raise UsageError("a line has rates down and up and a round trip, or the name of a preset")
-    down_bps = units.parse_rate(down) if isinstance(down, str) else int(down)
-    up_bps = units.parse_rate(up) if isinstance(up, str) else int(up)
-    rtt_s = units.parse_time(rtt) if isinstance(rtt, str) else float(rtt)
+    down_bps, up_bps, rtt_s = units.parse_rate(down), units.parse_rate(up), units.parse_time(rtt)
     if not 0 <= rtt_s <= 100:
         raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
     one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
-    limit = units.parse_limit(queue_down) if queue_down else units.QueueLimit(max(50, one_bdp), "packets")
-    return Line(down_bps, up_bps, rtt_s, limit, cc, profile, preset)
+    limit = units.parse_limit(asked.queue_down) if asked.queue_down else units.QueueLimit(max(50, one_bdp), "packets")
+    return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset)
 
 
 def _preset_rates(name: str) -> tuple[int | None, int | None, float]:

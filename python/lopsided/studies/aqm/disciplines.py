@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 Direction = Literal["down", "up"]
 
-DEFAULT = ("fifo", "codel", "fq_codel", "pie", "cake")
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
 """A FIFO where the file has none: as deep as Linux' own."""
 

@@ -10,17 +10,18 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.aqm.disciplines import DEFAULT, Direction, Discipline, Queues, disciplines
+from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
 from lopsided.studies.aqm.workloads import Ends, with_workload
 from lopsided.studies.jobs import Progress, part_of, run_jobs
+from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -100,53 +101,44 @@ class Aqm:
 
 def aqm(
     scenario: Scenario,
-    queues: Queues = DEFAULT,
+    queues: Queues = AQM_QUEUES,
     *,
-    direction: Literal["both", "down", "up"] = "both",
-    link: str | None = None,
     beside: Sequence[str] = (),
-    workload: str | None = None,
-    probe: bool = True,
-    ecn: bool = False,
-    repeat: int = 3,
-    seed: int | None = None,
     world: str | Sequence[str] = "sim",
     kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Aqm:
-    """Runs the scenario under each queue discipline: `aqm(scenario, "fifo,fq_codel,pie")`.
+    """Runs the scenario under each queue discipline: `aqm(scenario, "fifo,fq_codel,pie", workload="home")`.
 
     `queues` are names, or tables with settings (`{"kind": "codel", "target": "10 ms"}`); `file` is the scenario's own
     queue. They stand before the slowest link of each direction, or before `link`, where they are measured; and before
-    the links `beside`. `workload` puts a usual load in place of the scenario's flows (see `WORKLOADS`); `probe` adds
-    the requests that tell the responsiveness. With `ecn` both ends and all queues use it. `repeat` is the number of
-    seeds; `world` may name several.
+    the links `beside`. The others are those of `AqmOptions`, and of `lopsided aqm`; `world` may name several.
     """
+    asked = AqmOptions(**options)
     found = disciplines(queues)
-    if repeat < 1:
-        raise UsageError(f"cannot repeat a comparison {repeat} times")
     worlds = (world,) if isinstance(world, str) else tuple(world)
-    if ecn:
+    if asked.ecn:
         scenario = scenario.with_(**{"stack.ecn": "true"})
     if not scenario.interval_s or scenario.interval_s > _LARGEST_INTERVAL_S:
         scenario = scenario.with_(**{"record.interval": f"{_LARGEST_INTERVAL_S} s"})
-    ways = WAYS[direction]
-    links: dict[Direction, str] = {way: link or bottleneck(scenario, way) for way in ways}
+    ways = WAYS[asked.direction]
+    links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
     # Linux has no browser to ask for pages.
-    with_probe = probe and "kernel" not in worlds
-    full = with_workload(scenario, workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
+    with_probe = asked.probe and "kernel" not in worlds
+    full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
-    arms = [each.placed(full, places, ecn=ecn) for each in found]
-    first = scenario.seed if seed is None else seed
-    jobs = [Job(arm, first + number) for arm in arms for number in range(repeat)]
+    arms = [each.placed(full, places, ecn=asked.ecn) for each in found]
+    first = scenario.seed if asked.seed is None else asked.seed
+    jobs = [Job(arm, first + number) for arm in arms for number in range(asked.repeat)]
 
     measured: list[tuple[dict[str, Any], Measured]] = []
     for number, name in enumerate(worlds):
 
         def reduce(job: int, run: Run, name: str = name) -> tuple[dict[str, Any], Measured]:
-            which, repetition = divmod(job, repeat)
+            which, repetition = divmod(job, asked.repeat)
             keys = {"world": name, "queue": found[which].label, "repetition": repetition, "seed": run.seed}
             return {**keys, "digest": run.digest}, measure(run, links)
 
@@ -155,7 +147,7 @@ def aqm(
     tables = _tables(measured)
     digests = "".join(keys["digest"] for keys, _ in measured)
     digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
-    return Aqm(full, found, links, workload, ecn, worlds, repeat, first, *tables, digest)
+    return Aqm(full, found, links, asked.workload, asked.ecn, worlds, asked.repeat, first, *tables, digest)
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
-from lopsided.studies.aqm.disciplines import DEFAULT, Queues
+from lopsided.studies.aqm.disciplines import Queues
 from lopsided.studies.aqm.study import Aqm, aqm
 from lopsided.studies.jobs import Progress, part_of
+from lopsided.studies.options import AQM_QUEUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,16 +65,17 @@ class Suite:
 
 def run_suite(
     name: str,
-    queues: Queues = DEFAULT,
+    queues: Queues = AQM_QUEUES,
     *,
     sections: Sequence[str] = (),
-    ecn: bool = False,
-    repeat: int = 3,
-    seed: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Suite:
-    """Runs the suite, or those of its sections that are named or begin with a name (`8.2`)."""
+    """Runs the suite, or those of its sections that are named or begin with a name (`8.2`).
+
+    `options` are those of `AqmOptions` but for the place, which each section has.
+    """
     chosen = _chosen(name, sections)
     found: dict[str, Aqm] = {}
     for place, section in enumerate(chosen):
@@ -83,11 +85,9 @@ def run_suite(
             direction=section.direction,
             link=section.link,
             beside=section.beside,
-            ecn=ecn,
-            repeat=repeat,
-            seed=seed,
             workers=workers,
             progress=part_of(progress, place / len(chosen), 1 / len(chosen)),
+            **options,
         )
     return Suite(name, found)
 

@@ -5,7 +5,6 @@ The definitions are those of `lopsided.metrics`: Jain's index, shares, max-min f
 
 from lopsided.studies.fairness.matrix import Matrix, Study, matrix, plan
 from lopsided.studies.fairness.of_run import Fairness, of_run
-from lopsided.studies.fairness.options import Options
 from lopsided.studies.fairness.pairs import Bottleneck, Side
 
-__all__ = ["Bottleneck", "Fairness", "Matrix", "Options", "Side", "Study", "matrix", "of_run", "plan"]
+__all__ = ["Bottleneck", "Fairness", "Matrix", "Side", "Study", "matrix", "of_run", "plan"]

@@ -23,9 +23,9 @@ from lopsided.data.study_tables import CELLS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
-from lopsided.studies.fairness.options import Options
 from lopsided.studies.fairness.pairs import Bottleneck, Meeting, Side, meetings, pairs_of
 from lopsided.studies.jobs import run_jobs
+from lopsided.studies.options import FairnessOptions
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Study:
     """What is to be run. `len(study)` is the number of runs."""
 
     pairs: tuple[tuple[Side, Side], ...]
-    options: Options
+    options: FairnessOptions
     controllers: Controllers | None = None
     """Congestion controls of one's own, as `Scenario` takes them."""
     bottleneck: Bottleneck = field(init=False)
@@ -71,7 +71,7 @@ class Study:
     """Each side, and the RTT of the queue's BDP, which is that of a pair."""
 
     def __post_init__(self) -> None:
-        bottleneck = self.options.bottleneck
+        bottleneck = Bottleneck.of(self.options)
         within, hold_s = units.parse_share(self.options.within), units.parse_time(self.options.hold)
         if self.repeat < 1:
             raise UsageError(f"cannot repeat a measurement {self.repeat} times")
@@ -228,7 +228,7 @@ class Matrix:
 def matrix(
     cc: Sequence[str],
     rtt_ms: Sequence[float],
-    link: str | int = Options.link,
+    link: str | int = FairnessOptions.link,
     *,
     world: str = "sim",
     workers: int | None = None,
@@ -238,17 +238,17 @@ def matrix(
 ) -> Matrix:
     """Runs congestion controls against each other: `fairness_matrix(["cubic", "bbr"], [20, 100], "100M")`.
 
-    The others are those of `Options`, and of `lopsided fairness`. `controllers` are congestion controls of one's own
-    that `cc` may name, as `Scenario.load` takes them.
+    The others are those of `FairnessOptions`, and of `lopsided fairness`. `controllers` are congestion controls of
+    one's own that `cc` may name, as `Scenario.load` takes them.
     """
-    study = plan(cc, rtt_ms, Options(link=link, **options), controllers)
+    study = plan(cc, rtt_ms, FairnessOptions(link=link, **options), controllers)
     return study.run(world=world, workers=workers, progress=progress)
 
 
 def plan(
     cc: Sequence[str],
     rtt_ms: Sequence[float],
-    options: Options,
+    options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Study:
     """What `matrix` runs, not yet run."""

@@ -18,6 +18,7 @@ from lopsided.controllers import Controllers
 from lopsided.data import units
 from lopsided.errors import ScenarioError, UsageError
 from lopsided.scenario import Scenario
+from lopsided.studies.options import FairnessOptions
 
 Kind = Literal["usual", "inter", "intra", "full"]
 Direction = Literal["down", "up"]
@@ -59,6 +60,25 @@ class Bottleneck:
     both_s: float
     warmup_s: float
     """Left out of the means, after both have begun."""
+
+    @classmethod
+    def of(cls, asked: FairnessOptions) -> Bottleneck:
+        """The line that is asked for."""
+        if asked.direction not in ("down", "up"):
+            raise UsageError(f"no direction called {asked.direction!r}: data goes down or up")
+        both_s = units.parse_time(asked.duration)
+        return cls(
+            down_bps=units.parse_rate(asked.link),
+            up_bps=units.parse_rate(asked.link if asked.up is None else asked.up),
+            direction=asked.direction,
+            buffer=asked.buffer,
+            flows=asked.flows,
+            stack=asked.stack,
+            socket_buffer=asked.socket_buffer,
+            lead_s=units.parse_time(asked.lead),
+            both_s=both_s,
+            warmup_s=both_s / 3 if asked.warmup is None else units.parse_time(asked.warmup),
+        )
 
     @property
     def rate_bps(self) -> int:

@@ -25,7 +25,7 @@ def draw(sizing: Sizing) -> Figure:
     line = sizing.line
     subtitle = (
         f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up, RTT {units.millis(line.rtt_s * 1e3)}, "
-        f"{line.queue_down} down, {line.cc}, {line.profile}"
+        f"{line.queue_down} down, {line.cc}, {line.stack}"
     )
     sheet = style.sheet("Uplink buffer", subtitle, (2.5, 1.9), "uplink buffer (packets of 1500 bytes)")
     _performance(sheet.panels[0], sizing)
