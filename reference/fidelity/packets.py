@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
+from lopsided.studies.options import PACKETS_APART_S
 from lopsided.worlds.base import Job
 from reference import fidelity
 from reference.fidelity import variants
@@ -195,7 +196,7 @@ def render(records: Records) -> str:
         "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
         "hosts ([what is compared](../packets.md)): how many packets come before the first difference of any field,",
         "and before the first packet that is another one.",
-        f"{len(found)} of {len(wanted)} cells; times within {aligning.TOLERANCE_S * 1e6:.0f} µs are the same.",
+        f"{len(found)} of {len(wanted)} cells; times within {PACKETS_APART_S * 1e6:.0f} µs are the same.",
         "",
         "## Medians",
         "",

@@ -13,7 +13,7 @@ from lopsided.errors import FolderError, UsageError
 from lopsided.run import Run
 from lopsided.scenario import Scenario
 from lopsided.studies import compare, packets
-from lopsided.studies.compare import Arm
+from lopsided.studies.arms import Arm
 from lopsided.views import packets as views
 
 RENO = f"{Path(own_controllers.__file__)}:Reno"

@@ -24,10 +24,12 @@ from lopsided.cli.options import (
 )
 from lopsided.cli.terminal import link, out, progress, say, say_json
 from lopsided.errors import UsageError
+from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, PACKETS_APART_S
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
-    from lopsided.studies.compare import Arm, Comparison
+    from lopsided.studies.arms import Arm
+    from lopsided.studies.compare import Comparison
     from lopsided.studies.packets import Packets
 
 
@@ -36,8 +38,8 @@ def compare(
     other: Path | None = None,
     /,
     *,
-    worlds: str = "sim,kernel",
-    repeat: int = 3,
+    worlds: str = ",".join(COMPARED_WORLDS),
+    repeat: int = COMPARED_RUNS,
     seed: Seed = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
@@ -45,7 +47,7 @@ def compare(
     tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
     packets: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    apart: Annotated[str, Parameter(name="--apart")] = "100 us",
+    apart: str = f"{PACKETS_APART_S * 1e6:g} us",
     ignore: Annotated[str, Parameter(show_default=False)] = "",
     keep: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
@@ -132,16 +134,17 @@ def compare(
 
 
 def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str) -> list[Arm]:
-    from lopsided.studies import compare as comparing
+    from lopsided.studies.arms import in_worlds
+    from lopsided.studies.compare import arms_against
 
     chosen = tuple(name.strip() for name in worlds.split(","))
     if not controllers:
         if against is not None:
             raise UsageError("--against needs a --controller of your own")
-        return [comparing.Arm(world, scenario, world) for world in chosen]
+        return in_worlds(scenario, chosen)
     if len(scenario.controllers) != 1:
         raise UsageError("give one --controller: it is held against another congestion control")
-    return comparing.arms_against(scenario, next(iter(scenario.controllers)), against, chosen)
+    return arms_against(scenario, next(iter(scenario.controllers)), against, chosen)
 
 
 def _compared(

@@ -10,7 +10,7 @@ from lopsided.cli.terminal import out, say_prose
 
 if TYPE_CHECKING:
     from lopsided.run import Run
-    from lopsided.studies.compare import Arm
+    from lopsided.studies.arms import Arm
     from lopsided.studies.packets import Packets
 
 

@@ -12,10 +12,10 @@ repetitions, its spread the range of the paired errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from lopsided.accessors import filled_in
 from lopsided.data import series
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.jobs import part_of, run_repeated
+from lopsided.studies.arms import Arm, check_names, in_worlds, run_each
+from lopsided.studies.jobs import Progress, run_repeated
+from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,15 +44,6 @@ QUANTITIES = (
 Window = tuple[float, float]
 Key = tuple[str, str]
 """What is measured: the flow or link direction, and the quantity."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One of the things compared: a scenario in a world, and what to call it."""
-
-    name: str
-    scenario: Scenario
-    world: str
 
 
 @dataclass(frozen=True)
@@ -124,49 +117,31 @@ class Comparison:
         return filled_in("Comparison.figure")(self.scenario, self.examples)
 
 
-def compare(
-    scenario: Scenario,
-    worlds: Sequence[str] = ("sim", "kernel"),
-    *,
-    repeat: int = 3,
-    seed: int | None = None,
-    kernel: str | None = None,
-    tolerances: Mapping[str, float] = TOLERANCES,
-    window: Window | None = None,
-    progress: Callable[[float], object] | None = None,
-) -> Comparison:
-    """Runs the scenario `repeat` times in each world and holds each against the last.
-
-    With a `window` (seconds from the start), everything is measured in it alone.
-    """
-    return compare_arms(
-        [Arm(world, scenario, world) for world in worlds],
-        repeat=repeat,
-        seed=seed,
-        kernel=kernel,
-        tolerances=tolerances,
-        window=window,
-        progress=progress,
-    )
+def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Comparison:
+    """Holds the scenario in each world against the last; `options` are those of `compare_arms`."""
+    return compare_arms(in_worlds(scenario, worlds), **options)
 
 
 def compare_arms(
     arms: Sequence[Arm],
     *,
-    repeat: int = 3,
+    repeat: int = COMPARED_RUNS,
     seed: int | None = None,
     kernel: str | None = None,
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
-    """Runs each arm `repeat` times and holds it against the last; flows go by their names."""
-    _check([arm.name for arm in arms], tolerances)
-    runs: dict[str, Sequence[Run]] = {}
-    for number, arm in enumerate(arms):
-        part = part_of(progress, number / len(arms), 1 / len(arms))
-        runs[arm.name] = run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=kernel, progress=part)
-    return compare_runs(runs, tolerances=tolerances, window=window)
+    """Runs each arm `repeat` times and holds it against the last; flows go by their names.
+
+    With a `window` (seconds from the start), everything is measured in it alone.
+    """
+    _check_quantities(tolerances)
+
+    def run(arm: Arm, part: Progress | None) -> list[Run]:
+        return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=kernel, progress=part)
+
+    return compare_runs(run_each(arms, run, progress), tolerances=tolerances, window=window)
 
 
 def compare_runs(
@@ -176,7 +151,8 @@ def compare_runs(
     window: Window | None = None,
 ) -> Comparison:
     """Holds runs that were made already against those named last; as many of each, in the order of their pairs."""
-    _check(list(runs), tolerances)
+    check_names(list(runs))
+    _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
     keys = list(dict.fromkeys(key for found in measured.values() for each in found for key in each))
     rows = [
@@ -221,9 +197,7 @@ def arms_against(
     return [Arm(controller, with_control(controller), "sim"), *(Arm(names[world], other, world) for world in worlds)]
 
 
-def _check(names: Sequence[str], tolerances: Mapping[str, float]) -> None:
-    if len(names) < 2 or len(set(names)) != len(names):
-        raise UsageError("a comparison needs at least two different worlds")
+def _check_quantities(tolerances: Mapping[str, float]) -> None:
     if unknown := set(tolerances) - set(QUANTITIES):
         raise UsageError(f"no quantity called {sorted(unknown)[0]!r}; there are {', '.join(QUANTITIES)}")
 

@@ -15,6 +15,12 @@ AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 """The disciplines that are compared where none are named."""
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
 """Those that are compared for a line."""
+COMPARED_WORLDS = ("sim", "kernel")
+"""Held against each other where none are named; the last is the reference."""
+COMPARED_RUNS = 3
+"""Runs in each."""
+PACKETS_APART_S = 100e-6
+"""By how much the times of a packet may differ, each since its connection's SYN."""
 
 
 @dataclass(frozen=True, kw_only=True)

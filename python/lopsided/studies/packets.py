@@ -29,8 +29,9 @@ from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.errors import FolderError, UsageError
-from lopsided.studies.compare import Arm
-from lopsided.studies.jobs import part_of
+from lopsided.studies.arms import Arm, in_worlds, run_each
+from lopsided.studies.jobs import Progress
+from lopsided.studies.options import COMPARED_WORLDS, PACKETS_APART_S
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """What of a packet is compared: see `crates/trace/src/align.rs`."""
 
-TOLERANCE_S = 100e-6
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
 """Packets shown before and from the divergence on, those drawn before it, and parts of the time that the drift is
 told in."""
@@ -189,32 +189,9 @@ class Packets:
         }
 
 
-def compare(
-    scenario: Scenario,
-    worlds: Sequence[str] = ("sim", "kernel"),
-    *,
-    seed: int | None = None,
-    kernel: str | None = None,
-    tolerance_s: float = TOLERANCE_S,
-    ignored: Sequence[str] = (),
-    keep: Path | None = None,
-    progress: Callable[[float], object] | None = None,
-) -> Packets:
-    """Runs the scenario once in each of two worlds, with captures at the hosts, and aligns them.
-
-    The captures are kept in a folder for each world below `keep`, where that is given.
-    """
-    if len(worlds) != 2 or worlds[0] == worlds[1]:
-        raise UsageError("packets are compared between two different worlds")
-    return compare_arms(
-        [Arm(world, scenario, world) for world in worlds],
-        seed=seed,
-        kernel=kernel,
-        tolerance_s=tolerance_s,
-        ignored=ignored,
-        keep=keep,
-        progress=progress,
-    )
+def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Packets:
+    """Aligns the scenario in two different worlds; `options` are those of `compare_arms`."""
+    return compare_arms(in_worlds(scenario, worlds), **options)
 
 
 def compare_arms(
@@ -222,29 +199,33 @@ def compare_arms(
     *,
     seed: int | None = None,
     kernel: str | None = None,
-    tolerance_s: float = TOLERANCE_S,
+    tolerance_s: float = PACKETS_APART_S,
     ignored: Sequence[str] = (),
     keep: Path | None = None,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Packets:
-    """The same for two arms, each a scenario in a world."""
+    """Runs each of two arms once, with captures at the hosts, and aligns them.
+
+    The captures are kept in a folder for each arm below `keep`, where that is given.
+    """
     check(tolerance_s, ignored)
     if len(arms) != 2:
-        raise UsageError("packets are compared between two runs")
+        raise UsageError("packets are compared between two different worlds")
     with tempfile.TemporaryDirectory() as temporary:
-        sides: list[Side] = []
-        for number, arm in enumerate(arms):
+
+        def run(arm: Arm, part: Progress | None) -> Side:
             folder = (keep or Path(temporary)) / arm.name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
-            part = part_of(progress, number / len(arms), 1 / len(arms))
-            run = finely_sampled(arm.scenario).run(
+            found = finely_sampled(arm.scenario).run(
                 seed=seed, world=arm.world, kernel=kernel, progress=part, pcap=folder, pcap_at=("hosts",)
             )
-            sides.append(Side(arm.name, run, folder))
-        return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
+            return Side(arm.name, found, folder)
+
+        one, other = run_each(arms, run, progress).values()
+        return align(one, other, tolerance_s=tolerance_s, ignored=ignored)
 
 
-def of_folders(one: Run, other: Run, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
+def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
     """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`)."""
     sides: list[Side] = []
     for run in (one, other):
@@ -262,7 +243,7 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
         raise UsageError("a tolerance cannot be negative")
 
 
-def align(one: Side, other: Side, *, tolerance_s: float = TOLERANCE_S, ignored: Sequence[str] = ()) -> Packets:
+def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
     """Aligns what two runs captured at their hosts; flows go by their names."""
     check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}

@@ -1,0 +1,42 @@
+"""What is compared: scenarios in worlds by names of their own, and how each is run in its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from lopsided.errors import UsageError
+from lopsided.studies.jobs import Progress, part_of
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things compared: a scenario in a world, and what to call it."""
+
+    name: str
+    scenario: Scenario
+    world: str
+
+
+def in_worlds(scenario: Scenario, worlds: Sequence[str]) -> list[Arm]:
+    """The same scenario in each world."""
+    return [Arm(world, scenario, world) for world in worlds]
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuses what is nothing to compare."""
+    if len(names) < 2 or len(set(names)) != len(names):
+        raise UsageError("a comparison needs at least two different worlds")
+
+
+def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:
+    """What `run` gives for each arm, by its name, one after the other."""
+    check_names([arm.name for arm in arms])
+    parts = (part_of(progress, number / len(arms), 1 / len(arms)) for number in range(len(arms)))
+    return {arm.name: run(arm, part) for arm, part in zip(arms, parts, strict=True)}
