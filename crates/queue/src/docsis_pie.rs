@@ -7,9 +7,11 @@
 //!
 //! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst` say how it
 //! shapes, and without `peak_rate` the delay is the backlog at the sustained rate. The allowance of a burst begins as the first
-//! packet after the quiet finds two mean packets waiting. DOCSIS-PIE does not mark.
+//! packet after the quiet finds two mean packets waiting. DOCSIS-PIE does not mark. Missed updates are made up for at the next call, but
+//! for the first of more than 65,536.
 
 use crate::ring::PacketRing;
+use crate::updates::Updates;
 use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
@@ -100,7 +102,7 @@ const A: f64 = 0.25;
 const B: f64 = 2.5;
 
 /// The controller of one service flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPieLaw {
     probability: f64,
     accumulated: f64,
@@ -180,10 +182,6 @@ impl DocsisPieLaw {
         let is_quiet = self.delay < target / 2 && self.old_delay < target / 2 && self.probability == 0.0;
         self.quiet = if is_quiet { (self.quiet + INTERVAL).min(BURST_RESET_TIMEOUT) } else { Duration::ZERO };
     }
-
-    fn is_at_rest(&self) -> bool {
-        self.quiet >= BURST_RESET_TIMEOUT && self.delay.is_zero()
-    }
 }
 
 /// A FIFO under DOCSIS-PIE.
@@ -193,8 +191,7 @@ pub struct DocsisPie {
     /// Octets a second.
     sustained: f64,
     law: DocsisPieLaw,
-    /// Until when the updates have been made.
-    updated: Time,
+    updates: Updates,
     /// Octets that the sustained rate's bucket held then.
     tokens: f64,
     tokens_at: Time,
@@ -210,7 +207,7 @@ impl DocsisPie {
         Ok(DocsisPie {
             sustained: config.sustained()?,
             law: DocsisPieLaw::default(),
-            updated: Time::ZERO,
+            updates: Updates::every(INTERVAL),
             tokens: config.burst.get() as f64,
             tokens_at: Time::ZERO,
             ring: PacketRing::default(),
@@ -222,13 +219,13 @@ impl DocsisPie {
 
     /// Makes the updates that are due; nothing has come or gone since the last call.
     fn catch_up(&mut self, now: Time) {
-        while self.updated + INTERVAL <= now {
-            self.updated += INTERVAL;
-            let delay = self.foretold_delay(self.updated);
+        while let Some(at) = self.updates.due(now) {
+            let before = (self.law.clone(), self.tokens);
+            let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
-            if self.law.is_at_rest() && self.ring.backlog().packets == 0 {
-                let missed = (now - self.updated).as_nanos() / INTERVAL.as_nanos();
-                self.updated += INTERVAL * missed;
+            // The backlog stays as it is: what one step leaves as it was the others do too.
+            if (&self.law, self.tokens) == (&before.0, before.1) {
+                self.updates.skip_to_last(now);
             }
         }
     }

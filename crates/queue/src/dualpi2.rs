@@ -8,12 +8,14 @@
 //! Once the coupled probability is one, marking says no more: from there on packets of both queues are dropped with p'^2, whatever
 //! their ECN field (section 4.2.3).
 //!
-//! There is no timer: missed updates are made up for at the next call, each with the delays of its own time.
+//! There is no timer: missed updates are made up for at the next call, each with the delays of its own time. After a pause of which
+//! more than 65,536 were missed the first of them are left out.
 //!
 //! **Deviations.** The scheduler shares by weight, one of those that the RFC allows; its time-shifted FIFO is left out. The delay of
 //! a queue is the age of its oldest packet.
 
 use crate::ring::PacketRing;
+use crate::updates::Updates;
 use crate::{Backlog, BufferLimit, ClassStats, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, Ecn, MarkReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
@@ -181,7 +183,7 @@ impl Half {
 pub struct DualPi2 {
     config: DualPi2Config,
     law: CoupledLaw,
-    updated: Time,
+    updates: Updates,
     low_latency: Half,
     classic: Half,
     limit: BufferLimit,
@@ -197,7 +199,7 @@ impl DualPi2 {
             limit: BufferLimit::new(config.limit, Bytes::ZERO)?,
             config: config.clone(),
             law: CoupledLaw::default(),
-            updated: Time::ZERO,
+            updates: Updates::every(config.tupdate),
             low_latency: Half::default(),
             classic: Half::default(),
             credit: 0.0,
@@ -205,13 +207,14 @@ impl DualPi2 {
     }
 
     fn catch_up(&mut self, now: Time) {
-        while self.updated + self.config.tupdate <= now {
-            self.updated += self.config.tupdate;
-            let delay = self.classic.delay(self.updated).max(self.low_latency.delay(self.updated));
+        while let Some(at) = self.updates.due(now) {
+            let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
-            if self.law.base == 0.0 && self.backlog().packets == 0 {
-                let missed = (now - self.updated).as_nanos() / self.config.tupdate.as_nanos();
-                self.updated += self.config.tupdate * missed;
+            // Delays only grow while nothing leaves, so a probability that stays at its end stays there for good.
+            let stays_at_one = self.law.base == 1.0 && delay >= self.config.target;
+            let stays_at_zero = self.law.base == 0.0 && self.backlog().packets == 0;
+            if stays_at_one || stays_at_zero {
+                self.updates.skip_to_last(now);
             }
         }
     }

@@ -10,13 +10,15 @@
 //! off, Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
 //!
 //! There is no timer: an update depends on nothing that changes between two operations, so the updates that were missed
-//! are made up for at the next call, each with the state of its own time.
+//! are made up for at the next call, each with the state of its own time. After a pause of which more than 65,536 were
+//! missed the first of them are left out.
 //!
 //! **Deviations.** With timestamps Linux takes the sojourn time as 0 when the queue is empty, as here. Linux marks while the
 //! probability is at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says, and spreads drops evenly (section 5.4),
 //! which `derandomise = false` leaves out.
 
 use crate::ring::PacketRing;
+use crate::updates::Updates;
 use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
@@ -77,8 +79,7 @@ pub struct Pie {
     delay: Duration,
     old_delay: Duration,
     burst_left: Duration,
-    /// Until when the updates have been made.
-    updated: Time,
+    updates: Updates,
     /// The sum of the probabilities since the last drop.
     accumulated: f64,
     /// The sojourn time of the last packet that left.
@@ -122,7 +123,7 @@ impl Pie {
             delay: Duration::ZERO,
             old_delay: Duration::ZERO,
             burst_left: config.max_burst,
-            updated: Time::ZERO,
+            updates: Updates::every(config.tupdate),
             accumulated: 0.0,
             sojourn: Duration::ZERO,
             rate: DepartureRate::default(),
@@ -176,14 +177,12 @@ impl Pie {
     /// Makes the updates that are due up to `now`. Nothing has come or gone since the last call: `backlog` held all the
     /// time.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
-        while self.updated + config.tupdate <= now {
-            self.updated += config.tupdate;
+        while self.updates.due(now).is_some() {
             let before = self.state();
             self.update(config, backlog);
             // What one step leaves as it was the others do too: a long time without packets needs no more.
             if self.state() == before {
-                let missed = (now - self.updated).as_nanos() / config.tupdate.as_nanos();
-                self.updated += config.tupdate * missed;
+                self.updates.skip_to_last(now);
             }
         }
     }

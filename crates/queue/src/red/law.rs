@@ -1,5 +1,6 @@
 //! RED's two halves: the average of a queue, and the choice of packets by it.
 
+use crate::updates::Updates;
 use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 
 /// An average over arrivals that falls while the queue is idle.
@@ -148,7 +149,7 @@ impl Slope {
 pub(crate) struct Adaptation {
     low: f64,
     high: f64,
-    next: Time,
+    updates: Updates,
 }
 
 impl Adaptation {
@@ -163,23 +164,21 @@ impl Adaptation {
 
     pub fn new(min: f64, max: f64) -> Adaptation {
         let range = max - min;
-        Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, next: Time::ZERO + Adaptation::INTERVAL }
+        Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
     /// Makes up for the intervals that are over by now. Nothing has arrived in them.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
-        while self.next <= now {
-            let value = average.at(self.next);
+        while let Some(at) = self.updates.due(now) {
+            let value = average.at(at);
             if value > self.high && slope.probability <= Adaptation::TOP {
                 slope.probability += (slope.probability / 4.0).min(Adaptation::ALPHA);
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
                 // An average that cannot change, or only fall, leaves the probability where it is.
-                let over = now.saturating_since(self.next).as_nanos() / Adaptation::INTERVAL.as_nanos();
-                self.next += Adaptation::INTERVAL * over;
+                self.updates.skip_to_last(now);
             }
-            self.next += Adaptation::INTERVAL;
         }
     }
 }
