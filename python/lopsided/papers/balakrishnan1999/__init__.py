@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.figures import FIGURES
 from lopsided.papers.balakrishnan1999.setup import (
@@ -73,4 +73,5 @@ PAPER = Paper(
     varied=("one-way", "lossy"),
     answer=answer,
     answer_needs=("one-way", "lossy", "two-way"),
+    hindsight=HINDSIGHT,
 )

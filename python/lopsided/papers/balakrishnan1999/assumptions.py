@@ -66,6 +66,12 @@ ASSUMPTIONS = (
     ),
 )
 
+HINDSIGHT = (
+    "ACC's RED: dropping above the upper threshold (harddrop) was tried first, then left out.",
+    "Case A: the queue of the source's LAN had 100 packets at first, and 19 after results.",
+    "Figures 2 to 4: the modem's buffer had 10 packets and the two-way hosts' buffers 16 kB at first; 32 packets and "
+    "64 kB came after a first look.",
+)
 
 KEY_RESULTS = (
     *(

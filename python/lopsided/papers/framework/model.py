@@ -217,6 +217,8 @@ class Paper:
     paired: int = 4
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
+    hindsight: tuple[str, ...] = ()
+    """What was chosen or put on record after results had been seen, a sentence each."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Of a long study: the experiments of each chapter, which can be asked for alone."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.figures import FIGURES
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
@@ -46,5 +46,6 @@ PAPER = Paper(
     varied=("evening",),
     answer=answer,
     answer_needs=("evening", "delays"),
+    hindsight=HINDSIGHT,
     chapters=CHAPTERS,
 )

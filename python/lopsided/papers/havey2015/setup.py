@@ -28,7 +28,9 @@ CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
     "codel": '{ kind = "codel", limit = "1000 packets", target = "10 ms", interval = "100 ms" }',
     "pie": CHAPTER_5["pie"],
-    "ared": ('{ kind = "red", limit = "210 kB", min = "70 kB", max = "140 kB", bandwidth = "16 Mbit/s" }'),
+    "ared": (
+        '{ kind = "red", limit = "210 kB", min = "70 kB", max = "140 kB", bandwidth = "16 Mbit/s", adaptive = true }'
+    ),
 }
 """Section 6.4."""
 
