@@ -5,7 +5,7 @@ import math
 import pytest
 
 import lopsided as lop
-from lopsided.data import units
+from lopsided.data import catalogue, units
 from lopsided.views.sparkline import sparkline
 
 
@@ -81,6 +81,8 @@ def test_what_is_no_limit(text):
         (units.count(12345), "12,345"),
         (units.seconds(0.1), "100 ms"),
         (units.seconds(240), "240 s"),
+        (catalogue.unknown("page_s", numeric=True).text(13.7076), "13.7 s"),
+        (catalogue.run_tables()["samples"]["time_s"].text(13.7076), "13.7076 s"),
     ],
 )
 def test_quantities_for_people(shown, expected):

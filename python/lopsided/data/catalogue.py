@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 Kind = Literal["integer", "float", "text"]
 Unit = Literal[
-    "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "ms", "ms2", "bps", "bytes"
-]
-"""`tenths` are seconds with one decimal, `index` an index from 0 to 1."""
+    "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "instant", "ms", "ms2",
+    "bps", "bytes",
+]  # fmt: skip
+"""`tenths` are seconds with one decimal, an `instant` is a moment of a run in seconds, `index` an index from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,9 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
     "share": units.percent,
     "ratio": lambda value: f"{value:.2f}",
     "index": lambda value: f"{value:.3f}",
-    "s": lambda value: units.millis(value * 1e3) if abs(value) < 10 else f"{value:.6g} s",
+    "s": lambda value: units.millis(value * 1e3),
     "tenths": lambda value: f"{value:.1f} s",
+    "instant": units.seconds,
     "ms": units.millis,
     "ms2": _number,
     "bps": units.rate,
@@ -107,8 +109,12 @@ def run_tables() -> dict[str, TableSpec]:
     return {table.name: table for table in found}
 
 
+_INSTANTS = ("time_s", "start_s", "stop_s", "outstanding_max_s")
+"""Moments keep digits that a length of time need not have."""
+
+
 def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
-    return Column(name, unit, heading, meaning, kind)
+    return Column(name, "instant" if name in _INSTANTS else unit, heading, meaning, kind)
 
 
 def drop_reasons() -> dict[str, str]:

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from lopsided.data.catalogue import Column, TableSpec, Unit, drop_reasons, mark_reasons, run_tables
 from lopsided.views.view import Heading, View
 
-_UNITS: dict[Unit, str] = {"s": "s", "tenths": "s", "ms": "ms", "ms2": "ms²", "bps": "bit/s", "bytes": "octets"}
+_UNITS: dict[Unit, str] = {
+    **dict.fromkeys(("s", "tenths", "instant"), "s"),
+    **{"ms": "ms", "ms2": "ms²", "bps": "bit/s", "bytes": "octets"},
+}
 
 
 def tables() -> str:
