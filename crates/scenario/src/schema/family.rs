@@ -1,6 +1,6 @@
 //! The table of a family: `kind` and the keys of all its kinds.
 
-use super::keys;
+use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 
 /// The table that a key of this type holds, itself or in a list.
@@ -8,7 +8,7 @@ pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     match value_type {
         ValueType::Part(table) | ValueType::Map(table) => Some(table()),
         ValueType::Family(family) => Some(family.table()),
-        ValueType::Limit => Some(keys::limit()),
+        ValueType::Limit => Some(limit()),
         ValueType::List(below) => table_of(*below),
         _ => None,
     }

@@ -6,7 +6,7 @@ use crate::presets;
 use lopsided_app::APPS;
 use lopsided_link::{LinkConfig, MEDIA};
 use lopsided_spec::ValueType::{
-    self, DepthOrTime, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
+    self, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
@@ -156,32 +156,6 @@ pub(crate) fn topology_link() -> PartInfo {
             value("up", Part(direction), "", "From the second node to the first."),
             value("one_way", Flag, "false", "No route leads over it from the second node to the first."),
         ]),
-    }
-}
-
-/// A limit as a table; its value is one [`lopsided_spec::Amount`].
-pub(crate) fn limit() -> PartInfo {
-    PartInfo {
-        name: "queue limit",
-        text: "How much a queue may hold.",
-        shorthand: Some("amount"),
-        exclusive: &[&["amount", "bins"]],
-        make: None,
-        keys: vec![
-            value(
-                "amount",
-                DepthOrTime,
-                "50 packets",
-                "Packets, a size (IP octets), a time at the line's rate such as \"200 ms\", or \"1 BDP\" (with [link]).",
-            ),
-            value(
-                "bins",
-                Integer,
-                "",
-                "In place of an amount: so many memory cells; a packet takes as many whole ones as it needs.",
-            ),
-            value("size", Size, "", "The size of a bin, such as \"512 B\"."),
-        ],
     }
 }
 

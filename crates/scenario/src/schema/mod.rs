@@ -5,6 +5,7 @@ mod check;
 mod family;
 mod json;
 mod keys;
+mod limit;
 mod overrides;
 mod reference;
 

@@ -1,6 +1,7 @@
 //! The reference of all keys as a page of Markdown.
 
-use super::{file, keys, table_of};
+use super::limit::limit;
+use super::{file, table_of};
 use crate::write::default_text;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 use std::fmt::Write as _;
@@ -118,8 +119,7 @@ impl Page {
 
     /// A link to the table's section, which is written later.
     fn section(&mut self, value_type: ValueType) -> String {
-        let info =
-            if let ValueType::Limit = value_type { keys::limit() } else { table_of(value_type).expect("a table") };
+        let info = if let ValueType::Limit = value_type { limit() } else { table_of(value_type).expect("a table") };
         let name = info.name;
         if !self.done.contains(&name) {
             self.done.push(name);

@@ -1,10 +1,10 @@
 //! TOML in the general form: a topology with every link, each flow on its own, every default written out.
 
+use super::inline::{Inline, list, quoted};
 use super::value::{kind_to_toml, part_to_toml, value_to_toml};
 use crate::graph::{Graph, LinkSpec};
 use crate::model::{FlowSpec, Scenario};
-use crate::units::format_span;
-use lopsided_core::{Duration, Time};
+use lopsided_core::Time;
 use lopsided_tcp::StackConfig;
 use std::fmt::Write as _;
 
@@ -48,50 +48,6 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
     out
 }
 
-/// The keys of one table, with their values as TOML.
-#[derive(Default)]
-pub(super) struct Inline(Vec<(&'static str, String)>);
-
-impl Inline {
-    pub(super) fn put(mut self, key: &'static str, value: impl ToString) -> Inline {
-        self.0.push((key, value.to_string()));
-        self
-    }
-
-    pub(super) fn maybe(self, key: &'static str, value: Option<impl ToString>) -> Inline {
-        match value {
-            Some(value) => self.put(key, value),
-            None => self,
-        }
-    }
-
-    pub(super) fn text(self, key: &'static str, text: &str) -> Inline {
-        self.put(key, quoted(text))
-    }
-
-    fn span(self, key: &'static str, span: Duration) -> Inline {
-        self.text(key, &format_span(span))
-    }
-
-    pub(super) fn append(&mut self, other: Inline) {
-        self.0.extend(other.0);
-    }
-
-    /// One key on each line.
-    fn lines(&self) -> String {
-        self.0.iter().fold(String::new(), |mut out, (key, value)| {
-            let _ = writeln!(out, "{key} = {value}");
-            out
-        })
-    }
-
-    /// All on one line, in braces.
-    pub(super) fn braces(&self) -> String {
-        let keys: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        format!("{{ {} }}", keys.join(", "))
-    }
-}
-
 fn link(graph: &Graph, link: &LinkSpec) -> Inline {
     let ends = [link.from, link.to].map(|node| quoted(graph.name(node)));
     Inline::default()
@@ -125,25 +81,4 @@ fn stack(stack: &StackConfig) -> Inline {
     StackConfig::keys().iter().fold(written, |table, key| {
         table.maybe(key.name, stack.get(key.name).and_then(|value| value_to_toml(key, value)))
     })
-}
-
-pub(super) fn list(items: impl IntoIterator<Item = String>) -> String {
-    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// A TOML basic string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            control if control < ' ' || control == '\u{7f}' => {
-                let _ = write!(out, "\\u{:04X}", control as u32);
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -1,7 +1,7 @@
 //! A part and its values as TOML and as JSON, from the part's declaration.
 
+use super::inline::{Inline, list, quoted};
 use super::json::{self, Json};
-use super::toml::{self, Inline, quoted};
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 
@@ -27,7 +27,7 @@ pub(crate) fn value_to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
         Value::List(items) if items.is_empty() && !matches!(&key.default, Value::List(usual) if !usual.is_empty()) => {
             return None;
         }
-        Value::List(items) => toml::list(items.iter().filter_map(|item| item_to_toml(item, key.value_type))),
+        Value::List(items) => list(items.iter().filter_map(|item| item_to_toml(item, key.value_type))),
         other => item_to_toml(other, key.value_type)?,
     })
 }
@@ -49,12 +49,12 @@ fn item_to_toml(value: &Value, value_type: ValueType) -> Option<String> {
         Value::Amount(amount) => quoted(&amount_text(*amount)),
         Value::Word(word) => quoted(word),
         Value::Text(text) => quoted(text),
-        Value::Period(from, to) => toml::list([*from, *to].map(|end| quoted(&format_span(end)))),
+        Value::Period(from, to) => list([*from, *to].map(|end| quoted(&format_span(end)))),
         Value::Part(part) => match value_type {
             ValueType::Family(_) | ValueType::List(ValueType::Family(_)) => kind_to_toml(&**part).braces(),
             _ => part_to_toml(&**part).braces(),
         },
-        Value::List(items) => toml::list(items.iter().filter_map(|item| item_to_toml(item, value_type))),
+        Value::List(items) => list(items.iter().filter_map(|item| item_to_toml(item, value_type))),
     })
 }
 

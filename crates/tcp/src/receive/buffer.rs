@@ -1,5 +1,6 @@
 //! The receive buffer: how it grows, and the window that it lets a receiver offer.
 
+use super::filling::Filling;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
@@ -13,21 +14,6 @@ const LONGEST_ROUND_MS: i32 = 1000;
 struct Round {
     stamp: u32,
     octets: u64,
-}
-
-/// What the window depends on beside the buffer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Filling {
-    /// Octets in order that the application has not read, and octets that wait for a gap to be filled.
-    pub unread: u64,
-    pub held: u64,
-    /// The records of memory that the latter are in.
-    pub held_records: u64,
-    pub mss: u64,
-    /// The window that was offered last, and what is left of it.
-    pub offered: u64,
-    pub open: u64,
-    pub scale: u8,
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //!
 //! By captures of 6.1. Left out: `tcp_app_win` other than its default, memory pressure, pruning.
 
-use super::buffer::Filling;
+use super::filling::Filling;
 use crate::profile::BufferRule;
 
 /// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.

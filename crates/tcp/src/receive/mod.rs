@@ -3,6 +3,7 @@
 pub mod ack_policy;
 mod ack_scheduler;
 mod buffer;
+mod filling;
 mod memory;
 mod receiver;
 mod rounds;

@@ -1,7 +1,8 @@
 //! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
 
 use super::ack_policy::Arrival;
-use super::buffer::{Buffer, Filling};
+use super::buffer::Buffer;
+use super::filling::Filling;
 use super::memory::record;
 use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
