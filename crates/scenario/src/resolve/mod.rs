@@ -8,24 +8,22 @@ mod read;
 mod stack;
 
 use crate::error::{Place, Report, quote};
+use crate::head::Head;
 use crate::measured::RecordSpec;
 use crate::model::{InterfaceSpec, Scenario};
 use crate::tree::{Node, Table, Value};
-use crate::units::{UnitError, format_size};
-use crate::value;
+use crate::units::format_size;
 use flows::{Flows, resolve_flows};
 use lopsided_app::DatagramConfig;
 use lopsided_core::{Bytes, Duration};
 use lopsided_queue::Limit;
 use network::{Network, resolve_network};
 use part::{Line, read_part};
-use read::{Layers, read, require};
+use read::Layers;
 use std::collections::BTreeMap;
 
 /// Beyond so many sampled rows a table no longer fits a desk computer.
 const MOST_ROWS: u128 = 50_000_000;
-/// Ten years: far beyond any run, and sums of times still fit.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// The Ethernet MTU, which stacks use where nothing else is said.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
@@ -34,17 +32,9 @@ const USUAL_PACKET: Bytes = Bytes::new(1500);
 /// `controllers` are the names that `cc` may have.
 pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
-    let head = layers.below("scenario");
-    if head.is_empty() {
-        let help = "begin with [scenario] and duration = \"60 s\"".to_owned();
-        report.problem(Place::TOP, "scenario", "[scenario] is missing", Some(help));
-    } else {
-        require(&head, "duration", "\"60 s\"", report);
-    }
-    let name = read(&head, "name", value::name, report).unwrap_or_else(|| stem(file));
-    let title = read(&head, "title", value::text, report);
-    let duration = read(&head, "duration", duration, report);
-    let seed = read(&head, "seed", value::count, report).unwrap_or(1);
+    let before = report.count();
+    let head = resolve_head(&layers.below("scenario"), report);
+    let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
     // A duration that is wrong was reported: what is compared with it is not reported too.
@@ -55,10 +45,10 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     check_rows(&layers, &network, &flows, duration?, &record, report);
     check_limits(&network, &flows, report);
     Some(Scenario {
-        name,
-        title,
+        name: head.name.unwrap_or_else(|| stem(file)),
+        title: head.title,
         duration: duration?,
-        seed,
+        seed: head.seed,
         graph: network.graph,
         interfaces,
         flows: flows.specs,
@@ -67,12 +57,13 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     })
 }
 
-fn duration(node: &Node) -> Result<Duration, UnitError> {
-    match value::span(node)? {
-        Duration::ZERO => Err(UnitError::new("a run of no length shows nothing")),
-        span if span > LONGEST => Err(UnitError::new("a run lasts at most ten years")),
-        span => Ok(span),
+fn resolve_head(table: &Layers<'_>, report: &mut Report<'_>) -> Head {
+    if table.is_empty() {
+        let help = "begin with [scenario] and duration = \"60 s\"".to_owned();
+        report.problem(Place::TOP, "scenario", "[scenario] is missing", Some(help));
+        return Head::default();
     }
+    read_part(table, Line::default(), report)
 }
 
 /// [host.NAME] must name a host; stacks that no flow uses are read for their errors. Gives the hosts' interfaces.

@@ -1,12 +1,13 @@
 //! The keys of a scenario file, table by table. A line here is the documentation that editors show.
 
+use crate::head::Head;
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::model::InterfaceSpec;
 use crate::presets;
 use lopsided_app::APPS;
 use lopsided_link::{LinkConfig, MEDIA};
 use lopsided_spec::ValueType::{
-    self, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Text, Time, Word,
+    self, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Time, Word,
 };
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
@@ -25,7 +26,7 @@ pub(crate) fn file() -> PartInfo {
         exclusive: &[],
         make: None,
         keys: vec![
-            value("scenario", Part(scenario), "", "What the experiment is called and how long it runs."),
+            value("scenario", Part(PartInfo::of::<Head>), "", "What the experiment is called and how long it runs."),
             value(
                 "link",
                 Part(access_line),
@@ -65,27 +66,6 @@ pub(crate) fn file() -> PartInfo {
                 "",
                 "Axes to vary: a dotted key with a list of values or a range such as \"5..50:5 packets\", or a name with a list of tables of overrides. `repeat` runs each point with that many seeds.",
             ),
-        ],
-    }
-}
-
-pub(crate) fn scenario() -> PartInfo {
-    PartInfo {
-        name: "scenario",
-        text: "What the experiment is called and how long it runs.",
-        shorthand: None,
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value(
-                "name",
-                Name,
-                "",
-                "A short name of letters, digits, - and _. Default: the file's name without .toml.",
-            ),
-            value("title", Text, "", "A line that says what is shown."),
-            value("duration", Time, "", "How long the run lasts, such as \"240 s\" or \"4 min\". Required."),
-            value("seed", Integer, "1", "Seed of everything random. Repetition k runs with seed + k."),
         ],
     }
 }

@@ -3,6 +3,7 @@
 use super::inline::{Inline, list, quoted};
 use super::value::{kind_to_toml, part_to_toml, value_to_toml};
 use crate::graph::{Graph, LinkSpec};
+use crate::head::Head;
 use crate::model::{FlowSpec, Scenario};
 use lopsided_core::Time;
 use lopsided_tcp::StackConfig;
@@ -11,12 +12,13 @@ use std::fmt::Write as _;
 /// The whole scenario; it reads back to an equal one.
 pub(crate) fn to_toml(scenario: &Scenario) -> String {
     let mut out = String::from("# A resolved lopsided scenario: every default is written out.\n\n[scenario]\n");
-    let head = Inline::default()
-        .text("name", &scenario.name)
-        .maybe("title", scenario.title.as_deref().map(quoted))
-        .span("duration", scenario.duration)
-        .put("seed", scenario.seed);
-    out += &head.lines();
+    let head = Head {
+        name: Some(scenario.name.clone()),
+        title: scenario.title.clone(),
+        duration: scenario.duration,
+        seed: scenario.seed,
+    };
+    out += &part_to_toml(&head).lines();
     out += "\n[topology]\n";
     let names = |names: &[String]| list(names.iter().map(|name| quoted(name)));
     let graph = &scenario.graph;

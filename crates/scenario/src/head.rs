@@ -1,0 +1,48 @@
+//! What an experiment is called and how long it runs: `[scenario]`.
+
+use lopsided_core::Duration;
+use lopsided_spec::ValueType::Name;
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Ten years: far beyond any run, and sums of times still fit.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub name: Option<String>,
+    pub title: Option<String>,
+    pub duration: Duration,
+    pub seed: u64,
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head { name: None, title: None, duration: Duration::ZERO, seed: 1 }
+    }
+}
+
+impl Part for Head {
+    const NAME: &'static str = "scenario";
+    const TEXT: &'static str = "What the experiment is called and how long it runs.";
+    const KEYS: &'static [Key<Head>] = &[
+        key("name", |head: &mut Self| &mut head.name, "A short name of letters, digits, - and _.")
+            .typed(Name)
+            .default_text("the file's name without .toml"),
+        key("title", |head| &mut head.title, "A line that says what is shown."),
+        key(
+            "duration",
+            |head: &mut Self| &mut head.duration,
+            "How long the run lasts, such as \"240 s\" or \"4 min\".",
+        )
+        .required("\"60 s\""),
+        key("seed", |head| &mut head.seed, "Seed of everything random. Repetition k runs with seed + k."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        match self.duration {
+            Duration::ZERO => Err(Fault::new("duration", "a run of no length shows nothing")),
+            span if span > LONGEST => Err(Fault::new("duration", "a run lasts at most ten years")),
+            _ => Ok(()),
+        }
+    }
+}
