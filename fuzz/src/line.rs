@@ -76,7 +76,7 @@ fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
 }
 
 fn accepts(part: &mut dyn AnyPart, given: &[&str]) -> bool {
-    let given = Given { keys: given, preset: None, line_rate: Some(RATE) };
+    let given = Given { keys: given, preset: None, line_rate: Some(RATE), folder: "" };
     part.complete(&given).and_then(|()| part.check()).is_ok()
 }
 
