@@ -1,9 +1,10 @@
 //! What a scenario says of a link, and what is wrong with it.
 
 use crate::access::AccessConfig;
+use crate::header_compression::HeaderCompression;
 use crate::jitter::JitterConfig;
 use crate::shaper::{AnyShaper, Serializer, TokenBucket};
-use crate::{Framing, Link, LossConfig};
+use crate::{Framing, HeaderCompressionConfig, Link, LossConfig};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_queue::{Queue, QueueConfig};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
@@ -17,6 +18,7 @@ pub struct LinkConfig {
     pub rate: Option<BitRate>,
     pub shaper: Option<ShaperConfig>,
     pub framing: Framing,
+    pub header_compression: HeaderCompressionConfig,
     /// Propagation delay, one way.
     pub delay: Duration,
     /// When the line may send, where that is more than the rate.
@@ -48,6 +50,7 @@ impl LinkConfig {
             rate,
             shaper: None,
             framing: Framing::NONE,
+            header_compression: HeaderCompressionConfig::default(),
             delay,
             access: None,
             loss: LossConfig::default(),
@@ -66,9 +69,27 @@ impl LinkConfig {
 
     /// The same with this queue and shaper, such as [`Queue::Custom`]; those of the configuration are left aside.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
+        self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
         let queue = if self.audit { queue.checked() } else { queue };
-        Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role)))
+        let compression = HeaderCompression::of(&self.header_compression);
+        Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
+    }
+
+    /// A token bucket must know what a packet takes before it leaves the queue, which compression tells when it does.
+    fn check_header_compression(&self) -> Result<(), Fault> {
+        if self.header_compression.is_on() && (self.shaper.is_some() || self.access.is_some()) {
+            let fault =
+                Fault::new("", "headers are compressed behind a plain serializer: not behind a shaper or access");
+            return Err(fault.help("compress on a link of its own behind it"));
+        }
+        if self.header_compression.is_on() && self.jitter.reorder {
+            return Err(Fault::new(
+                "",
+                "a compressed header says what changed since the one before: none may overtake it",
+            ));
+        }
+        self.header_compression.check()
     }
 
     /// The shaper of this configuration. Its random draws are keyed as those of [`LinkConfig::build`].
@@ -209,6 +230,12 @@ impl Part for LinkConfig {
         )
         .default_text("none"),
         key(
+            "header_compression",
+            |link: &mut Self| &mut link.header_compression,
+            "TCP/IP headers are compressed on the line: a scheme such as \"cslip\", or a table.",
+        )
+        .default_text("none"),
+        key(
             "queue",
             |link: &mut Self| &mut link.queue,
             "The queue before the line: a limit such as \"50 packets\", or a table. [lan] and a dumbbell's access links default to \
@@ -236,6 +263,10 @@ impl Part for LinkConfig {
         )
         .default_text("none"),
     ];
+
+    fn check(&self) -> Result<(), Fault> {
+        self.check_header_compression().map_err(|fault| Fault { key: "header_compression", ..fault })
+    }
 }
 
 /// Why a link cannot be built.
@@ -246,6 +277,7 @@ pub enum LinkError {
     Shaper(Fault),
     Access(Fault),
     Loss(Fault),
+    HeaderCompression(Fault),
     Queue(Fault),
 }
 
@@ -263,6 +295,8 @@ impl LinkError {
             LinkError::Shaper(fault) => format!("shaper.{}", fault.key),
             LinkError::Access(fault) => format!("access.{}", fault.key),
             LinkError::Loss(fault) => format!("loss.{}", fault.key),
+            LinkError::HeaderCompression(fault) if fault.key.is_empty() => "header_compression".to_owned(),
+            LinkError::HeaderCompression(fault) => format!("header_compression.{}", fault.key),
             LinkError::Queue(fault) => format!("queue.{}", fault.key),
         }
     }
@@ -277,9 +311,11 @@ impl fmt::Display for LinkError {
             LinkError::ShaperWithoutRate => {
                 f.write_str("a shaper needs the link's rate: its credit comes at that rate")
             }
-            LinkError::Shaper(fault) | LinkError::Access(fault) | LinkError::Loss(fault) | LinkError::Queue(fault) => {
-                fault.fmt(f)
-            }
+            LinkError::Shaper(fault)
+            | LinkError::Access(fault)
+            | LinkError::Loss(fault)
+            | LinkError::HeaderCompression(fault)
+            | LinkError::Queue(fault) => fault.fmt(f),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Framing;
 use crate::drop_tail_path::DropTailPath;
+use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queued_path::QueuedPath;
@@ -21,7 +22,7 @@ pub struct Link {
 /// Where the packets are. The choice of path does not affect results.
 #[derive(Debug)]
 enum TransmitPath {
-    /// A drop-tail FIFO in front of a line without loss and jitter.
+    /// A drop-tail FIFO in front of a line without loss, jitter and header compression.
     DropTail(DropTailPath),
     /// Everything else.
     Queued(Box<QueuedPath>),
@@ -52,7 +53,7 @@ pub struct LinkCounters {
     pub delivered: Count,
     /// Refused or dropped by the queue.
     pub dropped: Count,
-    /// Lost on the line.
+    /// Lost on the line, or not rebuilt behind it from its compressed header.
     pub lost: Count,
     pub waiting: Count,
     pub in_flight: Count,
@@ -69,12 +70,14 @@ impl Link {
         delay: Duration,
         loss: Option<Loss>,
         jitter: Option<Jitter>,
+        compression: Option<HeaderCompression>,
     ) -> Link {
+        let plain = loss.is_none() && jitter.is_none() && compression.is_none();
         let path = match queue {
-            Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && loss.is_none() && jitter.is_none() => {
+            Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && plain => {
                 TransmitPath::DropTail(DropTailPath::new(fifo.room().clone()))
             }
-            queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss, jitter))),
+            queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss, jitter, compression))),
         };
         Link { path, line: Line { shaper, framing, delay }, measured: Measured::default() }
     }
@@ -144,13 +147,17 @@ impl LinkView<'_> {
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges.
+    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges, and of the counts of header
+    /// compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().gauges(&mut |name, value| {
             let (class, gauge) = name.rsplit_once('/').unwrap_or(("", name));
             out(class, gauge, value);
         });
+        if let Some(compression) = path.compression() {
+            compression.gauges(&mut |gauge, value| out("header_compression", gauge, value));
+        }
     }
 
     /// What became of every packet.
@@ -189,7 +196,7 @@ impl Node for Link {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let (packet, size) = match &mut self.path {
             TransmitPath::DropTail(path) => path.take_arrived(cx.now())?,
-            TransmitPath::Queued(path) => path.take_arrived(cx.now())?,
+            TransmitPath::Queued(path) => path.take_arrived(&mut self.measured, cx)?,
         };
         self.measured.delivered.record(size);
         Some((Port(0), packet))

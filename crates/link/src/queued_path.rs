@@ -1,10 +1,11 @@
 //! Any queue discipline, and the line behind it: what leaves next is known only when it leaves.
 
+use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
 use crate::link::{Line, Measured, dequeued};
 use crate::loss::Loss;
 use crate::shaper::Shaper;
-use lopsided_core::{Bytes, Count, Cx, Duration, EventMask, Packet, Time};
+use lopsided_core::{Bytes, Count, Cx, DropReason, Duration, EventMask, Packet, Time};
 use lopsided_queue::{Child, Qdisc, Queue, QueuedPacket};
 use std::collections::VecDeque;
 
@@ -21,6 +22,7 @@ pub(crate) struct QueuedPath {
     in_flight: VecDeque<InFlight>,
     loss: Option<Loss>,
     jitter: Option<Jitter>,
+    compression: Option<HeaderCompression>,
 }
 
 #[derive(Debug)]
@@ -30,15 +32,26 @@ struct InFlight {
 }
 
 impl QueuedPath {
-    pub(crate) fn new(queue: Queue, loss: Option<Loss>, jitter: Option<Jitter>) -> QueuedPath {
+    pub(crate) fn new(
+        queue: Queue,
+        loss: Option<Loss>,
+        jitter: Option<Jitter>,
+        compression: Option<HeaderCompression>,
+    ) -> QueuedPath {
         let senses = queue.senses().is_some();
         let (head, in_flight) = (None, VecDeque::new());
-        QueuedPath { queue: Child::new(queue), senses, head, next_look: Time::MAX, in_flight, loss, jitter }
+        let (queue, next_look) = (Child::new(queue), Time::MAX);
+        QueuedPath { queue, senses, head, next_look, in_flight, loss, jitter, compression }
     }
 
     /// The discipline.
     pub(crate) fn qdisc(&self) -> &Queue {
         self.queue.qdisc()
+    }
+
+    /// Both ends of header compression.
+    pub(crate) fn compression(&self) -> Option<&HeaderCompression> {
+        self.compression.as_ref()
     }
 
     /// A packet arrives at the queue.
@@ -111,7 +124,8 @@ impl QueuedPath {
             return measured.queue.settle(now, backlog);
         };
         let size = packet.size();
-        let wire = line.framing.wire_size(size);
+        let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet));
+        let wire = line.framing.wire_size(carried);
         let sent = line.shaper.transmit(now, wire);
         measured.queue.left(now, enqueued_at, size);
         measured.wire_bytes += wire;
@@ -120,6 +134,7 @@ impl QueuedPath {
             None => self.send(sent + line.delay, packet),
             Some(why) => {
                 measured.lost.record(size);
+                self.compression.iter_mut().for_each(HeaderCompression::lose);
                 cx.drop(packet, why);
             }
         }
@@ -172,15 +187,19 @@ impl QueuedPath {
         }
     }
 
-    /// Takes the first packet on the line if it has arrived.
+    /// Takes the first packet on the line that has arrived and can be rebuilt.
     #[inline(never)]
-    pub(crate) fn take_arrived(&mut self, now: Time) -> Option<(Packet, Bytes)> {
-        if self.in_flight.front()?.arrives > now {
-            return None;
+    pub(crate) fn take_arrived(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) -> Option<(Packet, Bytes)> {
+        while self.in_flight.front()?.arrives <= cx.now() {
+            let packet = self.in_flight.pop_front()?.packet;
+            let size = packet.size();
+            if self.compression.as_mut().is_none_or(|compression| compression.receive(&packet)) {
+                return Some((packet, size));
+            }
+            measured.lost.record(size);
+            cx.drop(packet, DropReason::ContextLost);
         }
-        let packet = self.in_flight.pop_front()?.packet;
-        let size = packet.size();
-        Some((packet, size))
+        None
     }
 
     /// When the next packet arrives, or the earliest time at which one could.

@@ -99,7 +99,8 @@ fn interface(spec: &InterfaceSpec, scenario: &Scenario, outlets: &[Hop]) -> Resu
 }
 
 fn no_ring(link: &str) -> BuildError {
-    let what = "a ring needs one link with a rate and without a shaper behind the interface".to_owned();
+    let what =
+        "a ring needs one link with a rate, without a shaper and header compression, behind the interface".to_owned();
     BuildError::Link { link: link.to_owned(), what }
 }
 

@@ -524,6 +524,14 @@ class CsmaCdMedium(TypedDict):
 Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium
 
 
+class HeaderCompression(TypedDict):
+    """Compression of TCP/IP headers on the line, and its loss of context."""
+
+    scheme: Literal["none", "cslip"]
+    slots: int
+    compress_slot: bool
+
+
 class Shaper(TypedDict):
     """A token bucket that fills at the direction's rate."""
 
@@ -656,6 +664,7 @@ class Direction(TypedDict):
     rate_bps: int | None
     delay_s: float
     framing: Framing
+    header_compression: HeaderCompression
     queue: Queue
     shaper: Shaper | None
     access: Access | None

@@ -41,6 +41,7 @@ reasons! {
         AckThinned = "ack_thinned", "an ACK that a later one covers, dropped by a stage";
         RetriesExhausted = "retries_exhausted", "the medium's ARQ gave it up";
         AckFiltered = "ack_filtered", "an ACK that a later one in the queue covers, removed by a filter";
+        ContextLost = "context_lost", "its compressed header could not be rebuilt: one before it was lost";
     }
 }
 

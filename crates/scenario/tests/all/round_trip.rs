@@ -5,8 +5,8 @@ use super::{BASE, parse};
 use lopsided_app::{AppConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
 use lopsided_core::{BitRate, Bytes, Dir, Duration, Time};
 use lopsided_link::{
-    AccessConfig, CellFormat, Framing, GilbertConfig, JitterConfig, LinkConfig, LossConfig, RateStep, RatesConfig,
-    ShaperConfig, TraceConfig,
+    AccessConfig, CellFormat, CompressionScheme, Framing, GilbertConfig, HeaderCompressionConfig, JitterConfig,
+    LinkConfig, LossConfig, RateStep, RatesConfig, ShaperConfig, TraceConfig,
 };
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
@@ -138,7 +138,11 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
                 .filter(|interval| !interval.is_zero()),
             line_rate: line_rate.map(|line| line.max(rate)),
         });
-        LinkConfig { framing, shaper, loss, jitter, access, ..LinkConfig::new(rate, delay, queue) }
+        let compressed = shaper.is_none() && access.is_none() && !jitter.reorder && delay.as_nanos() % 2 == 0;
+        let scheme = if compressed { CompressionScheme::Cslip } else { CompressionScheme::None };
+        let header_compression =
+            HeaderCompressionConfig { scheme, compress_slot: rate.is_none(), ..HeaderCompressionConfig::default() };
+        LinkConfig { framing, header_compression, shaper, loss, jitter, access, ..LinkConfig::new(rate, delay, queue) }
     })
 }
 

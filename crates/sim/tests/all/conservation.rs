@@ -17,6 +17,8 @@ fn direction() -> impl Strategy<Value = String> {
         3 => Just(""),
         1 => Just(", shaper = { burst = \"3000 B\" }"),
         1 => Just(", shaper = { refill_interval = \"4 ms\", line_rate = \"100 Mbit/s\" }"),
+        1 => Just(", header_compression = \"cslip\""),
+        1 => Just(", header_compression = { scheme = \"cslip\", slots = 2, compress_slot = false }"),
     ];
     (100u32..5000, queue(), shaper, prop_oneof![2 => Just(0u32), 1 => 0..20u32]).prop_map(
         |(rate, queue, shaper, loss)| {

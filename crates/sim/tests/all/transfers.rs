@@ -1,6 +1,7 @@
 //! What applications do: transfers once and repeatedly, pauses, on and off, stopping.
 
 use crate::{run, run_seed};
+use lopsided_core::DropReason;
 
 fn line(flow: &str) -> String {
     format!(
@@ -106,4 +107,30 @@ fn jitter_spreads_the_starts() {
     let starts: Vec<f64> = (1..6).map(|seed| run_seed(&text, seed).flows.start_s[0]).collect();
     assert!(starts.iter().all(|start| (2.0..2.5).contains(start)), "{starts:?}");
     assert!(starts.windows(2).all(|pair| pair[0] != pair[1]), "{starts:?}");
+}
+
+/// Headers that cannot be rebuilt are losses like others: what is sent arrives, no more and no less, and the context is repaired.
+#[test]
+fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
+    const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");
+    let transfer = COMPRESSED.replace("direction = \"down\"", "direction = \"down\"\napp = \"500 kB\"");
+    for (seed, timestamps) in [(1, "false"), (2, "false"), (1, "true")] {
+        let text = transfer.replace("timestamps = false", &format!("timestamps = {timestamps}"));
+        let result = run_seed(&text, seed);
+        assert_eq!(result.flows.delivered_bytes, [500_000]);
+        assert!(result.conservation.holds());
+    }
+    let result = run(COMPRESSED);
+    let of = |reason: DropReason| {
+        let row = result.drops.reason.iter().position(|name| *name == reason.name()).expect("it happened");
+        (result.drops.direction[row], result.drops.packets[row])
+    };
+    let ((lost_where, lost), (tossed_where, tossed)) = (of(DropReason::RandomLoss), of(DropReason::ContextLost));
+    assert_eq!((lost_where, tossed_where), ("up", "up"));
+    assert!(tossed > 5 * lost, "each of {lost} costs those behind it, {tossed} in all");
+    let goodput = |text: &str| run(text).flows.goodput_bps[0];
+    let clean = COMPRESSED.replace("loss = \"1 %\"", "");
+    assert!(goodput(&clean) > 2.0 * goodput(COMPRESSED), "a lost context waits for a timeout");
+    let timestamps = clean.replace("timestamps = false", "timestamps = true");
+    assert!(goodput(&timestamps) < goodput(&clean), "an option that changes: in full");
 }

@@ -221,6 +221,8 @@ def _direction(direction: said.Direction, where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
     if direction["stages"]:
         raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
+    if direction["header_compression"]["scheme"] != "none":
+        raise Unsupported(f"{where}: header_compression has no counterpart in the kernel world")
     gilbert = loss["gilbert"]
     made = Direction(
         rate_bps=_rate(direction["rate_bps"] or 0, where, framing["cell_format"]),

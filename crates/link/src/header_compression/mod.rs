@@ -1,0 +1,185 @@
+//! Header compression on a line: what its two ends remember of each connection, what a header takes on the wire, and what becomes of the
+//! packets behind a lost one.
+//!
+//! Every packet is encoded as it leaves the queue and decoded as it arrives, by the octets of its compressed header. A packet that the far
+//! end cannot rebuild is dropped there. What stands in for the TCP checksum is a comparison with the header that was sent.
+//!
+//! The line is taken to tell the far end of a damaged packet, as PPP's frame check and a modem's error control do, so a packet lost on the
+//! line is an error that the far end knows of.
+//!
+//! Left out: a packet rebuilt wrongly goes on to its host in a real network, and is dropped there by TCP's checksum; here it loads no link
+//! behind. The identification of IP counts the packets of a host, whatever their connection, as BSD's does (RFC 1144 section 3.2.2).
+
+mod cslip;
+
+use crate::header_compression::cslip::{Compressor, Decompressor};
+use lopsided_core::{Bytes, Packet};
+use lopsided_spec::{Choice, Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use std::collections::VecDeque;
+
+/// How headers are compressed, as plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderCompressionConfig {
+    pub scheme: CompressionScheme,
+    /// The connections that both ends remember.
+    pub slots: u32,
+    /// A packet of the connection of the one before does not name its slot.
+    pub compress_slot: bool,
+}
+
+/// A way to compress headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompressionScheme {
+    None,
+    /// RFC 1144.
+    Cslip,
+}
+
+impl Choice for CompressionScheme {
+    const WORDS: &'static [(&'static str, CompressionScheme)] =
+        &[("none", CompressionScheme::None), ("cslip", CompressionScheme::Cslip)];
+}
+
+impl Default for HeaderCompressionConfig {
+    fn default() -> HeaderCompressionConfig {
+        HeaderCompressionConfig { scheme: CompressionScheme::None, slots: 16, compress_slot: true }
+    }
+}
+
+impl HeaderCompressionConfig {
+    /// Whether headers are compressed at all.
+    pub fn is_on(&self) -> bool {
+        self.scheme != CompressionScheme::None
+    }
+}
+
+impl Part for HeaderCompressionConfig {
+    const NAME: &'static str = "header_compression";
+    const TEXT: &'static str = "Compression of TCP/IP headers on the line, and its loss of context.";
+    const SHORTHAND: Option<&'static str> = Some("scheme");
+    const KEYS: &'static [Key<HeaderCompressionConfig>] = &[
+        key("scheme", |part: &mut Self| &mut part.scheme, "How: none, or cslip, which is RFC 1144, Van Jacobson's."),
+        key("slots", |part: &mut Self| &mut part.slots, "The connections that both ends remember, from 1 to 256."),
+        key(
+            "compress_slot",
+            |part: &mut Self| &mut part.compress_slot,
+            "A packet of the same connection as the one before leaves out the octet with its slot.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if !(1..=256).contains(&self.slots) {
+            let fault = Fault::new("slots", "a connection's slot is one octet: there are from 1 to 256");
+            return Err(fault.help("16 is what RFC 1144 takes"));
+        }
+        Ok(())
+    }
+}
+
+impl Scalar for HeaderCompressionConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<HeaderCompressionConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<HeaderCompressionConfig, String> {
+        value.into_part()
+    }
+}
+
+/// What a packet goes over the line as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// As it is. Neither end learns from it.
+    Ip,
+    /// In full, with the connection's slot in place of IP's protocol: both ends remember it.
+    Full { slot: u8 },
+    /// With this header in place of that of IP and TCP.
+    Compressed(Vec<u8>),
+    /// Lost on the line.
+    Damaged,
+}
+
+/// Both ends of one direction.
+#[derive(Debug)]
+pub(crate) struct HeaderCompression {
+    near: Compressor,
+    far: Decompressor,
+    /// What is on the line, in order.
+    line: VecDeque<Frame>,
+    counts: CompressionCounts,
+}
+
+/// Packets by what they went over the line as, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CompressionCounts {
+    plain: u64,
+    full: u64,
+    compressed: u64,
+    saved_bytes: u64,
+    tossed: u64,
+}
+
+impl HeaderCompression {
+    /// `None` where headers are not compressed.
+    pub(crate) fn of(config: &HeaderCompressionConfig) -> Option<HeaderCompression> {
+        match config.scheme {
+            CompressionScheme::None => None,
+            CompressionScheme::Cslip => Some(HeaderCompression {
+                near: Compressor::new(config.slots, config.compress_slot),
+                far: Decompressor::new(config.slots),
+                line: VecDeque::new(),
+                counts: CompressionCounts::default(),
+            }),
+        }
+    }
+
+    /// A packet leaves for the line: its size there, before framing.
+    pub(crate) fn send(&mut self, packet: &Packet) -> Bytes {
+        let frame = self.near.compress(packet);
+        let size = match &frame {
+            Frame::Compressed(header) => {
+                self.counts.compressed += 1;
+                packet.payload().len() as u64 + header.len() as u64
+            }
+            other => {
+                let count = if *other == Frame::Ip { &mut self.counts.plain } else { &mut self.counts.full };
+                *count += 1;
+                packet.size().get()
+            }
+        };
+        self.counts.saved_bytes += packet.size().get() - size;
+        self.line.push_back(frame);
+        Bytes::new(size)
+    }
+
+    /// The packet sent last is lost on the line.
+    pub(crate) fn lose(&mut self) {
+        *self.line.back_mut().expect("it was sent") = Frame::Damaged;
+    }
+
+    /// The next packet that was not lost arrives. False if it cannot be rebuilt.
+    #[must_use]
+    pub(crate) fn receive(&mut self, packet: &Packet) -> bool {
+        loop {
+            let frame = self.line.pop_front().expect("it was sent");
+            if frame != Frame::Damaged {
+                let whole = self.far.decompress(&frame, packet);
+                self.counts.tossed += u64::from(!whole);
+                return whole;
+            }
+            self.far.note_error();
+        }
+    }
+
+    /// Calls `out` with the name and value of each count since the beginning.
+    pub(crate) fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        let CompressionCounts { plain, full, compressed, saved_bytes, tossed } = self.counts;
+        out("plain_packets", plain as f64);
+        out("full_header_packets", full as f64);
+        out("compressed_packets", compressed as f64);
+        out("saved_bytes", saved_bytes as f64);
+        out("tossed_packets", tossed as f64);
+    }
+}

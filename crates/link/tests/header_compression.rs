@@ -1,0 +1,263 @@
+//! CSLIP against the arithmetic of RFC 1144, packet by packet; what a loss costs, and its repair.
+
+mod common;
+
+use common::{Bench, Fate, kbit, nanos};
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::{
+    DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Seq, Time, Transport,
+};
+use lopsided_link::{CompressionScheme, HeaderCompressionConfig, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_queue::QueueConfig;
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+/// A segment, with what most of them have in common.
+#[derive(Clone, Debug)]
+struct Segment {
+    port: u16,
+    seq: u32,
+    ack: u32,
+    window: u16,
+    payload: u32,
+    flags: Flags,
+    timestamp: Option<u32>,
+    ecn: Ecn,
+    /// By how much the host's count of packets went up since the segment before.
+    id_step: u64,
+}
+
+const ACK: Segment = Segment {
+    port: 1,
+    seq: 1000,
+    ack: 1,
+    window: 8192,
+    payload: 0,
+    flags: Flags::ACK,
+    timestamp: None,
+    ecn: Ecn::NotEct,
+    id_step: 1,
+};
+
+impl Segment {
+    fn packet(&self, id: u64, now: Time) -> Packet {
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(self.ecn);
+        let timestamps = self.timestamp.map(|value| Timestamps { value, echo: 7 });
+        let header = TcpHeader {
+            src_port: self.port,
+            dst_port: 80,
+            seq: Seq::new(self.seq),
+            ack: Seq::new(self.ack),
+            flags: self.flags,
+            window: self.window,
+            options: TcpOptions { timestamps, ..TcpOptions::default() },
+        };
+        let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(self.payload));
+        Packet::unbooked(id, now, new)
+    }
+}
+
+fn cslip() -> HeaderCompressionConfig {
+    HeaderCompressionConfig { scheme: CompressionScheme::Cslip, ..HeaderCompressionConfig::default() }
+}
+
+/// The octets that each segment takes on the line, and what became of it.
+fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
+    let config = LinkConfig {
+        header_compression: compression,
+        loss: LossConfig { packets: lost.to_vec(), ..LossConfig::default() },
+        ..LinkConfig::new(Some(kbit(8)), Duration::from_millis(5), QueueConfig::packets(10))
+    };
+    let mut bench = Bench::new(config.build(1, "link/up").unwrap());
+    let (mut sizes, mut sent, mut id) = (Vec::new(), 0, 100);
+    for (at, segment) in segments.iter().enumerate() {
+        let now = nanos(at as u64 * 10_000_000_000);
+        bench.run_until(now);
+        id += segment.id_step;
+        bench.with_cx(now, |link, cx| link.handle_packet(Port(0), segment.packet(id, now), cx));
+        let wire = bench.view_last(|link| link.wire_bytes().get());
+        sizes.push(wire - sent);
+        sent = wire;
+    }
+    bench.finish();
+    let mut fates = bench.drops();
+    fates.extend(bench.delivered());
+    fates.sort_by_key(|fate| match *fate {
+        Fate::Delivered(id, _) | Fate::Dropped(id, ..) => id,
+    });
+    (sizes, fates)
+}
+
+fn sizes(segments: &[Segment]) -> Vec<u64> {
+    let (sizes, fates) = cross(cslip(), &[], segments);
+    assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))), "{fates:?}");
+    sizes
+}
+
+/// Whether each segment was delivered (`.`), lost on the line (`x`) or not rebuilt (`?`).
+fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> String {
+    let letter = |fate: &Fate| match fate {
+        Fate::Delivered(..) => '.',
+        Fate::Dropped(_, _, DropReason::ContextLost) => '?',
+        Fate::Dropped(..) => 'x',
+    };
+    cross(compression, lost, segments).1.iter().map(letter).collect()
+}
+
+/// ACKs of a download, one for each second segment of 500 octets.
+fn acks(count: u32) -> Vec<Segment> {
+    (0..count).map(|at| Segment { ack: 1 + 1000 * at, ..ACK }).collect()
+}
+
+/// A connection's segments one way, with so many octets each.
+fn data(count: u32, payload: u32) -> Vec<Segment> {
+    (0..count).map(|at| Segment { seq: 1000 + payload * at, payload, ..ACK }).collect()
+}
+
+#[test]
+fn a_connection_begins_in_full_and_goes_on_with_differences() {
+    let syn = Segment { flags: Flags::SYN, ..ACK };
+    let first = [syn, ACK];
+    assert_eq!(sizes(&first), [40, 40]);
+    assert_eq!(sizes(&acks(3)), [40, 6, 6], "changes, checksum, and 1000 in three octets: BAL's compressed ACK");
+    let small = |ack| Segment { ack, ..ACK };
+    assert_eq!(sizes(&[small(1), small(256), small(512)]), [40, 4, 6], "255 takes one octet, 256 three");
+    assert_eq!(sizes(&[ACK, Segment { ack: 65_536, ..ACK }]), [40, 6]);
+    assert_eq!(sizes(&[ACK, Segment { ack: 65_537, ..ACK }]), [40, 40], "64 KiB at once");
+}
+
+#[test]
+fn data_one_way_and_echoed_typing_take_three_octets() {
+    assert_eq!(sizes(&data(3, 512)), [552, 515, 515]);
+    let typed = |at: u32| Segment { seq: 1000 + at, ack: 1 + at, payload: 1, ..ACK };
+    assert_eq!(sizes(&[typed(0), typed(1), typed(2)]), [41, 4, 4]);
+    let pushed = Segment { flags: Flags::ACK.with(Flags::PSH), ..typed(1) };
+    assert_eq!(sizes(&[typed(0), pushed]), [41, 4], "PUSH is a bit of the first octet");
+    let shorter = [data(1, 512), vec![Segment { seq: 1512, payload: 100, ..ACK }, Segment { seq: 1612, ..ACK }]];
+    assert_eq!(sizes(&shorter.concat()), [552, 103, 3], "what counts is the data of the packet before");
+}
+
+#[test]
+fn each_field_that_changes_adds_its_octets() {
+    let window = |window, ack| Segment { window, ack, ..ACK };
+    assert_eq!(sizes(&[ACK, window(8193, 1)]), [40, 4]);
+    assert_eq!(sizes(&[ACK, window(8191, 1)]), [40, 6], "a window that shrinks is a large difference of 16 bits");
+    assert_eq!(sizes(&[ACK, window(8193, 2)]), [40, 5]);
+    assert_eq!(sizes(&[ACK, window(7000, 1001)]), [40, 9]);
+    assert_eq!(sizes(&[ACK, Segment { ack: 101, id_step: 3, ..ACK }]), [40, 5], "two of the host's went elsewhere");
+    assert_eq!(sizes(&[ACK, Segment { ack: 101, id_step: 300, ..ACK }]), [40, 7]);
+}
+
+#[test]
+fn what_it_cannot_compress_goes_in_full() {
+    assert_eq!(sizes(&[ACK, ACK, ACK]), [40, 40, 40], "duplicate ACKs");
+    assert_eq!(sizes(&[ACK, Segment { payload: 10, ..ACK }]), [40, 13], "data behind an ACK is no repetition");
+    let sent = data(2, 512);
+    assert_eq!(sizes(&[sent[0].clone(), sent[1].clone(), sent[0].clone()]), [552, 515, 552], "a retransmission");
+    let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
+    assert_eq!(sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 6, 52], "timestamps that tick");
+    let marked = |ecn, seq| Segment { ecn, seq, payload: 500, ..ACK };
+    let marks = [marked(Ecn::Ect0, 1000), marked(Ecn::Ect0, 1500), marked(Ecn::Ce, 2000), marked(Ecn::Ect0, 2500)];
+    assert_eq!(sizes(&marks), [540, 503, 540, 540], "a mark, and no mark again");
+    let echo = |ack| Segment { flags: Flags::ACK.with(Flags::ECE), ack, ..ACK };
+    assert_eq!(
+        sizes(&[ACK, echo(1001), Segment { ack: 2001, ..ACK }]),
+        [40, 40, 7],
+        "ECE; the context stays, and the host counted on"
+    );
+}
+
+#[test]
+fn connections_have_slots_and_the_one_unused_for_longest_gives_way() {
+    let of = |port, ack| Segment { port, ack, ..ACK };
+    assert_eq!(
+        sizes(&[of(1, 1), of(2, 1), of(1, 101), of(1, 201)]),
+        [40, 40, 6, 4],
+        "a change of slot is named, and a packet went between"
+    );
+    let always = HeaderCompressionConfig { compress_slot: false, ..cslip() };
+    assert_eq!(cross(always, &[], &[of(1, 1), of(1, 101)]).0, [40, 5]);
+    let two = HeaderCompressionConfig { slots: 2, ..cslip() };
+    let segments = [of(1, 1), of(2, 1), of(1, 101), of(3, 1), of(1, 201), of(2, 101)];
+    assert_eq!(cross(two, &[], &segments).0, [40, 40, 6, 40, 6, 40], "the third takes the slot of the second");
+}
+
+#[test]
+fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
+    let repeated = |mut segments: Vec<Segment>, at: usize| {
+        let again = segments[at].clone();
+        segments.push(again);
+        segments
+    };
+    assert_eq!(fates(cslip(), &[3], &acks(6)), "..x???");
+    // The sender's timer runs out, the receiver repeats its ACK: that goes in full.
+    let mut repaired = repeated(acks(6), 5);
+    repaired.extend([Segment { ack: 6001, ..ACK }, Segment { ack: 7001, ..ACK }]);
+    assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
+    let named = HeaderCompressionConfig { compress_slot: false, ..cslip() };
+    assert_eq!(fates(named, &[3], &repaired), "..x???...", "with its slot named it is rebuilt wrongly");
+    // Data: the retransmission goes back, hence in full. What jumps ahead behind it does so by less than 64 KiB.
+    let mut retransmitted = repeated(data(5, 512), 1);
+    retransmitted.push(Segment { seq: 1000 + 5 * 512, payload: 512, ..ACK });
+    assert_eq!(fates(cslip(), &[2], &retransmitted), ".x???..");
+    assert_eq!(fates(cslip(), &[1], &acks(3)), "x??", "the far end knows no such connection");
+    assert_eq!(fates(cslip(), &[2], &[ACK, Segment { flags: Flags::SYN, port: 9, ..ACK }, acks(2)[1].clone()]), ".x?");
+}
+
+#[test]
+fn another_connection_survives_the_loss() {
+    let of = |port, ack| Segment { port, ack, ..ACK };
+    let segments = [of(1, 1), of(2, 1), of(1, 1001), of(2, 1001), of(2, 2001), of(1, 2001), of(1, 3001), of(2, 3001)];
+    assert_eq!(fates(cslip(), &[3], &segments), "..x..??.");
+}
+
+#[test]
+fn octets_on_the_line_are_time_on_the_line() {
+    let (_, fates) = cross(cslip(), &[], &acks(2));
+    // 8 kbit/s is an octet in a millisecond; 5 ms of delay.
+    assert_eq!(fates, [Fate::Delivered(101, nanos(45_000_000)), Fate::Delivered(102, nanos(10_011_000_000))]);
+}
+
+#[test]
+fn a_token_bucket_and_slots_that_are_no_octet_are_refused() {
+    let line = LinkConfig::new(Some(kbit(8)), Duration::ZERO, QueueConfig::packets(1));
+    let with = |slots| HeaderCompressionConfig { slots, ..cslip() };
+    for slots in [0, 257] {
+        let error = LinkConfig { header_compression: with(slots), ..line.clone() }.build(1, "link").unwrap_err();
+        assert_eq!(error.key(), "header_compression.slots");
+    }
+    let shaper = Some(ShaperConfig { burst: common::octets(1600), ..ShaperConfig::default() });
+    let error = LinkConfig { header_compression: cslip(), shaper, ..line }.build(1, "link").unwrap_err();
+    assert_eq!(error.key(), "header_compression");
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    let number = prop_oneof![0u32..3, 250u32..260, 65_530u32..65_540, Just(u32::MAX - 1)];
+    let flags = prop_oneof![
+        6 => Just(Flags::ACK),
+        2 => Just(Flags::ACK.with(Flags::PSH)),
+        1 => Just(Flags::ACK.with(Flags::ECE)),
+        1 => Just(Flags::SYN),
+    ];
+    (1u16..5, number.clone(), number, 0u16..4, prop_oneof![Just(0u32), 1u32..600], flags, 1u64..300).prop_map(
+        |(port, seq, ack, window, payload, flags, id_step)| {
+            let window = window.wrapping_mul(30_000);
+            Segment { port, seq, ack, window, payload, flags, id_step, ..ACK }
+        },
+    )
+}
+
+proptest! {
+    /// Whatever follows whatever: without loss all are rebuilt, none takes more than in full, and none less than its data and three octets.
+    #[test]
+    fn without_loss_every_header_is_rebuilt(
+        segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
+    ) {
+        let (sizes, fates) = cross(HeaderCompressionConfig { slots, compress_slot, ..cslip() }, &[], &segments);
+        prop_assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))));
+        for (size, segment) in sizes.iter().zip(&segments) {
+            let payload = u64::from(segment.payload);
+            prop_assert!((payload + 3..=payload + 40).contains(size), "{size} of {segment:?}");
+        }
+    }
+}
