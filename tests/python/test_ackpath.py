@@ -62,6 +62,16 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
     assert found.limits["none"].startswith("the downlink itself: ")
 
 
+def test_compressed_headers_take_less_of_the_uplink():
+    dialup = LINE.replace("200 kbit/s", "28.8 kbit/s")
+    alone = lop.ackpath(lop.Scenario.from_text(dialup).only(["download"]), "none,cslip", link="link")
+    plain, compressed = row(alone, "none"), row(alone, "cslip")
+    assert compressed["ack_ratio"] > 2 * plain["ack_ratio"]
+    assert compressed["ack_share"] < plain["ack_share"] <= 1
+    both = lop.ackpath(lop.Scenario.from_text(dialup), "cslip", link="link")
+    assert row(both, "cslip")["ack_share"] is None, "what the upload's headers spare is not told apart"
+
+
 def test_it_leaves_tables_and_a_page(found, tmp_path):
     folder = found.save(tmp_path / "out")
     assert {path.name for path in folder.iterdir()} >= {"cells.csv", "runs.csv", "report.html", "scenario.toml"}

@@ -43,7 +43,8 @@ def ackpath(
         The scenario file.
     remedies
         Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
-        `cake_filter`, `acks_first`, `acc`, `few_acks`, `bursts`, `reconstruct`. Default: each, and four combinations.
+        `cake_filter`, `acks_first`, `acc`, `few_acks`, `bursts`, `reconstruct`, `cslip`. Default: each but the last,
+        and four combinations.
     link
         Where they stand; default: the slowest link upwards.
     repeat

@@ -181,7 +181,11 @@ _ACKPATH_MEASURES = (
     _of("stretch_p50_bytes", "bytes", "stretch", "Octets that an ACK newly acknowledges, median."),
     _of("stretch_p95_bytes", "bytes", "95 %", "Octets that an ACK newly acknowledges, 95th percentile."),
     _share("ack_compression", "compressed", "ACKs that come less than half as far apart as they were sent."),
-    _share("ack_share", "of uplink", "Of the uplink's rate, octets of IP in the downloads' ACKs."),
+    _share(
+        "ack_share",
+        "of uplink",
+        "Of the uplink's rate, octets of IP in the downloads' ACKs, less what header compression spares.",
+    ),
     Column("burst_p95", "count", "burst", "Segments that a sender sends at one instant."),
     Column("burst_max", "count", "most", "The most segments that a sender sends at one instant."),
     _of("jain", "index", "Jain", "Jain's index of the two directions' shares of their rates."),
