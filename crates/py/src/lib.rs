@@ -8,6 +8,7 @@ mod aligned;
 mod batch;
 mod captures;
 mod controller;
+mod draws;
 mod error;
 mod queue;
 mod replay;
@@ -29,6 +30,8 @@ mod _native {
     use crate::controller::{
         Acked, Controller, Lost, PathState, RateSample, Setup, Signal, Window, WindowAlgorithm, simulate_controller,
     };
+    #[pymodule_export]
+    use crate::draws::first_draw;
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]

@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from . import classifier, keyed, qdisc
+from lopsided import _native
+
+from . import classifier, qdisc
 from .errors import Unsupported
 from .guest.job import Flow
 from .plan import ETHERNET_HEADER, LARGEST_PACKET, Branch, Direction, Discipline, HostInterface, Layout, Line
@@ -458,7 +460,8 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    jitter = keyed.below(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
+    # The simulator's draw, so that a flow starts at the same instant in both worlds.
+    jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
         "sender": ends[0],
