@@ -24,8 +24,8 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Octets in the buffer.
     pub len: u64,
-    /// Segments of them that SACK reported: Linux joins them into one, so that they take no more memory than their
-    /// payload.
+    /// Segments of them that SACK reported and that follow another one: Linux joins each run of them into its first
+    /// segment, so that the others take no more memory than their payload.
     pub joined: u64,
     pub mss: u64,
     pub cwnd: u64,

@@ -120,6 +120,11 @@ impl Scoreboard {
         self.sacked_segments
     }
 
+    /// Runs of SACKed segments.
+    pub fn sacked_runs(&self) -> u32 {
+        self.sack_ranges.len() as u32
+    }
+
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }

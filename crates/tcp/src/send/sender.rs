@@ -193,7 +193,7 @@ impl Sender {
     pub(super) fn buffer_state(&self) -> SendBufferState {
         SendBufferState {
             len: self.buffer.len(),
-            joined: u64::from(self.flight.scoreboard.sacked_segments()),
+            joined: u64::from(self.flight.scoreboard.sacked_segments() - self.flight.scoreboard.sacked_runs()),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),
             // Three where the window may grow in recovery (Linux's sndbuf_expand).
