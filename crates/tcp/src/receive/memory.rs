@@ -18,8 +18,6 @@ const SPARE_SEGMENTS: u64 = 16;
 const PROVISION: u64 = 768;
 const PROVISION_STEP: u64 = 128;
 const LARGEST_UNSCALED: u64 = 65_535;
-/// Segments that are joined to one record, at most (MAX_SKB_FRAGS).
-const RECORD_SEGMENTS: u64 = 17;
 
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -67,7 +65,7 @@ impl Memory {
     }
 
     fn room(&self, filling: Filling) -> u64 {
-        let records = filling.unread.div_ceil(RECORD_SEGMENTS * filling.mss) + filling.held_records;
+        let records = filling.unread_records + filling.held_records;
         let used = filling.unread + filling.held + self.per_segment * records;
         self.size.saturating_sub(used) / 2
     }
@@ -124,11 +122,6 @@ impl Memory {
     }
 }
 
-/// Octets that follow upon each other and are joined to one record.
-pub(super) fn record(mss: u32) -> u64 {
-    RECORD_SEGMENTS * u64::from(mss)
-}
-
 /// The memory that a larger buffer has for each segment.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
@@ -145,7 +138,16 @@ mod tests {
     const AUTO: BufferRule = BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) };
 
     fn filling(unread: u64, offered: u64, open: u64) -> Filling {
-        Filling { unread, held: 0, held_records: 0, mss: MSS, offered, open, scale: SCALE }
+        Filling {
+            unread,
+            unread_records: unread.div_ceil(17 * MSS),
+            held: 0,
+            held_records: 0,
+            mss: MSS,
+            offered,
+            open,
+            scale: SCALE,
+        }
     }
 
     /// The windows that a receiver of Linux 6.1 offered on a 3 Mbit/s download, in units of 2^7: every segment that comes

@@ -6,6 +6,7 @@ mod buffer;
 mod filling;
 mod memory;
 mod receiver;
+mod records;
 mod rounds;
 mod segment_size;
 

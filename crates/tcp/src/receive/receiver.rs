@@ -3,7 +3,7 @@
 use super::ack_policy::Arrival;
 use super::buffer::Buffer;
 use super::filling::Filling;
-use super::memory::record;
+use super::records::Records;
 use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Duration, Payload, Seq, Time};
@@ -22,9 +22,7 @@ pub(crate) struct Receiver {
     /// Runs held beyond `next`, in order, apart from each other.
     held: Vec<(u64, u64)>,
     held_octets: u64,
-    /// The records of memory that these are in, and of how many octets a record is.
-    held_records: u64,
-    record: u64,
+    records: Records,
     /// As many octets and records before the last segment out of order came.
     held_before: (u64, u64),
     /// The window of the acknowledgement that is due, where that is made before the application reads.
@@ -62,8 +60,7 @@ impl Receiver {
             next: 0,
             held: Vec::new(),
             held_octets: 0,
-            held_records: 0,
-            record: 1,
+            records: Records::default(),
             held_before: (0, 0),
             due_window: None,
             recent: Vec::new(),
@@ -107,7 +104,6 @@ impl Receiver {
     /// The handshake ended: data may come from now on, in segments of `mss`.
     pub fn establish(&mut self, now: Time, mss: u32) {
         self.mss = mss;
-        self.record = record(mss);
         let filling = self.filling(mss, 0);
         self.buffer.establish(now, filling);
     }
@@ -115,8 +111,9 @@ impl Receiver {
     fn filling(&self, mss: u32, scale: u8) -> Filling {
         Filling {
             unread: self.unread,
+            unread_records: self.records.unread(),
             held: self.held_octets,
-            held_records: self.held_records,
+            held_records: self.records.held(),
             mss: u64::from(mss),
             offered: self.offered,
             open: self.open_window(),
@@ -246,6 +243,7 @@ impl Receiver {
     pub fn read(&mut self, limit: u64) -> Payload {
         let count = self.unread.min(limit);
         self.unread -= count;
+        self.records.release(self.next - self.unread);
         self.buffer.rounds.on_read(count);
         match &mut self.bytes {
             Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
@@ -319,6 +317,7 @@ impl Receiver {
     fn advance(&mut self, to: u64) -> Arrival {
         let before = self.next;
         self.next = to;
+        self.records.append(before, to);
         let had_gaps = !self.held.is_empty();
         if had_gaps {
             let covered = self.held.iter().take_while(|(start, _)| *start <= self.next).count();
@@ -326,6 +325,7 @@ impl Receiver {
                 self.next = self.next.max(self.held[covered - 1].1);
                 let covered: Vec<(u64, u64)> = self.held.drain(..covered).collect();
                 self.count_held(&[], &covered);
+                self.records.advance(self.next);
                 let next = self.next;
                 self.recent.retain(|(start, _)| *start > next);
             }
@@ -344,7 +344,7 @@ impl Receiver {
     }
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
-        self.held_before = (self.held_octets, self.held_records);
+        self.held_before = (self.held_octets, self.records.held());
         let at = self.held.partition_point(|(_, end)| *end < from);
         let mut whole = (from, to);
         let mut last = at;
@@ -365,19 +365,14 @@ impl Receiver {
         }
         let joined: Vec<(u64, u64)> = self.held.splice(at..last, [whole]).collect();
         self.count_held(&[whole], &joined);
+        self.records.hold(from, to);
         self.remember(from, to);
         Arrival::OutOfOrder
     }
 
     fn count_held(&mut self, come: &[(u64, u64)], gone: &[(u64, u64)]) {
-        for (start, end) in come {
-            self.held_octets += end - start;
-            self.held_records += (end - start).div_ceil(self.record);
-        }
-        for (start, end) in gone {
-            self.held_octets -= end - start;
-            self.held_records -= (end - start).div_ceil(self.record);
-        }
+        let octets = |runs: &[(u64, u64)]| runs.iter().map(|(start, end)| end - start).sum::<u64>();
+        self.held_octets = self.held_octets + octets(come) - octets(gone);
     }
 
     /// A segment out of order goes to the front of what SACK reports, with the remembered blocks that it touches. A
