@@ -292,8 +292,8 @@ impl Receiver {
             Arrival::Duplicate => false,
         };
         let mut filling = self.filling(mss, 0);
-        if arrival == Arrival::OutOfOrder {
-            // Without the segment itself.
+        if arrival == Arrival::OutOfOrder && filling.held_records > self.held_before.1 {
+            // Without the segment itself, unless it was joined to a record.
             (filling.held, filling.held_records) = self.held_before;
         }
         counts && self.buffer.grow(len, filling)

@@ -27,6 +27,8 @@ pub(crate) struct SendBufferState {
     /// Segments of them that SACK reported and that follow another one: Linux joins each run of them into its first
     /// segment, so that the others take no more memory than their payload.
     pub joined: u64,
+    /// Octets that the last segment lacks, if it was not sent.
+    pub unfilled: u64,
     pub mss: u64,
     pub cwnd: u64,
     /// Windows that an automatic buffer holds, so that the application is never what holds the sender back.
@@ -47,9 +49,10 @@ impl SendBufferLimit {
                 if self.waiting && free < used / 2 {
                     return 0;
                 }
-                // A segment that finds any room is filled, and so is the last one there.
-                let unfilled = filling.len.next_multiple_of(filling.mss) - filling.len;
-                free.div_ceil(filling.mss + per_segment) * filling.mss + if free > 0 { unfilled } else { 0 }
+                // The last segment is filled whatever that takes; another one begins where that leaves any room, and is
+                // filled too.
+                let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
+                filling.unfilled + begun * filling.mss
             }
         }
     }
@@ -57,7 +60,7 @@ impl SendBufferLimit {
     /// The application wrote: whether it filled the buffer decides when it hears of room.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
-            self.waiting = self.memory(filling, per_segment).1 == 0;
+            self.waiting = filling.unfilled == 0 && self.memory(filling, per_segment).1 == 0;
         }
     }
 
@@ -118,7 +121,7 @@ mod tests {
     const LINUX: SendBufferAccounting = SendBufferAccounting::Memory { per_segment: 768 };
 
     fn filled(segments: u64, cwnd: u64) -> SendBufferState {
-        SendBufferState { len: segments * MSS, joined: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
+        SendBufferState { len: segments * MSS, joined: 0, unfilled: 0, mss: MSS, cwnd: cwnd * MSS, windows: 2 }
     }
 
     fn auto() -> SendBufferLimit {
@@ -160,6 +163,20 @@ mod tests {
         space.note_written(filled(1000, 5000));
         let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
+    }
+
+    /// A write of 128 KiB ends within a segment: what that lacks comes out of the room for others.
+    #[test]
+    fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
+        let mut space = auto();
+        space.capacity = 3 * (MSS + 768) + 2000;
+        let short = SendBufferState { len: 2 * MSS + 60, unfilled: MSS - 60, ..filled(0, 10) };
+        assert_eq!(space.room(short), MSS - 60 + MSS);
+        let full = SendBufferState { len: 4 * MSS + 60, ..short };
+        assert_eq!(space.room(full), MSS - 60, "without room for more too");
+        space.note_written(full);
+        space.note_written(filled(5, 10));
+        assert_eq!(space.room(filled(5, 10)), 0);
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl PushMarks {
         self.mark(write.to);
     }
 
+    /// What the segment at the tail lacks to be full, if it was not sent.
+    pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
+        if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
+    }
+
     fn mark(&mut self, end: u64) {
         self.marks.push_back(end);
         self.pushed = end;

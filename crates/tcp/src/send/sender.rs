@@ -194,6 +194,7 @@ impl Sender {
         SendBufferState {
             len: self.buffer.len(),
             joined: u64::from(self.flight.scoreboard.sacked_segments() - self.flight.scoreboard.sacked_runs()),
+            unfilled: self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss()),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),
             // Three where the window may grow in recovery (Linux's sndbuf_expand).
