@@ -177,6 +177,8 @@ class Job:
         data: dict[str, Any] = json.loads(path.read_text())
         data["nodes"] = [Node(**node) for node in data["nodes"]]
         data["veths"] = [Veth(tuple(Interface(**end) for end in veth["ends"])) for veth in data["veths"]]  # type: ignore[arg-type]
+        for qdisc in data["qdiscs"]:
+            qdisc["classes"] = [tuple(each) for each in qdisc["classes"]]
         data["qdiscs"] = [Qdisc(**qdisc) for qdisc in data["qdiscs"]]
         data["routes"] = [Route(**route) for route in data["routes"]]
         data["watched"] = [Watched(**watched) for watched in data["watched"]]
