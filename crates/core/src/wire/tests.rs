@@ -256,7 +256,7 @@ fn any_payload() -> impl Strategy<Value = Payload> {
 
 fn any_transport() -> impl Strategy<Value = Transport> {
     let ports = (any::<u16>(), any::<u16>());
-    let tcp = (ports, any::<u32>(), any::<u32>(), 0..0x200u16, any::<u16>(), any_options()).prop_map(
+    let tcp = (ports, any::<u32>(), any::<u32>(), 0..0x400u16, any::<u16>(), any_options()).prop_map(
         |((src_port, dst_port), seq, ack, flags, window, options)| {
             let (seq, ack, flags) = (Seq::new(seq), Seq::new(ack), Flags(flags));
             Transport::Tcp(TcpHeader { src_port, dst_port, seq, ack, flags, window, options })
