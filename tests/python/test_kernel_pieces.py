@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lopsided.studies import arms
 from lopsided.worlds.kernel import Unsupported, captures, plan, qdisc, translate
 from lopsided.worlds.kernel.guest import chosen, tcp_info
 from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job
@@ -328,3 +329,10 @@ def test_a_host_s_own_interface_is_a_delay_line_with_its_room_there():
     assert made.checks[0].base_one_way_ns == plain.checks[0].base_one_way_ns + 100_000_000
     with pytest.raises(Unsupported, match="no ring"):
         job(scenario(LINE + interface + "ring = '64 packets'\n"))
+
+
+def test_of_several_worlds_only_the_kernel_world_is_asked_for_a_kernel():
+    assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
+    assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
+    # Alone it is asked for what it has not, and says so.
+    assert arms.kernel_in("sim", ("sim",), "uml") == "uml"

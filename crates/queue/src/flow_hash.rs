@@ -18,6 +18,7 @@ impl FlowHash {
     }
 
     /// Of the flow: addresses, protocol and ports.
+    #[inline]
     pub fn flow(&self, packet: &Packet) -> u64 {
         let (protocol, ports) = protocol_and_ports(packet);
         self.between(packet.src(), packet.dst(), protocol, ports)
@@ -29,12 +30,14 @@ impl FlowHash {
         self.between(packet.dst(), packet.src(), protocol, (dst, src))
     }
 
+    #[inline]
     fn between(&self, src: IpAddr, dst: IpAddr, protocol: u8, ports: (u16, u16)) -> u64 {
         let ports = u64::from(ports.0) << 16 | u64::from(ports.1) | u64::from(protocol) << 32;
         self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }
 
     /// Of one host.
+    #[inline]
     pub fn address(&self, address: IpAddr) -> u64 {
         match address {
             IpAddr::V4(v4) => self.mix(u64::from(u32::from(v4))),
@@ -46,6 +49,7 @@ impl FlowHash {
     }
 
     /// The finaliser of SplitMix64, with the perturbation added.
+    #[inline]
     fn mix(&self, word: u64) -> u64 {
         let mut z = word.wrapping_add(self.perturbation);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -54,6 +58,7 @@ impl FlowHash {
     }
 }
 
+#[inline]
 fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     match packet.transport() {
         Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),

@@ -29,6 +29,11 @@ def in_worlds(scenario: Scenario, worlds: Sequence[str]) -> list[Arm]:
     return [Arm(world, scenario, world) for world in worlds]
 
 
+def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
+    """Which kernel to ask a world for: of several worlds only the kernel world is asked."""
+    return kernel if world == "kernel" or "kernel" not in worlds else None
+
+
 def check_names(names: Sequence[str]) -> None:
     """Refuses what is nothing to compare."""
     if len(names) < 2 or len(set(names)) != len(names):

@@ -23,7 +23,7 @@ from lopsided.accessors import filled_in
 from lopsided.data import series
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.arms import Arm, check_names, in_worlds, run_each
+from lopsided.studies.arms import Arm, check_names, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress, run_repeated
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
 
@@ -139,7 +139,8 @@ def compare_arms(
     _check_quantities(tolerances)
 
     def run(arm: Arm, part: Progress | None) -> list[Run]:
-        return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=kernel, progress=part)
+        its = kernel_in(arm.world, [each.world for each in arms], kernel)
+        return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=its, progress=part)
 
     return compare_runs(run_each(arms, run, progress), tolerances=tolerances, window=window)
 

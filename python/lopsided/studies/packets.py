@@ -29,7 +29,7 @@ from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.errors import FolderError, UsageError
-from lopsided.studies.arms import Arm, in_worlds, run_each
+from lopsided.studies.arms import Arm, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress
 from lopsided.studies.options import COMPARED_WORLDS, PACKETS_APART_S
 
@@ -216,8 +216,9 @@ def compare_arms(
         def run(arm: Arm, part: Progress | None) -> Side:
             folder = (keep or Path(temporary)) / arm.name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
+            its = kernel_in(arm.world, [each.world for each in arms], kernel)
             found = finely_sampled(arm.scenario).run(
-                seed=seed, world=arm.world, kernel=kernel, progress=part, pcap=folder, pcap_at=("hosts",)
+                seed=seed, world=arm.world, kernel=its, progress=part, pcap=folder, pcap_at=("hosts",)
             )
             return Side(arm.name, found, folder)
 

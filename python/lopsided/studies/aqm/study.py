@@ -20,6 +20,7 @@ from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
 from lopsided.studies.aqm.workloads import Ends, with_workload
+from lopsided.studies.arms import kernel_in
 from lopsided.studies.jobs import Progress, part_of, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.worlds.base import Job
@@ -143,7 +144,8 @@ def aqm(
             return {**keys, "digest": run.digest}, measure(run, links)
 
         part = part_of(progress, number / len(worlds), 1 / len(worlds))
-        measured += run_jobs(jobs, reduce, world=name, kernel=kernel, workers=workers, progress=part)
+        its = kernel_in(name, worlds, kernel)
+        measured += run_jobs(jobs, reduce, world=name, kernel=its, workers=workers, progress=part)
     tables = _tables(measured)
     digests = "".join(keys["digest"] for keys, _ in measured)
     digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
