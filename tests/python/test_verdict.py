@@ -38,6 +38,12 @@ def test_a_line_without_a_queue_to_speak_of_is_praised_and_nothing_is_sold():
     assert said.startswith("Round trips stay short: download has")
 
 
+def test_a_short_queue_is_not_blamed():
+    found = run(DOWNLOAD + UPLOAD, rtt="100 ms", down="50 Mbit/s", up="20 Mbit/s", queue="20 packets")
+    assert found.links.to_polars()["sojourn_mean_ms"].max() < 20
+    assert "wait before" not in " ".join(verdict(found))
+
+
 def test_two_downloads_share_and_one_loses():
     second = DOWNLOAD.replace("download", "second") + 'start = "15 s"\n'
     said = " ".join(verdict(run(DOWNLOAD + second, up="2400 kbit/s")))

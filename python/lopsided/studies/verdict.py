@@ -24,7 +24,7 @@ _BLOAT = 2.0
 _BLOAT_MS = 20.0
 """if they are longer by this much."""
 _LONG_WAIT_MS = 50.0
-"""A mean wait in one queue for which something better is worth trying."""
+"""A mean wait in one queue that explains a loss of goodput, and for which something better is worth trying."""
 _LOST_SHARE = 0.6
 """A flow that keeps less than this share of its goodput has lost it to who joined."""
 _SETTLED_S = 3.0
@@ -117,7 +117,7 @@ def _starved(run: Run, flows: Sequence[Row], queue: _Queue | None) -> Iterator[s
     names = others[0]["name"] if len(others) == 1 else f"{len(others)} more flows"
     opposite = all(other["direction"] != row["direction"] for other in others)
     why = ""
-    if opposite and queue and queue.direction != row["direction"]:
+    if opposite and queue and queue.direction != row["direction"] and queue.mean_ms >= _LONG_WAIT_MS:
         why = f": its acknowledgements wait before {queue}"
     elif not opposite:
         why = ", which it shares the line with"
