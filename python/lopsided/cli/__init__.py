@@ -102,7 +102,9 @@ def invoke(arguments: Sequence[str]) -> int:
     except OSError as error:
         # What commands write elsewhere is told by them.
         with contextlib.suppress(OSError):
-            say_error(f"cannot print: {error.strerror or error}")
+            # An error of writing to standard output names no file.
+            what = "cannot print" if error.filename is None else str(error.filename)
+            say_error(f"{what}: {error.strerror or error}")
         return 1
     return result if isinstance(result, int) else 0
 
