@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import pkgutil
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,4 +19,5 @@ def fill_in(homes: Mapping[str, str]) -> None:
 
 def filled_in(method: str) -> Callable[..., Any]:
     """The function that makes this method."""
-    return pkgutil.resolve_name(_HOMES[method])
+    module, _, name = _HOMES[method].partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,6 +1,7 @@
 """The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
 
 import json
+import pkgutil
 import re
 import signal
 import subprocess
@@ -231,24 +232,49 @@ def test_size_prints_both_answers_and_how_to_set_them(tmp_path, capsys):
 def test_help_and_version_are_there(capsys):
     assert cli.invoke(["--help"]) == 0
     said = capsys.readouterr().out
-    for name, _ in cli.COMMANDS:
-        assert name in said
+    for command in cli.COMMANDS:
+        assert command.name in said
+        assert pkgutil.resolve_name(command.home).__doc__.splitlines()[0] == command.summary
     assert "Find the uplink buffer" in said
+    assert cli.invoke([]) == 0
+    assert capsys.readouterr().out == said
     assert cli.invoke(["run", "--help"]) == 0
     assert "For example" in capsys.readouterr().out
     assert cli.invoke(["--version"]) == 0
     assert capsys.readouterr().out.startswith("lopsided 0.")
 
 
-def test_help_and_check_load_nothing_heavy(adsl_file):
+def test_the_list_of_commands_fits_any_terminal():
+    from lopsided.cli import listing
+
+    for width in (60, 80, 100):
+        lines = listing.text(width).partition("Examples")[0].splitlines()
+        assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    # Modules that are loaded, of which an interpreter has some sixty by itself; a large library brings hundreds.
+    [(["--help"], 120), (["--version"], 120), (["check"], 190), (["schema"], 190)],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_what_answers_at_once_loads_little(adsl_file, arguments, most):
+    if arguments == ["check"]:
+        arguments = ["check", str(adsl_file)]
+    loaded = _modules_of(arguments)
+    assert not {"polars", "numpy", "matplotlib", "jinja2", "rich.markdown"} & loaded
+    assert len(loaded) <= most
+
+
+def _modules_of(arguments: list[str]) -> set[str]:
+    """The modules that a process has loaded when this command is done."""
     code = (
         "import sys; from lopsided import cli; "
         "assert cli.invoke(sys.argv[1:]) == 0; "
-        "print([name for name in ('polars', 'numpy', 'matplotlib', 'jinja2') if name in sys.modules])"
+        "print(*sys.modules, file=sys.stderr)"
     )
-    for arguments in (["--help"], ["check", str(adsl_file)], ["schema"]):
-        done = subprocess.run([sys.executable, "-c", code, *arguments], text=True, capture_output=True, check=True)
-        assert done.stdout.splitlines()[-1] == "[]"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], text=True, capture_output=True, check=True)
+    return set(done.stderr.split())
 
 
 def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pkgutil
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import cyclopts
-
+from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS
+from lopsided.cli.listing import COMPLETION
 from lopsided.cli.terminal import errors, say_error
 
-_EPILOGUE = """\
-Examples:
-
-    lopsided run scenario.toml
-    lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --repeat 5
-    lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets"
-    lopsided size --down 2.4M --up 196k --rtt 200ms
-    lopsided reproduce merritt2010
-"""
+if TYPE_CHECKING:
+    import cyclopts
 
 
 def _version() -> str:
@@ -37,26 +30,19 @@ def _version() -> str:
 
 
 def build(arguments: Sequence[str]) -> cyclopts.App:
-    """The application. A command is imported when asked for; where none is, all are, so that help can list them."""
-    listing = not any(name in arguments for name, _ in COMMANDS)
+    """The application. A command is imported when asked for, or where shells are told of all commands."""
+    import cyclopts
+
     app = cyclopts.App(
         name="lopsided",
-        help="A laboratory for TCP over lopsided links.",
-        help_epilogue=_EPILOGUE if listing else None,
         help_format="markdown",
-        version=_version,
-        version_flags=["--version"],
-        error_console=errors(),
+        version_flags=(),
         suppress_keyboard_interrupt=False,
     )
-    for place, (name, home) in enumerate(COMMANDS):
-        app.command(pkgutil.resolve_name(home) if listing else home, name=name)
-        if listing:
-            app[name].sort_key = place
-    if listing:
-        app.register_install_completion_command(  # pyright: ignore[reportUnknownMemberType]
-            help="Install completion for the shell that runs this: bash, zsh or fish.", sort_key=0
-        )
+    for command in COMMANDS:
+        app.command(command.home, name=command.name)
+    if COMPLETION in arguments:
+        app.register_install_completion_command()  # pyright: ignore[reportUnknownMemberType]
     return app
 
 
@@ -70,14 +56,13 @@ def invoke(arguments: Sequence[str]) -> int:
     from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
 
     try:
-        result = build(arguments)(
-            arguments,
-            exit_on_error=False,
-            print_error=True,
-            result_action="return_value",
-        )
-    except cyclopts.CycloptsError:
-        return 2
+        if listing.asked_for(list(arguments)):
+            listing.show()
+            return 0
+        if list(arguments) == ["--version"]:
+            print(_version())
+            return 0
+        result = _command(arguments)
     except ScenarioError as error:
         say_error(error.rendered, prefix=False)
         return 2
@@ -107,6 +92,17 @@ def invoke(arguments: Sequence[str]) -> int:
             say_error(f"{what}: {error.strerror or error}")
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _command(arguments: Sequence[str]) -> object:
+    """Runs the command; what it returns, or 2 where it was asked wrongly."""
+    import cyclopts
+
+    try:
+        return build(arguments)(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except cyclopts.CycloptsError as error:
+        errors().print(cyclopts.CycloptsPanel(error))
+        return 2
 
 
 def _own_traceback(cause: BaseException | None) -> str:

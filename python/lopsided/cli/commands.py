@@ -1,28 +1,74 @@
-"""The commands of `lopsided`, in the order in which `--help` lists them: name, and where its function is.
+"""The commands of `lopsided`, in the order in which `--help` lists them.
 
-Adding one takes a module in this folder and a line here; the first line of the function's docstring is its line of
-help. `--help` imports all of these modules, so what only their work needs (polars, matplotlib) they import when they
-work.
+Adding one takes a module in this folder and a line here. The line of help is the first of the function's docstring,
+which a test holds to it: written here too, so that `--help` lists all commands and imports none of them.
 """
 
 from __future__ import annotations
 
-COMMANDS: tuple[tuple[str, str], ...] = (
-    ("run", "lopsided.cli.run:run"),
-    ("sweep", "lopsided.cli.sweep:sweep"),
-    ("fairness", "lopsided.cli.fairness:fairness"),
-    ("aqm", "lopsided.cli.aqm:aqm"),
-    ("ackpath", "lopsided.cli.ackpath:ackpath"),
-    ("size", "lopsided.cli.size:size"),
-    ("reproduce", "lopsided.cli.reproduce:reproduce"),
-    ("compare", "lopsided.cli.compare:compare"),
-    ("plot", "lopsided.cli.plot:plot"),
-    ("explain", "lopsided.cli.explain:explain"),
-    ("list", "lopsided.cli.list_parts:list_parts"),
-    ("new", "lopsided.cli.new:new"),
-    ("check", "lopsided.cli.check:check"),
-    ("schema", "lopsided.cli.schema:schema"),
-    ("kernel", "lopsided.cli.kernel:kernel"),
-    ("probe", "lopsided.cli.probe:probe"),
-    ("doctor", "lopsided.cli.doctor:doctor"),
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A command: its name, where its function is, and its line of help."""
+
+    name: str
+    home: str
+    summary: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("run", "lopsided.cli.run:run", "Run a scenario and report on it."),
+    Command("sweep", "lopsided.cli.sweep:sweep", "Run a scenario for every combination of settings."),
+    Command(
+        "fairness",
+        "lopsided.cli.fairness:fairness",
+        "Show who takes what from whom: congestion controls and round-trip times against each other.",
+    ),
+    Command("aqm", "lopsided.cli.aqm:aqm", "Compare queue disciplines: one scenario under each of them, side by side."),
+    Command(
+        "ackpath",
+        "lopsided.cli.ackpath:ackpath",
+        "Compare remedies for the way back of ACKs: one scenario with each on and off, alone and combined.",
+    ),
+    Command(
+        "size",
+        "lopsided.cli.size:size",
+        "Find the uplink buffer or the queue discipline for a line, and how to set it.",
+    ),
+    Command("reproduce", "lopsided.cli.reproduce:reproduce", "Re-run a published study."),
+    Command(
+        "compare",
+        "lopsided.cli.compare:compare",
+        "Hold two worlds, two runs, or a congestion control of your own and a known one against each other.",
+    ),
+    Command("plot", "lopsided.cli.plot:plot", "Draw a figure from a run folder."),
+    Command(
+        "explain",
+        "lopsided.cli.explain:explain",
+        "Tell what a connection went through and why, in words and as a picture.",
+    ),
+    Command(
+        "list",
+        "lopsided.cli.list_parts:list_parts",
+        "List what there is to choose from: congestion controls, queues, stages, media, presets, papers.",
+    ),
+    Command(
+        "new",
+        "lopsided.cli.new:new",
+        "Write a scenario to begin with: a line, a download and an upload, every part of it explained.",
+    ),
+    Command("check", "lopsided.cli.check:check", "Check a scenario file without running it."),
+    Command("schema", "lopsided.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+    Command("kernel", "lopsided.cli.kernel:kernel", "Build the kernel that runs real Linux TCP in virtual time."),
+    Command(
+        "probe",
+        "lopsided.cli.probe:probe",
+        "Measure a real line: a sink on one machine, a sender that logs TCP's state on the other.",
+    ),
+    Command(
+        "doctor",
+        "lopsided.cli.doctor:doctor",
+        "Say what this machine can do, what is missing, and the command that brings it.",
+    ),
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.terminal import say_note
-from lopsided.data.output import check_free
-from lopsided.data.run_folder import free_name
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +75,10 @@ class Answer:
 
     def folder(self, name: str) -> Path:
         """The folder asked for, or a new one that bears this name and the time."""
+        from datetime import datetime
+
+        from lopsided.data.run_folder import free_name
+
         return self.out or free_name(Path("runs"), f"{name}-{datetime.now():%Y%m%d-%H%M%S}")
 
     def page(self, folder: Path) -> tuple[str, Path]:
@@ -123,6 +124,8 @@ def ask(questions: Iterable[str]) -> None:
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
     """The path of a picture to draw: its kind is one that we write, and nobody else's file is there."""
+    from lopsided.data.output import check_free
+
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{path.name}: a picture is written as .png, .svg or .pdf")
     check_free(path, overwrite=overwrite)

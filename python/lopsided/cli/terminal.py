@@ -36,8 +36,11 @@ def errors() -> Console:
 
 
 def say(text: str, style: str = "") -> None:
-    """A line of result, as it is."""
-    out().print(text, style=style, soft_wrap=True)
+    """A line of result, as it is; without a style it takes no library of styles."""
+    if style:
+        out().print(text, style=style, soft_wrap=True)
+    else:
+        sys.stdout.write(f"{text}\n")
 
 
 def say_prose(text: str) -> None:

@@ -1,0 +1,63 @@
+"""`lopsided --help`: the commands, each with its line. What a command takes, it says itself: `lopsided run --help`.
+
+Written without the library of commands, whose loading takes longer than everything else about it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+
+from lopsided.cli.commands import COMMANDS
+
+EXAMPLES = """\
+    lopsided run scenario.toml
+    lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --repeat 5
+    lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets"
+    lopsided size --down 2.4M --up 196k --rtt 200ms
+    lopsided reproduce merritt2010"""
+COMPLETION = "--install-completion"
+OPTIONS = (
+    (COMPLETION, "Install completion for the shell that runs this: bash, zsh or fish."),
+    ("--help, -h", "Show this, or what a command takes: `lopsided run --help`."),
+    ("--version", "Show the version."),
+)
+
+_INDENT = 2
+_NARROWEST, _WIDEST = 60, 100
+
+
+def asked_for(arguments: list[str]) -> bool:
+    """Whether the list of commands is what was asked for."""
+    return arguments in ([], ["--help"], ["-h"])
+
+
+def text(width: int, *, bold: bool = False) -> str:
+    """The whole listing, in lines of at most `width` characters."""
+    parts = ["Usage: lopsided COMMAND [ARGUMENTS]", "A laboratory for TCP over lopsided links."]
+    commands = [(command.name, command.summary) for command in COMMANDS]
+    for title, rows in (("Commands", commands), ("Options", OPTIONS)):
+        column = _INDENT + max(len(name) for name, _ in rows) + 2
+        lines = [_row(name, line, column, width) for name, line in rows]
+        parts.append("\n".join([_bold(title) if bold else title, *lines]))
+    parts.append(f"{_bold('Examples') if bold else 'Examples'}\n{EXAMPLES}")
+    return "\n\n".join(parts)
+
+
+def show() -> None:
+    """Prints it, as wide as the terminal and no wider than reads well."""
+    # A process may be started without a standard output.
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
+    print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))
+
+
+def _row(name: str, line: str, column: int, width: int) -> str:
+    first = f"{' ' * _INDENT}{name}".ljust(column)
+    return textwrap.fill(line, width, initial_indent=first, subsequent_indent=" " * column)
+
+
+def _bold(title: str) -> str:
+    return f"\033[1m{title}\033[0m"
