@@ -266,6 +266,12 @@ def test_what_answers_at_once_loads_little(adsl_file, arguments, most):
     assert len(loaded) <= most
 
 
+def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
+    loaded = _modules_of(["run", str(adsl_file), "--set", "scenario.duration=12 s", "--out", str(tmp_path / "run")])
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert not {"matplotlib", "pandas", "rich.markdown", "lopsided.worlds.kernel"} & loaded
+
+
 def _modules_of(arguments: list[str]) -> set[str]:
     """The modules that a process has loaded when this command is done."""
     code = (

@@ -1,12 +1,15 @@
 """The report: complete, self-contained, safe."""
 
 import re
+import xml.etree.ElementTree as Xml
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import lopsided as lop
-from lopsided.views import plot
+from lopsided.views import plot, svg
+from lopsided.views.chart import Chart, Curve, Panel
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +77,37 @@ def test_a_run_without_samples_has_a_report(adsl):
     assert "<svg" not in page
     with pytest.raises(lop.UsageError, match="no samples"):
         run.plot("goodput")
+
+
+def test_its_figures_are_those_of_matplotlib(adsl_run):
+    for kind in plot.KINDS:
+        drawn = Xml.fromstring(svg.svg(plot.chart(adsl_run, kind), salt=kind))
+        said = {text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")}
+        for axes in adsl_run.plot(kind).axes:
+            assert set(axes.get_ylabel().split("\n")) <= said
+            assert {text.get_text() for text in axes.texts} <= said
+
+
+def test_a_curve_with_gaps_is_drawn_in_pieces_and_stays_in_its_panel():
+    x = np.arange(6.0)
+    y = np.array([0.0, 1.0, np.nan, 2.0, np.nan, 4.0])
+    curve = Curve(x, y, "#2471c8", 'a "curve" <of> & one')
+    chart = Chart("T <b>", "&", "time (s)", 5.0, (Panel("kB", 4.0, 2.0, (curve,), names=((4.0, curve.name, "red"),)),))
+    drawn = Xml.fromstring(svg.svg(chart, salt="x"))
+    lines = [line.get("points") for line in drawn.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert [len(line.split()) for line in lines] == [2, 1, 1]
+    bottom, top = (float(lines[0].split()[0].split(",")[1]), float(lines[2].split(",")[1]))
+    assert bottom - top == pytest.approx(2.0 * 72, abs=0.1)
+    assert chart.data().rows() == [
+        ("kB", curve.name, at, value) for at, value in zip(x, y, strict=True) if value == value
+    ]
+
+
+@pytest.mark.parametrize("end", [1e-6, 0.7, 1.0, 2.4, 23.0, 250.0, 1e9])
+def test_ticks_are_few_round_and_within(end):
+    ticks = svg.ticks(end, 5)
+    values = [value for value, _ in ticks]
+    assert 2 <= len(ticks) <= 6
+    assert values[0] == 0
+    assert values[-1] <= end * (1 + 1e-9)
+    assert [float(text) for _, text in ticks] == pytest.approx(values)

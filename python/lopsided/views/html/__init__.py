@@ -9,7 +9,7 @@ from lopsided.data import units
 from lopsided.data.catalogue import run_tables
 from lopsided.errors import UsageError
 from lopsided.studies.verdict import verdict
-from lopsided.views import linux, notable_links
+from lopsided.views import linux, notable_links, plot, svg
 from lopsided.views.view import view
 
 if TYPE_CHECKING:
@@ -86,15 +86,13 @@ def _text(value: Any) -> str:
 
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
-    from lopsided.views.plot import style
-
     drawn: list[dict[str, str]] = []
     for kind in kinds:
         try:
-            figure = run.plot(kind)
+            chart = plot.chart(run, kind)
         except UsageError:
             continue  # Nothing of this kind to draw: no samples, or no drops.
-        drawn.append({"kind": kind, "svg": style.svg(figure, salt=f"{kind}-{run.digest}")})
+        drawn.append({"kind": kind, "svg": svg.svg(chart, salt=f"{kind}-{run.digest}")})
     return drawn
 
 

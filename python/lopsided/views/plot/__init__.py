@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lopsided.run import Run
+    from lopsided.views.chart import Chart
 
 
-KINDS: dict[str, Callable[..., Figure]] = {
+KINDS: dict[str, Callable[..., Chart]] = {
     "goodput": over_time.goodput,
     "cwnd": over_time.cwnd,
     "rtt": over_time.rtt,
@@ -31,11 +32,18 @@ KINDS: dict[str, Callable[..., Figure]] = {
 
 def plot(run: Run, kind: str, **options: Any) -> Figure:
     """Draws `kind` of the run."""
-    draw = KINDS.get(kind)
-    if draw is None:
+    from lopsided.views.plot import drawn
+
+    return drawn.figure(chart(run, kind, **options))
+
+
+def chart(run: Run, kind: str, **options: Any) -> Chart:
+    """What a figure of this kind shows of the run."""
+    make = KINDS.get(kind)
+    if make is None:
         raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")
     try:
-        inspect.signature(draw).bind(run, **options)
+        inspect.signature(make).bind(run, **options)
     except TypeError as error:
         raise UsageError(f"plot {kind!r}: {error}") from None
-    return draw(run, **options)
+    return make(run, **options)

@@ -1,8 +1,8 @@
-"""Figures with time on the x axis: goodput, windows, round-trip time, queues."""
+"""Charts with time on the x axis: goodput, windows, round-trip time, queues. Nothing is drawn here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,109 +10,100 @@ import numpy as np
 from lopsided.data import series, units
 from lopsided.data.series import Floats, Series
 from lopsided.errors import UsageError
-from lopsided.views import notable_links
-from lopsided.views.plot import style
+from lopsided.views import inks, notable_links
+from lopsided.views.chart import Bars, Chart, Curve, Panel
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from lopsided.run import Run
 
 _TIME = "time since the run began (s)"
+_ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _CLOUD = 40
 """Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
 
 
-def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Figure:
+def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
     """Goodput of every flow, one panel per direction; averaged over `window_s` (default: a 160th of the run)."""
     window = window_s or _default_window(run)
-    curves = [series.goodput(run, flow, window) for flow in _flows(run, flows)]
-    sheet, by_direction = _by_direction("Goodput", run, curves)
-    for panel, direction, group in by_direction:
+    panels: list[Panel] = []
+    groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
+    for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
         # A link far above what its flows reach would only flatten them.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
-        scale, unit = style.rate_unit(max(top, limit))
+        scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
-        _draw(panel, scaled)
-        _set_range(panel, run, max(top, limit) / scale)
-        if limit:
-            _limit_line(panel, limit / scale)
-        panel.set_ylabel(f"{_heading(direction)}({unit})")
-        _name_curves(panel, scaled, (limit / scale, f"link {units.rate(limit)}") if limit else None)
+        named = (limit / scale, f"link {units.rate(limit)}") if limit else None
+        panels.append(
+            Panel(
+                f"{_heading(direction)}({unit})",
+                _above(max(top, limit) / scale),
+                _height(groups),
+                _curves(scaled),
+                limit=limit / scale if limit else None,
+                names=_names(scaled, named),
+            )
+        )
     what = f"bytes delivered to the application, in order, in windows of {units.seconds(window)}, no smoothing"
-    style.small_print(sheet.figure, what, *_provenance(run))
-    return sheet.figure
+    return _chart("Goodput", run, panels, what)
 
 
-def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Figure:
+def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
     """Congestion window (solid) and slow-start threshold (dotted) of every flow, one panel per direction."""
     chosen = _flows(run, flows)
     windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
-    sheet, by_direction = _by_direction("Congestion window", run, windows)
-    for panel, direction, group in by_direction:
-        _draw(panel, group)
+    panels: list[Panel] = []
+    groups = _grouped(windows)
+    for direction, group in groups.items():
         highest = _highest(group)
-        if len(group) <= _MANY:
-            for index, curve in enumerate(group):
-                threshold = thresholds[curve.name]
-                shown = np.where(threshold.value <= 1.5 * highest, threshold.value, np.nan)
-                panel.plot(
-                    threshold.time_s, shown, color=style.colour(direction, index), linewidth=1, linestyle=(0, (1, 2))
-                )
-        _set_range(panel, run, highest)
-        panel.set_ylabel(f"{_heading(direction)}(kB)")
-        _name_curves(panel, group)
-    style.small_print(sheet.figure, f"solid: cwnd, dotted: ssthresh; {_sampling(run)}", *_provenance(run))
-    return sheet.figure
+        curves = list(_curves(group))
+        for index, curve in enumerate(group if len(group) <= _MANY else ()):
+            threshold = thresholds[curve.name]
+            shown = np.where(threshold.value <= 1.5 * highest, threshold.value, np.nan)
+            ink, name = inks.colour(direction, index), f"{curve.name} ssthresh"
+            curves.append(Curve(threshold.time_s, shown, ink, name, width=1, dash=(1, 2)))
+        label = f"{_heading(direction)}(kB)"
+        panels.append(Panel(label, _above(highest), _height(groups), tuple(curves), names=_names(group)))
+    return _chart("Congestion window", run, panels, f"solid: cwnd, dotted: ssthresh; {_sampling(run)}")
 
 
-def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Figure:
+def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
     """Mean round-trip time per sampling interval, timed per packet at each flow's sender."""
-    chosen = _flows(run, flows)
-    curves = [series.rtt(run, flow) for flow in chosen]
-    sheet = style.sheet("Round-trip time", _subtitle(run), (2.7,), _TIME)
-    (panel,) = sheet.panels
-    for group in _grouped(curves).values():
-        _draw(panel, group)
-    _set_range(panel, run, _highest(curves))
-    panel.set_ylabel("RTT (ms)")
-    _name_curves(panel, curves)
-    style.small_print(
-        sheet.figure, f"mean of the packets timed in each {_interval(run)}, no smoothing", *_provenance(run)
-    )
-    return sheet.figure
+    curves = [series.rtt(run, flow) for flow in _flows(run, flows)]
+    drawn = tuple(curve for group in _grouped(curves).values() for curve in _curves(group))
+    panel = Panel("RTT (ms)", _above(_highest(curves)), _ALONE_IN, drawn, names=_names(curves))
+    what = f"mean of the packets timed in each {_interval(run)}, no smoothing"
+    return _chart("Round-trip time", run, [panel], what)
 
 
-def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Figure:
+def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
     """Backlog of the notable queues with their limits, and a mark for each interval with drops."""
+    panels: list[Panel] = []
     chosen = _queues(run, links)
-    sheet = style.sheet(
-        "Queue backlog and drops", _subtitle(run), (1.9 if len(chosen) > 1 else 2.7,) * len(chosen), _TIME
-    )
-    for panel, (link, direction) in zip(sheet.panels, chosen, strict=True):
-        ink = style.colour(direction, 0)
+    for link, direction in chosen:
         backlog = series.queue_column(run, link, direction, "backlog_packets")
-        time, value = style.thin_out(backlog.time_s, backlog.value)
-        panel.plot(time, value, color=ink, linewidth=1.1)
-        panel.fill_between(time, value, color=ink, alpha=0.12, linewidth=0)
+        time, value = inks.thin_out(backlog.time_s, backlog.value)
         limit = run.scenario.queue_limit_packets(link, direction)
-        _set_range(panel, run, max(float(np.nanmax(value, initial=0)), limit or 0))
-        if limit:
-            _limit_line(panel, limit)
-            style.end_labels(panel, [(limit, f"limit {limit}", style.MUTED)])
-        _mark_drops(panel, run, link, direction)
-        panel.set_ylabel(f"{link} {direction}\n(packets)")
-    style.small_print(sheet.figure, f"red marks: drops; {_sampling(run)}", *_provenance(run))
-    return sheet.figure
+        curve = Curve(time, value, inks.colour(direction, 0), f"{link} {direction}", width=1.1, filled=True)
+        panels.append(
+            Panel(
+                f"{link} {direction}\n(packets)",
+                _above(max(float(np.nanmax(value, initial=0)), limit or 0)),
+                _height(chosen),
+                (curve,),
+                moments=_drop_times(run, link, direction),
+                limit=limit or None,
+                names=((limit, f"limit {limit}", inks.MUTED),) if limit else (),
+            )
+        )
+    return _chart("Queue backlog and drops", run, panels, f"red marks: drops; {_sampling(run)}")
 
 
-def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Figure:
+def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
     """Packets dropped per window at every queue that dropped any."""
     window = window_s or _default_window(run)
     chosen = [
@@ -122,29 +113,45 @@ def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | 
     ]
     if not chosen:
         raise UsageError("nothing to plot: no queue of this run dropped a packet")
-    sheet = style.sheet("Packets dropped", _subtitle(run), (1.9 if len(chosen) > 1 else 2.7,) * len(chosen), _TIME)
-    for panel, (link, direction) in zip(sheet.panels, chosen, strict=True):
+    panels: list[Panel] = []
+    for link, direction in chosen:
         total = series.queue_column(run, link, direction, "dropped_packets")
         edges = np.arange(total.time_s[0], total.time_s[-1] + window / 2, window)
         lost = np.diff(np.interp(edges, total.time_s, total.value))
-        _set_range(panel, run, float(np.max(lost, initial=1)))
-        panel.bar(edges[:-1], lost, width=window, align="edge", color=style.colour(direction, 0), linewidth=0)
-        panel.set_ylabel(f"{link} {direction}\n(packets)")
-    style.small_print(sheet.figure, f"sums over windows of {units.seconds(window)}", *_provenance(run))
-    return sheet.figure
+        bars = Bars(edges[:-1], lost, window, inks.colour(direction, 0), f"{link} {direction}")
+        top = _above(float(np.max(lost, initial=1)))
+        panels.append(Panel(f"{link} {direction}\n(packets)", top, _height(chosen), bars=(bars,)))
+    return _chart("Packets dropped", run, panels, f"sums over windows of {units.seconds(window)}")
 
 
-def _draw(panel: Axes, group: Sequence[Series]) -> None:
+def _chart(title: str, run: Run, panels: Sequence[Panel], what: str) -> Chart:
+    subtitle = run.scenario.title or run.scenario.name
+    notes = (what, run.world, f"seed {run.seed}", f"digest {run.digest}")
+    return Chart(title, subtitle, _TIME, run.scenario.duration_s, tuple(panels), notes)
+
+
+def _height(panels: Iterable[object]) -> float:
+    return _BESIDE_IN if len(list(panels)) > 1 else _ALONE_IN
+
+
+def _above(highest: float) -> float:
+    return highest * 1.08 or 1.0
+
+
+def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
     many = len(group) > _MANY
     shown = group[:: -(-len(group) // _CLOUD)] if many else group
+    drawn: list[Curve] = []
     for index, curve in enumerate(shown):
-        ink = style.colour(curve.direction, 0 if many else index)
-        time, value = style.thin_out(curve.time_s, curve.value)
-        panel.plot(time, value, color=ink, linewidth=0.6 if many else 1.4, alpha=0.25 if many else 1)
+        ink = inks.colour(curve.direction, 0 if many else index)
+        time, value = inks.thin_out(curve.time_s, curve.value)
+        width, alpha = (0.6, 0.25) if many else (1.4, 1.0)
+        drawn.append(Curve(time, value, ink, curve.name, width, alpha))
     if many:
         times = group[0].time_s
         mean = _mean([np.interp(times, curve.time_s, curve.value) for curve in group if len(curve.time_s)])
-        panel.plot(times, mean, color=style.colour(group[0].direction, 2), linewidth=1.8)
+        drawn.append(Curve(times, mean, inks.colour(group[0].direction, 2), f"mean of {len(group)}", width=1.8))
+    return tuple(drawn)
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
@@ -154,57 +161,29 @@ def _mean(rows: Sequence[Floats]) -> Floats:
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
-def _name_curves(panel: Axes, group: Sequence[Series], limit: tuple[float, str] | None = None) -> None:
-    labels = [(*limit, style.MUTED)] if limit else []
+def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[tuple[float, str, str], ...]:
+    """What stands at the right ends of curves."""
+    labels = [(*limit, inks.MUTED)] if limit else []
     for members in _grouped(group).values():
         if len(members) > _MANY:
             middle = float(_mean([curve.value[-1:] for curve in members if len(curve.value)])[0])
-            labels.append((middle, f"{len(members)} flows,\nmean of all", style.colour(members[0].direction, 2)))
+            labels.append((middle, f"{len(members)} flows,\nmean of all", inks.colour(members[0].direction, 2)))
             continue
         for index, curve in enumerate(members):
             present = curve.value[~np.isnan(curve.value)]
             if len(present):
                 tail = float(np.mean(present[-max(1, len(present) // 20) :]))
-                labels.append((tail, curve.name, style.colour(curve.direction, index)))
-    style.end_labels(panel, labels)
+                labels.append((tail, curve.name, inks.colour(curve.direction, index)))
+    return tuple(labels)
 
 
-def _mark_drops(panel: Axes, run: Run, link: str, direction: str) -> None:
+def _drop_times(run: Run, link: str, direction: str) -> Floats:
     total = series.queue_column(run, link, direction, "dropped_packets")
-    when = total.time_s[1:][np.diff(total.value) > 0]
-    if len(when):
-        panel.plot(
-            when,
-            np.full(len(when), 1.03),
-            "|",
-            transform=panel.get_xaxis_transform(),
-            color=style.RED,
-            markersize=5,
-            clip_on=False,
-        )
-
-
-def _limit_line(panel: Axes, y: float) -> None:
-    panel.axhline(y, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-
-
-def _set_range(panel: Axes, run: Run, highest: float) -> None:
-    panel.set_ylim(0, highest * 1.08 or 1)
-    panel.set_xlim(0, run.scenario.duration_s)
+    return total.time_s[1:][np.diff(total.value) > 0]
 
 
 def _highest(group: Sequence[Series]) -> float:
     return max((float(np.nanmax(curve.value, initial=0)) for curve in group), default=0.0)
-
-
-def _by_direction(
-    title: str, run: Run, curves: Sequence[Series]
-) -> tuple[style.Sheet, list[tuple[Axes, str, list[Series]]]]:
-    groups = _grouped(curves)
-    sheet = style.sheet(title, _subtitle(run), (1.9 if len(groups) > 1 else 2.7,) * len(groups), _TIME)
-    return sheet, [
-        (panel, direction, group) for panel, (direction, group) in zip(sheet.panels, groups.items(), strict=True)
-    ]
 
 
 def _grouped(curves: Sequence[Series]) -> dict[str, list[Series]]:
@@ -261,11 +240,3 @@ def _interval(run: Run) -> str:
 
 def _sampling(run: Run) -> str:
     return f"sampled every {_interval(run)}, no smoothing"
-
-
-def _subtitle(run: Run) -> str:
-    return run.scenario.title or run.scenario.name
-
-
-def _provenance(run: Run) -> tuple[str, ...]:
-    return (run.world, f"seed {run.seed}", f"digest {run.digest}")
