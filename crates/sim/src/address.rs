@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 pub(crate) const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 /// The address of a host by its place in the scenario.
-pub(crate) fn address(host: usize) -> IpAddr {
+pub fn address(host: usize) -> IpAddr {
     Ipv4Addr::from_bits(FIRST_HOST.to_bits() + host as u32).into()
 }
 

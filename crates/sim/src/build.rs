@@ -13,7 +13,7 @@ use crate::address::address;
 use crate::error::BuildError;
 use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
-use crate::options::RunOptions;
+use crate::options::{Outside, RunOptions};
 use crate::simulation::Simulation;
 use flows::place_flow;
 use lopsided_core::tcp_event::TcpEventMask;
@@ -25,7 +25,8 @@ use topology::{Topology, routing_tables};
 /// Builds the world of the scenario for one seed.
 pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Result<Simulation, BuildError> {
     let net = Topology::new(&scenario.graph)?;
-    let tables = routing_tables(scenario, &net)?;
+    check_outside(scenario, &net, &options.outside)?;
+    let tables = routing_tables(scenario, &net, &options.outside)?;
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let several = net.outlets[host].len() > 1;
@@ -43,7 +44,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     if options.observers.iter().any(|observer| observer.mask().has(EventMask::TCP)) {
         hosts.iter_mut().for_each(|host| host.listen_to(TcpEventMask::ALL));
     }
-    let mut nodes: Vec<NetNode<Host>> = hosts.into_iter().map(|host| NetNode::Host(Box::new(host))).collect();
+    let is_outside = |host: usize| options.outside.iter().any(|outside| outside.host == host);
+    let placed = |(number, host)| if is_outside(number) { NetNode::Edge } else { NetNode::Host(Box::new(host)) };
+    let mut nodes: Vec<NetNode<Host>> = hosts.into_iter().enumerate().map(placed).collect();
     let audit = options.audit_queues || cfg!(debug_assertions);
     for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
         let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
@@ -83,6 +86,27 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
     Ok(Simulation { network, flows, links: 2 * scenario.graph.links.len(), first_link: net.first_link(), labels })
+}
+
+/// An edge has one port, and nothing of its own runs there.
+fn check_outside(scenario: &Scenario, net: &Topology<'_>, outside: &[Outside]) -> Result<(), BuildError> {
+    for Outside { host, .. } in outside {
+        let wrong = |what: &str| {
+            let host = scenario.graph.hosts.get(*host).cloned().unwrap_or_else(|| host.to_string());
+            BuildError::Outside { host, what: what.to_owned() }
+        };
+        let outlets = net.outlets.get(*host).filter(|_| *host < net.hosts).ok_or_else(|| wrong("there is none"))?;
+        if outlets.len() != 1 {
+            return Err(wrong("it must have exactly one link"));
+        }
+        if scenario.interfaces.contains_key(host) {
+            return Err(wrong("it has an interface of its own, which only a simulated host can have"));
+        }
+        if scenario.flows.iter().any(|flow| flow.from == *host || flow.to == *host) {
+            return Err(wrong("a flow of the scenario begins or ends there"));
+        }
+    }
+    Ok(())
 }
 
 /// A host's interface. Only of the one link behind it can a ring foretell what it sends.

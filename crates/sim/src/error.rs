@@ -40,6 +40,11 @@ pub enum BuildError {
     TooLong {
         limit: Duration,
     },
+    /// A host cannot be played by somebody else.
+    Outside {
+        host: String,
+        what: String,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -58,6 +63,7 @@ impl fmt::Display for BuildError {
             }
             BuildError::NoApplication { flow, what } => write!(f, "flow {flow:?}: {what}"),
             BuildError::Link { link, what } => write!(f, "link {link:?}: {what}"),
+            BuildError::Outside { host, what } => write!(f, "host {host:?} cannot be left to others: {what}"),
             BuildError::TooMany { what, at, limit } => write!(f, "more than {limit} {what} at {at:?}"),
             BuildError::TooLong { limit } => {
                 write!(f, "a network of this size can be simulated for at most {} s", limit.as_secs_f64())

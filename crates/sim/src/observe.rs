@@ -183,13 +183,13 @@ impl Recorder {
     }
 
     /// The tables of the run.
-    pub fn finish(mut self, scenario: &Scenario, seed: u64, mut simulation: Simulation) -> RunResult {
+    pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
         self.gather(&mut simulation);
         let mut links = LinkTable::default();
         for link in 0..simulation.links {
             links.push(link_row(link, scenario, &self.places, &mut simulation));
         }
-        self.sample_parts(Time::ZERO + scenario.duration, true, &mut simulation);
+        self.sample_parts(end, true, &mut simulation);
         for site in &simulation.flows {
             take_delays(&mut simulation.network, site);
         }
@@ -198,7 +198,7 @@ impl Recorder {
         let conservation = simulation.network.accounting().conservation(held);
         RunResult {
             seed,
-            duration_s: scenario.duration.as_secs_f64(),
+            duration_s: end.as_secs_f64(),
             digest: digest(&simulation.network, &flows.delivered_bytes),
             events: simulation.network.events(),
             conservation,

@@ -4,6 +4,7 @@ use lopsided_app::Applications;
 use lopsided_core::{Dir, Node, Observer};
 use lopsided_tcp::Controllers;
 use std::fmt;
+use std::net::IpAddr;
 
 /// How to run, beside what the scenario says.
 #[derive(Default)]
@@ -18,6 +19,19 @@ pub struct RunOptions {
     pub controllers: Controllers,
     /// Applications beside the built-in ones.
     pub applications: Applications,
+    /// Hosts whose part somebody else plays; no flow may begin or end there.
+    pub outside: Vec<Outside>,
+}
+
+/// A host whose part somebody else plays: in its place the network has an edge, where packets of others enter and leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// A place in the scenario's hosts.
+    pub host: usize,
+    /// Its addresses beside the one that it has in the scenario.
+    pub addresses: Vec<IpAddr>,
+    /// Whether packets for addresses that nobody has go to it, as to the internet.
+    pub takes_the_rest: bool,
 }
 
 /// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
@@ -33,7 +47,7 @@ pub struct MiddleboxPlacement {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { observers, audit_queues, middleboxes, controllers, applications } = self;
+        let RunOptions { observers, audit_queues, middleboxes, controllers, applications, outside } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("observers", &observers.len())
@@ -41,6 +55,7 @@ impl fmt::Debug for RunOptions {
             .field("middleboxes", middleboxes)
             .field("controllers", controllers)
             .field("applications", applications)
+            .field("outside", outside)
             .finish()
     }
 }

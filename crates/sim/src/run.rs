@@ -13,6 +13,7 @@ use lopsided_core::{Duration, Time};
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -83,24 +84,27 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { scenario, seed, simulation, observer })
     }
 
-    /// Runs to the end on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns.
-    /// Samples between two intervals ([record] on_change) are not taken.
+    /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns, or, where it
+    /// breaks off, to the instant at which the run ends early. Samples between two intervals ([record] on_change) are not taken.
     ///
     /// # Errors
     /// If the run cannot be accounted for.
-    pub fn finish_on(mut self, mut pump: impl FnMut(&mut Network<Host>, Time)) -> Result<RunResult, RunError> {
+    pub fn finish_on(
+        mut self,
+        mut pump: impl FnMut(&mut Network<Host>, Time) -> ControlFlow<()>,
+    ) -> Result<RunResult, RunError> {
         let end = Time::ZERO + self.scenario.duration;
         loop {
             let next = self.observer.next().map_or(end, |next| next.min(end));
-            pump(&mut self.simulation.network, next);
-            assert_eq!(self.simulation.network.now(), next, "the pump stopped early");
+            let went_on = pump(&mut self.simulation.network, next);
+            let now = self.simulation.network.now();
+            assert!(went_on.is_break() || now == next, "the pump stopped early");
             self.observer.gather(&mut self.simulation);
-            self.observer.observe(next, &mut self.simulation);
-            if next == end {
-                break;
+            self.observer.observe(now, &mut self.simulation);
+            if went_on.is_break() || next == end {
+                return self.result(now);
             }
         }
-        self.result()
     }
 
     /// Runs to the end in virtual time.
@@ -111,14 +115,13 @@ impl<'a> Prepared<'a> {
             run_until(next, &mut self.simulation, &mut self.observer, monitor)?;
             self.observer.observe(next, &mut self.simulation);
             if next == end {
-                break;
+                return self.result(end);
             }
         }
-        self.result()
     }
 
-    fn result(self) -> Result<RunResult, RunError> {
-        let result = self.observer.finish(self.scenario, self.seed, self.simulation);
+    fn result(self, end: Time) -> Result<RunResult, RunError> {
+        let result = self.observer.finish(self.scenario, self.seed, end, self.simulation);
         let conservation = result.conservation;
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }

@@ -2,6 +2,7 @@
 
 use crate::address::{FIRST_HOST, address};
 use crate::error::BuildError;
+use crate::options::Outside;
 use lopsided_core::{Dir, NodeId, Port};
 use lopsided_net::{Attachment, Routes};
 use lopsided_scenario::{Graph, Hop, NodeRef, Scenario};
@@ -80,8 +81,12 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// The routes of hosts and routers that the flows need, both ways.
-pub(super) fn routing_tables(scenario: &Scenario, net: &Topology<'_>) -> Result<Vec<Routes>, BuildError> {
+/// The routes of hosts and routers that the flows need, both ways, and those between hosts outside.
+pub(super) fn routing_tables(
+    scenario: &Scenario,
+    net: &Topology<'_>,
+    outside: &[Outside],
+) -> Result<Vec<Routes>, BuildError> {
     let graph = &scenario.graph;
     let paths = graph.routes();
     let mut tables = vec![Routes::beginning_at(FIRST_HOST); net.outlets.len()];
@@ -98,6 +103,19 @@ pub(super) fn routing_tables(scenario: &Scenario, net: &Topology<'_>) -> Result<
             for hop in paths.path(from, to).ok_or_else(no_path)? {
                 let (node, port) = net.origin(hop);
                 tables[node].set(address(to), port);
+            }
+        }
+    }
+    for Outside { host: from, .. } in outside {
+        for Outside { host: to, addresses, takes_the_rest } in outside.iter().filter(|to| to.host != *from) {
+            // Of those that no path joins, packets for each other are lost for want of a route.
+            for hop in paths.path(*from, *to).unwrap_or_default() {
+                let (node, port) = net.origin(hop);
+                tables[node].set(address(*to), port);
+                addresses.iter().for_each(|address| tables[node].set(*address, port));
+                if *takes_the_rest {
+                    tables[node].set_default(port);
+                }
             }
         }
     }

@@ -11,7 +11,6 @@ mod media;
 mod metamorphic;
 mod network;
 mod observing;
-mod pump;
 mod sensing;
 mod sharing;
 mod stack;

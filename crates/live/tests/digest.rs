@@ -1,33 +1,41 @@
-//! The network knows no clock: driven by another one than the simulator's loop, every scenario gives the same packets.
+//! The network knows no clock: driven by the pump on another one than the simulator's loop, every scenario gives the same packets.
 
-use lopsided_core::{Duration, Time};
-use lopsided_net::Network;
+use lopsided_core::{Duration, NodeId, Packet, Time};
+use lopsided_live::{Io, Pumped, Wake, pump};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{Host, Monitor, Prepared, RunOptions};
+use lopsided_sim::{Monitor, Prepared, RunOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// A clock as a live world has one: it sleeps until the network's next time, wakes a little early or late for no reason, and then
-/// lets happen what is due by then.
+/// A clock as a machine has one: whoever sleeps by it wakes a little early or late for no reason.
 struct Clock {
     now: Time,
     naps: u64,
 }
 
-impl Clock {
-    fn drive(&mut self, network: &mut Network<Host>, until: Time) {
-        while self.now < until {
-            self.naps += 1;
-            let due = network.advance(self.now).map_or(until, |due| due.min(until));
-            // Every seventh sleep ends early, every third by up to 2 ms late.
-            let asleep = due.saturating_since(self.now);
-            let woken = match self.naps % 21 {
-                nap if nap % 7 == 0 => self.now + asleep / 2,
-                nap if nap % 3 == 0 => due + Duration::from_micros(100 * nap),
-                _ => due,
-            };
-            self.now = woken.max(self.now + Duration::from_nanos(1)).min(until);
-        }
-        network.advance(until);
+impl Io for Clock {
+    fn now(&mut self) -> Time {
+        self.now
+    }
+
+    fn receive(&mut self, _packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
+        Ok(None)
+    }
+
+    fn send(&mut self, edge: NodeId, _packet: &Packet) -> io::Result<()> {
+        panic!("all hosts are inside, and {edge:?} is none")
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<Wake> {
+        self.naps += 1;
+        // Every seventh sleep ends early, every third by up to 2 ms late.
+        let woken = match self.naps % 21 {
+            nap if nap % 7 == 0 => self.now + until.saturating_since(self.now) / 2,
+            nap if nap % 3 == 0 => until + Duration::from_micros(100 * nap),
+            _ => until,
+        };
+        self.now = woken.max(self.now + Duration::from_nanos(1));
+        Ok(Wake::Look)
     }
 }
 
@@ -48,7 +56,7 @@ fn scenarios() -> Vec<PathBuf> {
 const SHORTENED: Duration = Duration::from_secs(12);
 
 #[test]
-fn another_clock_gives_the_digest_of_every_scenario() {
+fn the_pump_gives_the_digest_of_every_scenario() {
     for file in scenarios() {
         let text = std::fs::read_to_string(&file).expect("a readable file");
         let name = file.display().to_string();
@@ -56,8 +64,10 @@ fn another_clock_gives_the_digest_of_every_scenario() {
         scenario.duration = scenario.duration.min(SHORTENED);
         let prepared = || Prepared::new(&scenario, 1, RunOptions::default()).expect("it can be built");
         let simulated = prepared().finish(&Monitor::default()).expect("it balances");
-        let mut clock = Clock { now: Time::ZERO, naps: 0 };
-        let driven = prepared().finish_on(|network, until| clock.drive(network, until)).expect("it balances");
+        let (mut clock, mut pumped) = (Clock { now: Time::ZERO, naps: 0 }, Pumped::default());
+        let driven = prepared()
+            .finish_on(|network, until| pump(network, &mut clock, until, &mut pumped).expect("a clock does not fail"))
+            .expect("it balances");
         assert_eq!(driven.digest, simulated.digest, "{name}");
         assert_eq!(driven.events, simulated.events, "{name}");
         assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");

@@ -1,0 +1,125 @@
+//! The loop that drives a network by a clock: what is due happens, what came out is sent, what came in enters, and then it waits.
+//!
+//! A packet enters at the instant at which it was read. What is due by then happens first, each event at its own time, so that a loop that
+//! was late changes no instant within the network; only what comes out is late, and [`Pumped::lateness`] says by how much.
+
+use lopsided_core::{Duration, FlowId, Node, NodeId, Packet, Time, wire};
+use lopsided_net::Network;
+use lopsided_queue::Histogram;
+use std::io;
+use std::ops::ControlFlow;
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The time has come, or there may be packets.
+    Look,
+    /// Whoever the run was for is done.
+    Stop,
+}
+
+/// The world outside of a network: its clock, and the packets of others.
+pub trait Io {
+    /// Never earlier than it said before.
+    fn now(&mut self) -> Time;
+
+    /// Puts the octets of the next packet that waits into `packet`, and says by which edge it enters. `None`: there is none now.
+    ///
+    /// # Errors
+    /// If none can come any more.
+    fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
+
+    /// Sends what came out at an edge. A packet that the world does not take is lost there, which is no error.
+    ///
+    /// # Errors
+    /// If none can be sent any more.
+    fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
+
+    /// Waits until that instant or for a packet, whichever is first. It may end early for no reason.
+    ///
+    /// # Errors
+    /// If it cannot wait.
+    fn wait(&mut self, until: Time) -> io::Result<Wake>;
+}
+
+/// What passed the loop.
+#[derive(Clone, Debug, Default)]
+pub struct Pumped {
+    pub received: u64,
+    pub sent: u64,
+    /// What came in and was no IP packet.
+    pub malformed: u64,
+    /// How much later than their time packets were sent.
+    pub lateness: Histogram,
+}
+
+/// Brings the network to `until`, by the clock. Where it breaks off, the network stands at the instant of that.
+///
+/// # Errors
+/// Those of the [`Io`].
+pub fn pump<H: Node>(
+    network: &mut Network<H>,
+    io: &mut dyn Io,
+    until: Time,
+    pumped: &mut Pumped,
+) -> io::Result<ControlFlow<()>> {
+    let mut octets = Vec::new();
+    loop {
+        let now = io.now().clamp(network.now(), until);
+        let due = catch_up(network, io, now, pumped)?.map_or(until, |due| due.min(until));
+        if now == until {
+            return Ok(ControlFlow::Continue(()));
+        }
+        while let Some(edge) = io.receive(&mut octets)? {
+            let now = io.now().clamp(network.now(), until);
+            catch_up(network, io, now, pumped)?;
+            match wire::read_foreign(FlowId(0), &octets) {
+                Ok(packet) => {
+                    pumped.received += 1;
+                    network.inject(now, edge, packet);
+                }
+                Err(_) => pumped.malformed += 1,
+            }
+            if now == until {
+                break;
+            }
+        }
+        let due = network.next_time().map_or(due, |next| next.min(due));
+        if io.wait(due)? == Wake::Stop {
+            let now = io.now().clamp(network.now(), until);
+            catch_up(network, io, now, pumped)?;
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+}
+
+/// Lets happen what is due by now, and sends what came out. Gives the next instant at which something is due.
+fn catch_up<H: Node>(
+    network: &mut Network<H>,
+    io: &mut dyn Io,
+    now: Time,
+    pumped: &mut Pumped,
+) -> io::Result<Option<Time>> {
+    // One instant at a time, so that what comes out has the instant at which it should.
+    while let Some(due) = network.next_time().filter(|due| *due <= now) {
+        network.advance(due);
+        send(network, io, pumped)?;
+    }
+    let next = network.advance(now);
+    send(network, io, pumped)?;
+    Ok(next)
+}
+
+fn send<H: Node>(network: &mut Network<H>, io: &mut dyn Io, pumped: &mut Pumped) -> io::Result<()> {
+    while let Some((edge, packet)) = network.poll_egress() {
+        io.send(edge, &packet)?;
+        pumped.sent += 1;
+        pumped.lateness.add(late(io.now(), network.now()));
+        network.recycle(packet);
+    }
+    Ok(())
+}
+
+fn late(now: Time, due: Time) -> Duration {
+    now.saturating_since(due)
+}
