@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, Segment, State};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Shutdown};
 
 const ISS: u32 = u32::MAX - 20_000;
 const IRS: u32 = u32::MAX - 40_000;
@@ -177,19 +177,23 @@ impl World {
                 }
             }
             Operation::Write(len) => {
-                let taken = self.connection.write(&octets(self.written, u32::from(*len)));
+                let taken = self.connection.write(&octets(self.written, u32::from(*len))).unwrap_or(0);
                 assert!(taken <= u64::from(*len));
                 self.written += taken as i64;
                 self.collect();
             }
             Operation::Read(limit) => {
-                let payload = self.connection.read(self.now, u64::from(*limit));
+                let payload = self.connection.read(self.now, u64::from(*limit)).unwrap_or(Payload::EMPTY);
                 self.check_read(&payload);
                 self.collect();
             }
             Operation::Close(chance) if chance % 64 != 0 => {}
-            Operation::Close(_) => {
-                self.connection.close();
+            Operation::Close(chance) => {
+                match chance / 64 {
+                    0 | 1 => self.connection.shutdown(Shutdown::Write),
+                    2 => self.connection.shutdown(Shutdown::Both),
+                    _ => self.connection.close(self.now),
+                }
                 self.collect();
             }
         }

@@ -6,14 +6,31 @@ use crate::profile::Profile;
 use crate::receive::ack_policy::{self, AckPolicy};
 use lopsided_core::Bytes;
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
+use std::error::Error;
+use std::fmt;
 use std::net::IpAddr;
 
 /// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     pub addr: IpAddr,
     pub port: u16,
 }
+
+/// No congestion control of that name is built in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownController {
+    pub name: String,
+}
+
+impl fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<&str> = cc::CONTROLLERS.to_vec();
+        write!(f, "there is no congestion control {:?}; built in are {}", self.name, known.join(", "))
+    }
+}
+
+impl Error for UnknownController {}
 
 /// The settings of one end of a connection.
 #[derive(Debug)]
@@ -33,7 +50,7 @@ pub struct ConnConfig {
 }
 
 impl ConnConfig {
-    /// A configuration with the built-in congestion control of that name; `None` if there is none.
+    /// A configuration with the built-in congestion control of that name.
     pub fn new(
         local: Endpoint,
         remote: Endpoint,
@@ -41,9 +58,9 @@ impl ConnConfig {
         mtu: Bytes,
         profile: Profile,
         cc: &str,
-    ) -> Option<ConnConfig> {
-        let make = cc::maker(cc)?;
-        Some(ConnConfig::with(local, remote, iss, mtu, profile, make))
+    ) -> Result<ConnConfig, UnknownController> {
+        let make = cc::maker(cc).ok_or_else(|| UnknownController { name: cc.to_owned() })?;
+        Ok(ConnConfig::with(local, remote, iss, mtu, profile, make))
     }
 
     /// A configuration with the congestion control that `make` makes.

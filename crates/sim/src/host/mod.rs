@@ -27,7 +27,7 @@ use lopsided_core::{
     Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{CaState, ConnEvent, Connection, Expired, Segment, State, TcpInfo};
+use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Segment, State, TcpInfo};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io};
 use std::net::IpAddr;
@@ -395,8 +395,10 @@ impl Happened {
             ConnEvent::Established => self.connected = true,
             ConnEvent::PeerClosed => self.peer_closed = true,
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
-            ConnEvent::Reset => self.closed = Some(CloseReason::Reset),
-            ConnEvent::TimedOut => self.closed = Some(CloseReason::TimedOut),
+            ConnEvent::Failed(ConnError::Refused | ConnError::Reset) => self.closed = Some(CloseReason::Reset),
+            ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
+            // Applications are told at every visit.
+            ConnEvent::Readable | ConnEvent::Writable => {}
         }
     }
 }

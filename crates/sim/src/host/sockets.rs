@@ -9,6 +9,7 @@ use lopsided_core::{FlowId, Payload, Rng, Time};
 use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
 use std::collections::VecDeque;
+use std::net::Shutdown;
 
 /// A connection and where it belongs.
 #[derive(Debug)]
@@ -208,7 +209,7 @@ impl Sockets for Io<'_> {
     #[inline]
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64 {
         let Some(conn) = self.own(socket) else { return 0 };
-        let written = conn.connection.write(payload);
+        let written = conn.connection.write(payload).unwrap_or(0);
         self.touch(socket);
         written
     }
@@ -223,7 +224,7 @@ impl Sockets for Io<'_> {
     fn read(&mut self, socket: SocketId) -> Payload {
         let now = self.now;
         let Some(conn) = self.own(socket) else { return Payload::EMPTY };
-        let read = conn.connection.read(now, u64::from(u32::MAX));
+        let read = conn.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
         self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len());
         self.touch(socket);
         read
@@ -231,7 +232,7 @@ impl Sockets for Io<'_> {
 
     fn close(&mut self, socket: SocketId) {
         if let Some(conn) = self.own(socket) {
-            conn.connection.close();
+            conn.connection.shutdown(Shutdown::Write);
             self.touch(socket);
         }
     }

@@ -2,8 +2,10 @@
 
 use lopsided_core::Time;
 
-/// Retransmissions of a SYN before the attempt is given up (Linux's tcp_syn_retries).
-const SYN_RETRIES: u32 = 6;
+/// Retransmissions of a SYN, and of the answer to one, before the attempt is given up (Linux's tcp_syn_retries and
+/// tcp_synack_retries).
+pub(super) const SYN_RETRIES: u32 = 6;
+pub(super) const SYN_ACK_RETRIES: u32 = 5;
 
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
@@ -36,10 +38,10 @@ impl Handshake {
         self.sent_at.get_or_insert(now);
     }
 
-    /// No answer came in time. False if that was the last attempt.
-    pub fn retry(&mut self) -> bool {
+    /// No answer came in time. False if that was the last attempt of so many.
+    pub fn retry(&mut self, retries: u32) -> bool {
         self.retries += 1;
-        self.syn_due = self.retries <= SYN_RETRIES;
+        self.syn_due = self.retries <= retries;
         self.syn_due
     }
 

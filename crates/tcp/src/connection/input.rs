@@ -1,7 +1,7 @@
 //! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for
 //! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
 
-use super::conn_event::ConnEvent;
+use super::conn_event::{ConnError, ConnEvent};
 use super::{Answer, Connection, OldAck};
 use crate::ecn::{AceFeedback, Feedback};
 use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
@@ -10,8 +10,9 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
 
-/// How long the end that closes first remembers the connection: Linux's and FreeBSD's 60 s.
-const TIME_WAIT: Duration = Duration::from_secs(60);
+/// How long the end that closes first remembers the connection, and how long one whose application is gone waits for the
+/// peer's end: Linux's and FreeBSD's 60 s.
+pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
 /// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for
 /// ever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
@@ -32,6 +33,7 @@ impl Connection {
                 if self.send.flight.profile.ack.before_read {
                     self.settle_answer(now);
                 }
+                self.tell_readiness();
             }
         }
     }
@@ -59,7 +61,7 @@ impl Connection {
             } else if self.state == State::TimeWait {
                 self.finish(None);
             } else {
-                self.finish(Some(ConnEvent::Reset));
+                self.fail(ConnError::Reset);
             }
             return;
         }
@@ -89,9 +91,21 @@ impl Connection {
         if !self.on_ack(now, header, payload) {
             return;
         }
+        if self.read_shut && self.refuses_data(start, payload) {
+            self.pending_rst = Some(header.ack);
+            self.fail(ConnError::Reset);
+            return;
+        }
         if !payload.is_empty() || header.flags.has(Flags::FIN) {
             self.on_data(now, header, start, payload, ecn);
         }
+    }
+
+    /// New data comes for an application that has closed both directions (RFC 1122 section 4.2.2.13).
+    #[cold]
+    fn refuses_data(&self, start: i64, payload: &Payload) -> bool {
+        let is_closed = matches!(self.state, State::FinWait1 | State::FinWait2);
+        is_closed && start + i64::from(payload.len()) > self.recv.next() as i64
     }
 
     /// RFC 9293 section 3.10.7.4 first check, and PAWS (RFC 7323 section 5.3).
@@ -210,7 +224,12 @@ impl Connection {
 
     fn on_fin_acked(&mut self, now: Time) {
         match self.state {
-            State::FinWait1 => self.set_state(State::FinWait2),
+            State::FinWait1 => {
+                self.set_state(State::FinWait2);
+                if self.orphaned {
+                    self.send.flight.timers.set(TimerKind::TimeWait, now + TIME_WAIT);
+                }
+            }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.finish(Some(ConnEvent::Closed)),
             _ => {}

@@ -1,16 +1,17 @@
 //! One end of a TCP connection (RFC 9293): the states and the calls of its host.
 //!
-//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read` and `close` for its
-//! application, then takes segments from `poll_segment` until there is none, and re-reads `poll_timeout`. What arriving
-//! segments do is in `input`, what is sent is decided in `output`.
+//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read`, `shutdown` and `close` for its
+//! application (in `application`), then takes segments from `poll_segment` until there is none, events from `poll_event`,
+//! and re-reads `poll_timeout`. What arriving segments do is in `input`, what is sent is decided in `output`.
 
+mod application;
 mod conn_event;
 mod handshake;
 mod input;
 mod opening;
 mod output;
 
-pub use conn_event::ConnEvent;
+pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
 pub use output::Segment;
 
 use crate::config::{ConnConfig, Endpoint};
@@ -20,9 +21,10 @@ use crate::profile::Profile;
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
 use crate::send::{Sender, TimestampClock};
+use application::Readiness;
 use handshake::Handshake;
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
-use lopsided_core::{Bytes, Payload, Seq, Time};
+use lopsided_core::{Bytes, Seq, Time};
 use std::collections::VecDeque;
 
 /// One end of a connection.
@@ -57,6 +59,11 @@ pub struct Connection {
     last_challenge: Option<Time>,
     events: VecDeque<ConnEvent>,
     peer_closed: bool,
+    /// The application reads no more; nor is it there at all.
+    read_shut: bool,
+    orphaned: bool,
+    readiness: Readiness,
+    error: Option<ConnError>,
 }
 
 /// The options that hold: what this end offers, and after the handshake what both did.
@@ -144,6 +151,10 @@ impl Connection {
             last_challenge: None,
             events: VecDeque::new(),
             peer_closed: false,
+            read_shut: false,
+            orphaned: false,
+            readiness: Readiness::default(),
+            error: None,
             send: Sender::new(
                 profile,
                 config.controller,
@@ -170,7 +181,7 @@ impl Connection {
 
     /// Nothing will ever come from it again.
     pub fn is_finished(&self) -> bool {
-        self.state == State::Closed && !self.reset_due
+        self.state == State::Closed && !self.reset_due && self.pending_rst.is_none()
     }
 
     pub fn counters(&self) -> Counters {
@@ -195,16 +206,6 @@ impl Connection {
     /// The window that holds now.
     pub fn cwnd(&self) -> Bytes {
         Bytes::new(self.send.cwnd())
-    }
-
-    /// Octets in order that wait for the application.
-    pub fn readable(&self) -> u64 {
-        self.recv.unread()
-    }
-
-    /// Octets that the application may write now.
-    pub fn writable(&self) -> u64 {
-        if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
     pub fn info(&self) -> TcpInfo {
@@ -252,64 +253,6 @@ impl Connection {
         self.send.flight.trace.pop()
     }
 
-    // The application's calls.
-
-    /// Queues as much of the payload as there is room for and returns how many octets that was.
-    pub fn write(&mut self, payload: &Payload) -> u64 {
-        let len = u64::from(payload.len()).min(self.writable());
-        self.send.write(payload, len as u32);
-        len
-    }
-
-    /// Takes up to `limit` octets that arrived in order.
-    pub fn read(&mut self, now: Time, limit: u64) -> Payload {
-        let payload = self.recv.read(limit);
-        if !payload.is_empty() {
-            let mss = self.mss();
-            self.recv.tune(now, mss);
-            if self.recv.window_update_due(mss, self.options.rcv_wscale) {
-                self.acks.ack_now(AckReason::WindowUpdate);
-            }
-            if self.recv.unread() == 0 && self.acks.awaits_read() {
-                self.acks.on_all_read(now, self.ack_context(), &mut self.send.flight.timers);
-            }
-        }
-        payload
-    }
-
-    /// No more will be written: a FIN follows what was.
-    pub fn close(&mut self) {
-        match self.state {
-            // What was written before the handshake ends is still delivered.
-            State::SynSent if self.send.has_unsent_data() => self.send.close(),
-            State::Listen | State::SynSent => self.finish(None),
-            State::SynReceived | State::Established => {
-                self.send.close();
-                self.set_state(State::FinWait1);
-            }
-            State::CloseWait => {
-                self.send.close();
-                self.set_state(State::LastAck);
-            }
-            _ => {}
-        }
-    }
-
-    /// Gives up at once and resets the peer.
-    pub fn abort(&mut self) {
-        // RFC 9293 section 3.10.5: an end that has no more to say or to hear goes without a word.
-        self.reset_due = matches!(
-            self.state,
-            State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
-        );
-        self.set_state(State::Closed);
-        self.stop_timers();
-    }
-
-    pub fn poll_event(&mut self) -> Option<ConnEvent> {
-        self.events.pop_front()
-    }
-
     // Time.
 
     /// When `handle_timeout` is due; `None` for never.
@@ -333,13 +276,15 @@ impl Connection {
             self.acks.on_timeout(now, self.ack_context(), &mut self.send.flight.timers);
         }
         if self.send.handle_timeout(now).is_err() {
-            self.finish(Some(ConnEvent::TimedOut));
+            self.fail(ConnError::TimedOut);
         }
         if self.take_due(TimerKind::Handshake, now) {
             self.on_handshake_timeout();
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            self.finish(None);
+            // A peer that did not close within the time has ended it for good.
+            let given_up = self.state == State::FinWait2;
+            self.finish(given_up.then_some(ConnEvent::Closed));
         }
         Expired::Timer
     }
@@ -392,6 +337,11 @@ impl Connection {
         self.set_state(State::Closed);
         self.stop_timers();
         self.events.extend(event);
+    }
+
+    fn fail(&mut self, error: ConnError) {
+        self.error = Some(error);
+        self.finish(Some(ConnEvent::Failed(error)));
     }
 
     fn stop_timers(&mut self) {

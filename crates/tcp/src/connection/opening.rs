@@ -1,7 +1,8 @@
 //! The opening of a connection: SYNs that arrive, what they agree on, and the timeout of one's own (RFC 9293 sections
 //! 3.10.7.2 and 3.10.7.3).
 
-use super::conn_event::ConnEvent;
+use super::conn_event::{ConnError, ConnEvent};
+use super::handshake::{SYN_ACK_RETRIES, SYN_RETRIES};
 use super::{Connection, OldAck};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
@@ -30,7 +31,7 @@ impl Connection {
         let acks_syn = has_ack && header.ack == self.send.seq(0);
         if header.flags.has(Flags::RST) {
             if acks_syn {
-                self.finish(Some(ConnEvent::Reset));
+                self.fail(ConnError::Refused);
             }
             return;
         }
@@ -134,10 +135,11 @@ impl Connection {
     }
 
     pub(super) fn on_handshake_timeout(&mut self) {
-        if self.handshake.retry() {
+        let retries = if self.awaits_ack_of_syn() { SYN_ACK_RETRIES } else { SYN_RETRIES };
+        if self.handshake.retry(retries) {
             self.send.flight.rtt.back_off();
         } else {
-            self.finish(Some(ConnEvent::TimedOut));
+            self.fail(ConnError::TimedOut);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every octet arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
-use crate::{AckSettings, BufferRule, ConnEvent, CwndReduction, FastRecovery, LossDetection, Profile};
+use crate::{AckSettings, BufferRule, ConnError, ConnEvent, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ proptest! {
         let closed = pair.transfer(&up, &down, LIMIT);
         // A network this bad may swallow every try of a segment: then the connection says so, and what did arrive is a
         // prefix.
-        if pair.client_events.contains(&ConnEvent::TimedOut) || pair.server_events.contains(&ConnEvent::TimedOut) {
+        if pair.client_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) || pair.server_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) {
             prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));
             return Ok(());
         }

@@ -120,11 +120,11 @@ proptest! {
         let mut now = Time::from_nanos(2_000_000);
         for segment in &segments {
             now += Duration::from_millis(segment.wait_ms);
-            connection.write(&Payload::virtual_len(100_000));
+            let _ = connection.write(&Payload::virtual_len(100_000));
             let (header, payload) = forge(&connection, segment, snd_origin, rcv_origin, now);
             connection.handle_segment(now, &header, &payload, if segment.ecn { Ecn::Ce } else { Ecn::NotEct });
             connection.handle_timeout(now);
-            connection.read(now, u64::MAX);
+            let _ = connection.read(now, u64::MAX);
             let mut sent = 0;
             while connection.poll_segment(now).is_some() {
                 sent += 1;

@@ -3,6 +3,7 @@
 mod ack_options;
 mod delivery;
 mod hostile;
+mod listener;
 mod pair;
 mod profiles;
 mod scripts;

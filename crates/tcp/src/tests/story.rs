@@ -14,7 +14,7 @@ fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     let mut data = 0;
     let mut told = Vec::new();
     for _ in 0..10 {
-        client.write(&Payload::virtual_len(30_000));
+        client.write(&Payload::virtual_len(30_000)).expect("open");
         let sent: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(now)).collect();
         now += Duration::from_millis(10);
         for segment in sent {
@@ -23,7 +23,7 @@ fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
                 server.handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
             }
         }
-        server.read(now, u64::MAX);
+        let _ = server.read(now, u64::MAX);
         let answers: Vec<Segment> = std::iter::from_fn(|| server.poll_segment(now)).collect();
         now += Duration::from_millis(10);
         for segment in answers {

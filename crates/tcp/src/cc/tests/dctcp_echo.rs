@@ -43,7 +43,7 @@ fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool
 #[test]
 fn the_receiver_echoes_each_mark() {
     let (mut client, mut server) = established();
-    client.write(&Payload::virtual_len(8 * MSS));
+    client.write(&Payload::virtual_len(8 * MSS)).expect("open");
     let data: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
     assert_eq!(data.len(), 8);
     assert!(data.iter().all(|segment| segment.ecn == Ecn::Ect0));
@@ -72,7 +72,7 @@ fn the_receiver_echoes_each_mark() {
 fn the_sender_reduces_by_the_share_of_marks() {
     let (mut client, mut server) = established();
     let before = client.cwnd();
-    client.write(&Payload::virtual_len(8 * MSS));
+    client.write(&Payload::virtual_len(8 * MSS)).expect("open");
     let data: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(Time::ZERO)).collect();
     let mut now = Time::ZERO + Duration::from_millis(10);
     for (number, Segment { header, payload, .. }) in data.iter().enumerate() {

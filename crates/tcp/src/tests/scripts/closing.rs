@@ -1,7 +1,7 @@
 //! The end of a connection (RFC 9293 section 3.6) on every path through its states, and resets.
 
 use super::script::{PEER, Script, freebsd, linux};
-use crate::{ConnEvent, State};
+use crate::{ConnError, ConnEvent, State};
 
 /// An established connection whose first event has been taken.
 fn established() -> Script {
@@ -161,7 +161,7 @@ fn a_reset_with_the_next_number_ends_the_connection() {
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
     t.inject(150, "R 1:1");
-    t.expect_event(ConnEvent::Reset);
+    t.expect_event(ConnEvent::Failed(ConnError::Reset));
     t.expect_state(State::Closed);
     t.expect_nothing_until(100_000);
 }
@@ -174,7 +174,7 @@ fn a_reset_behind_a_fin_counts() {
     t.expect(100, "ack 2");
     t.inject(150, "R 2:2");
     t.expect_event(ConnEvent::PeerClosed);
-    t.expect_event(ConnEvent::Reset);
+    t.expect_event(ConnEvent::Failed(ConnError::Reset));
     t.expect_state(State::Closed);
 }
 

@@ -1,7 +1,7 @@
 //! The exchange of SYNs (RFC 9293 section 3.5), the options settled in it, and its retransmission.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
-use crate::{ConnEvent, State};
+use crate::{ConnError, ConnEvent, State};
 use lopsided_core::Bytes;
 
 #[test]
@@ -74,8 +74,20 @@ fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
     t.expect_nothing_until(126_999);
     t.expect_no_event();
     t.expect_nothing_until(127_000);
-    t.expect_event(ConnEvent::TimedOut);
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
     t.expect_state(State::Closed);
+}
+
+#[test]
+fn an_answer_that_nobody_acknowledges_is_given_up_sooner() {
+    // Linux's tcp_synack_retries is 5: 63 s in all.
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    for at in [0, 1000, 3000, 7000, 15_000, 31_000] {
+        t.expect(at, "S. 0:0 ack 1");
+    }
+    t.expect_nothing_until(63_000);
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
 }
 
 #[test]
@@ -198,7 +210,7 @@ fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
     t.inject(10, "R 0:0");
     t.expect_state(State::SynSent);
     t.inject(20, "R. 0:0 ack 1");
-    t.expect_event(ConnEvent::Reset);
+    t.expect_event(ConnEvent::Failed(ConnError::Refused));
     t.expect_state(State::Closed);
 }
 

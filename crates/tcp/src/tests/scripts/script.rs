@@ -14,7 +14,7 @@ use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Shutdown};
 
 /// The data octets of a full segment in these scripts, with timestamps or without.
 pub const MSS: u64 = 1000;
@@ -63,6 +63,11 @@ pub fn freebsd() -> Profile {
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
     let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
     Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
+}
+
+/// A send buffer of a constant number of octets.
+pub fn send_buffer(profile: Profile, octets: u64) -> Profile {
+    Profile { send_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
 }
 
 #[derive(Debug)]
@@ -231,7 +236,7 @@ impl Script {
         self.advance(at_ms);
         self.assert_all_expected();
         self.note(&format!("write {octets}"));
-        let taken = self.connection.write(&Payload::virtual_len(octets));
+        let taken = self.connection.write(&Payload::virtual_len(octets)).expect("open");
         assert_eq!(taken, u64::from(octets), "the send buffer has no room");
         self.after_step();
     }
@@ -241,17 +246,33 @@ impl Script {
         self.advance(at_ms);
         self.assert_all_expected();
         self.note(&format!("read {octets}"));
-        let read = self.connection.read(self.now, octets);
+        let read = self.connection.read(self.now, octets).unwrap_or(Payload::EMPTY);
         assert_eq!(u64::from(read.len()), octets, "that much has not arrived");
         self.collect();
     }
 
+    /// No more is written.
     #[track_caller]
     pub fn close(&mut self, at_ms: impl Into<f64>) {
+        self.shutdown(at_ms, Shutdown::Write);
+    }
+
+    #[track_caller]
+    pub fn shutdown(&mut self, at_ms: impl Into<f64>, how: Shutdown) {
         self.advance(at_ms);
         self.assert_all_expected();
-        self.note("close");
-        self.connection.close();
+        self.note(&format!("shutdown {how:?}"));
+        self.connection.shutdown(how);
+        self.after_step();
+    }
+
+    /// The application goes away.
+    #[track_caller]
+    pub fn leave(&mut self, at_ms: impl Into<f64>) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note("leave");
+        self.connection.close(self.now);
         self.after_step();
     }
 
@@ -377,7 +398,7 @@ impl Script {
 
     fn after_step(&mut self) {
         if self.reads {
-            self.connection.read(self.now, u64::MAX);
+            let _ = self.connection.read(self.now, u64::MAX);
         }
         self.collect();
     }
@@ -511,7 +532,7 @@ fn config(profile: Profile) -> ConnConfig {
     ConnConfig { timestamp_offset: TIMESTAMP_OFFSET, ..config }
 }
 
-fn instant(at_ms: impl Into<f64>) -> Time {
+pub fn instant(at_ms: impl Into<f64>) -> Time {
     Time::from_nanos((at_ms.into() * 1e6).round() as u64)
 }
 

@@ -86,7 +86,7 @@ fn a_connection_whose_peer_is_gone_is_given_up() {
     }
     t.expect_no_event();
     t.expect_nothing_until(at + rto);
-    t.expect_event(crate::ConnEvent::TimedOut);
+    t.expect_event(crate::ConnEvent::Failed(crate::ConnError::TimedOut));
 }
 
 #[test]

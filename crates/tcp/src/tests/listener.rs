@@ -1,0 +1,159 @@
+//! A listening socket: its two queues, what happens when they are full, and refusals.
+
+use super::pair::connection_config;
+use crate::{ConnEvent, Connection, Endpoint, Listener, Profile, Segment, State, refuse};
+use lopsided_core::packet::Flags;
+use lopsided_core::{Duration, Ecn, Payload, Time};
+
+fn server() -> Endpoint {
+    connection_config(Profile::linux_6_1(), false).local
+}
+
+fn listener(backlog: usize) -> Listener {
+    Listener::new(backlog, |peer| {
+        let mut config = connection_config(Profile::linux_6_1(), false);
+        config.remote = peer;
+        config
+    })
+}
+
+/// The client of that number, and the port it calls from.
+fn client(number: u16) -> Connection {
+    let mut config = connection_config(Profile::linux_6_1(), true);
+    config.local.port = 40_000 + number;
+    Connection::connect(config)
+}
+
+/// Carries segments between both until neither has more to say.
+fn exchange(now: Time, listener: &mut Listener, clients: &mut [Connection]) {
+    loop {
+        let mut quiet = true;
+        for client in clients.iter_mut() {
+            while let Some(Segment { header, payload, .. }) = client.poll_segment(now) {
+                quiet = false;
+                listener.handle_segment(now, client.local(), &header, &payload, Ecn::NotEct);
+            }
+        }
+        while let Some((to, Segment { header, payload, .. })) = listener.poll_segment(now) {
+            quiet = false;
+            if let Some(client) = clients.iter_mut().find(|client| client.local() == to) {
+                client.handle_segment(now, &header, &payload, Ecn::NotEct);
+            }
+        }
+        if quiet {
+            return;
+        }
+    }
+}
+
+#[test]
+fn connections_are_accepted_in_the_order_in_which_they_came_about() {
+    let mut listener = listener(8);
+    let mut clients = [client(0), client(1)];
+    clients[1].write(&Payload::real(b"first words".to_vec())).expect("open");
+    let (second, first) = clients.split_at_mut(1);
+    exchange(Time::ZERO, &mut listener, first);
+    exchange(Time::ZERO, &mut listener, second);
+    assert_eq!((listener.acceptable(), listener.half_open()), (2, 0));
+    let mut oldest = listener.accept().expect("a connection");
+    assert_eq!((oldest.local(), oldest.remote().port), (server(), 40_001));
+    assert_eq!(oldest.poll_event(), Some(ConnEvent::Established));
+    assert_eq!(oldest.read(Time::ZERO, 100).expect("data").bytes(), Some(&b"first words"[..]));
+    assert_eq!(listener.accept().expect("another").remote().port, 40_000);
+    assert!(listener.accept().is_none());
+}
+
+#[test]
+fn a_full_queue_completes_no_handshake_until_there_is_room() {
+    let mut listener = listener(1);
+    let mut clients: Vec<Connection> = (0..4).map(client).collect();
+    // One more than the backlog waits to be accepted, as in Linux.
+    for client in clients.iter_mut() {
+        exchange(Time::ZERO, &mut listener, std::slice::from_mut(client));
+    }
+    assert_eq!((listener.acceptable(), listener.half_open()), (2, 0));
+    assert_eq!((listener.overflows(), listener.drops()), (2, 2));
+    assert_eq!(clients[3].state(), State::SynSent);
+    assert!(listener.accept().is_some());
+    // The SYN that was dropped is sent again.
+    let later = clients[3].poll_timeout().expect("a timer");
+    clients[3].handle_timeout(later);
+    exchange(later, &mut listener, &mut clients[3..]);
+    assert_eq!(clients[3].state(), State::Established);
+    assert_eq!(listener.acceptable(), 2);
+}
+
+#[test]
+fn the_last_acknowledgement_is_dropped_where_the_queue_filled_meanwhile() {
+    let mut listener = listener(2);
+    listener.set_backlog(1);
+    let mut clients: Vec<Connection> = (0..2).map(client).collect();
+    for client in clients.iter_mut() {
+        exchange(Time::ZERO, &mut listener, std::slice::from_mut(client));
+    }
+    listener.set_backlog(2);
+    let mut late = client(7);
+    let syn = late.poll_segment(Time::ZERO).expect("a SYN");
+    listener.handle_segment(Time::ZERO, late.local(), &syn.header, &syn.payload, Ecn::NotEct);
+    let (_, answer) = listener.poll_segment(Time::ZERO).expect("its answer");
+    listener.set_backlog(1);
+    late.handle_segment(Time::ZERO, &answer.header, &answer.payload, Ecn::NotEct);
+    let ack = late.poll_segment(Time::ZERO).expect("the last ACK");
+    listener.handle_segment(Time::ZERO, late.local(), &ack.header, &ack.payload, Ecn::NotEct);
+    assert_eq!((listener.acceptable(), listener.half_open()), (2, 1));
+    // Its SYN ACK goes out again, and is acknowledged again.
+    listener.accept().expect("room");
+    let later = listener.poll_timeout().expect("a timer");
+    listener.handle_timeout(later);
+    exchange(later, &mut listener, std::slice::from_mut(&mut late));
+    assert_eq!((listener.acceptable(), listener.half_open()), (2, 0));
+}
+
+#[test]
+fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
+    let mut listener = listener(2);
+    let mut syns = (0..3).map(|number| {
+        let mut client = client(number);
+        (client.poll_segment(Time::ZERO).expect("a SYN"), client.local())
+    });
+    for (syn, from) in syns.by_ref() {
+        listener.handle_segment(Time::ZERO, from, &syn.header, &syn.payload, Ecn::NotEct);
+    }
+    assert_eq!((listener.half_open(), listener.drops(), listener.overflows()), (2, 1, 0));
+    while listener.poll_segment(Time::ZERO).is_some() {}
+    // Nobody ever answers: they are given up, and nothing is kept of them.
+    while let Some(due) = listener.poll_timeout() {
+        listener.handle_timeout(due);
+        while listener.poll_segment(due).is_some() {}
+        assert!(due <= Time::ZERO + Duration::from_secs(70));
+    }
+    assert_eq!(listener.half_open(), 0);
+}
+
+#[test]
+fn a_closed_socket_resets_who_waits_and_refuses_who_comes() {
+    let mut listener = listener(8);
+    let mut clients = [client(0), client(1)];
+    exchange(Time::ZERO, &mut listener, &mut clients[..1]);
+    listener.close();
+    exchange(Time::ZERO, &mut listener, &mut clients);
+    let events: Vec<ConnEvent> = clients.iter_mut().flat_map(|client| client.poll_event()).collect();
+    assert_eq!(clients.each_ref().map(Connection::state), [State::Closed, State::Closed]);
+    assert_eq!(events.len(), 2);
+    assert!(listener.is_finished());
+}
+
+#[test]
+fn what_belongs_to_no_connection_is_refused_as_rfc_9293_says() {
+    let mut caller = client(0);
+    let syn = caller.poll_segment(Time::ZERO).expect("a SYN").header;
+    let refusal = refuse(&syn, 0).expect("an answer").header;
+    assert_eq!((refusal.flags, refusal.ack), (Flags::RST.with(Flags::ACK), syn.seq + 1));
+    assert_eq!((refusal.src_port, refusal.dst_port), (syn.dst_port, syn.src_port));
+    let mut data = syn.clone();
+    data.flags = Flags::ACK;
+    data.ack = syn.seq + 77;
+    let refusal = refuse(&data, 1000).expect("an answer").header;
+    assert_eq!((refusal.flags, refusal.seq), (Flags::RST, syn.seq + 77));
+    assert!(refuse(&refusal, 0).is_none(), "a reset is not answered");
+}

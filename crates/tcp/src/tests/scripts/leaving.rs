@@ -1,0 +1,144 @@
+//! The application goes: shutdown of either direction and close, data that nobody reads (RFC 1122 section 4.2.2.13, RFC
+//! 2525 section 2.17), and what its calls and events say.
+
+use super::script::{PEER, Script, linux};
+use crate::{ConnError, ConnEvent, ReadError, State, WriteError};
+use lopsided_core::Payload;
+use std::net::Shutdown;
+
+fn established() -> Script {
+    let mut t = Script::established(linux(), PEER);
+    t.expect_event(ConnEvent::Established);
+    t
+}
+
+fn write_some(t: &mut Script) -> Result<u64, WriteError> {
+    t.connection.write(&Payload::virtual_len(1000))
+}
+
+#[test]
+fn unread_data_is_answered_with_a_reset() {
+    let mut t = established();
+    t.reads = false;
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.leave(150);
+    t.expect(150, "R. 1:1 ack 1001");
+    t.expect_state(State::Closed);
+    assert!(t.connection.is_finished());
+}
+
+#[test]
+fn data_after_close_is_answered_with_a_reset() {
+    let mut t = established();
+    t.leave(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "ack 2");
+    t.expect_state(State::FinWait2);
+    t.inject(300, "1:1001 ack 2");
+    t.expect(300, "R 2:2");
+    t.expect_event(ConnEvent::Failed(ConnError::Reset));
+    assert!(t.connection.is_finished());
+}
+
+#[test]
+fn what_was_written_is_delivered_after_close() {
+    let mut t = established();
+    t.write(100, 1500);
+    t.expect(100, "1:1001 .");
+    t.expect(100, "1001:1501 .");
+    t.leave(100);
+    t.expect(100, "F. 1501:1501 ack 1");
+    assert_eq!(write_some(&mut t), Err(WriteError::Closed));
+    t.inject(200, "F 1:1 ack 1502");
+    t.expect(200, "ack 2");
+    t.expect_state(State::TimeWait);
+}
+
+#[test]
+fn a_peer_that_never_closes_is_waited_for_a_minute() {
+    let mut t = established();
+    t.leave(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "ack 2");
+    t.expect_nothing_until(60_199);
+    t.expect_state(State::FinWait2);
+    t.expect_nothing_until(60_200);
+    t.expect_state(State::Closed);
+    t.expect_event(ConnEvent::Closed);
+}
+
+#[test]
+fn an_end_that_shut_its_own_direction_alone_waits_for_ever() {
+    let mut t = established();
+    t.shutdown(100, Shutdown::Write);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(200, "ack 2");
+    t.expect_nothing_until(1_000_000);
+    t.inject(1_000_000, "1:1001 ack 2");
+    t.expect(1_000_000, "2:2 ack 1001");
+    t.expect_state(State::FinWait2);
+}
+
+#[test]
+fn a_direction_that_nobody_reads_ends_for_the_reader_alone() {
+    let mut t = established();
+    t.shutdown(100, Shutdown::Read);
+    t.expect_nothing_until(200);
+    assert_eq!(t.connection.read(super::script::instant(200), 10).unwrap_err(), ReadError::Ended);
+    t.write(200, 1000);
+    t.expect(200, "1:1001 .");
+    t.expect_state(State::Established);
+}
+
+#[test]
+fn a_reader_and_a_writer_are_told_once() {
+    let mut t = Script::established(super::script::send_buffer(linux(), 4000), PEER);
+    t.expect_event(ConnEvent::Established);
+    t.reads = false;
+    t.connection.watch_readiness();
+    t.expect_no_event();
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.expect_event(ConnEvent::Readable);
+    t.inject(101, "1001:2001");
+    t.expect(101, "ack 2001");
+    t.expect_no_event();
+    // A part of it is read: the reader knows that there is more.
+    t.read(110, 500);
+    t.inject(111, "2001:3001");
+    t.expect(111, "ack 3001");
+    t.expect_no_event();
+    assert_eq!(t.connection.read(super::script::instant(112), 10_000).map(|data| data.len()), Ok(2500));
+    assert_eq!(t.connection.read(super::script::instant(112), 10_000).unwrap_err(), ReadError::Blocked);
+    t.inject(113, "3001:3501");
+    t.expect(113, "ack 3501");
+    t.expect_event(ConnEvent::Readable);
+    // A write that is taken whole waits for nothing.
+    t.write(120, 4000);
+    t.expect_train(120, 1, 4001);
+    t.inject(220, "ack 1001");
+    t.expect_no_event();
+    assert_eq!(t.connection.write(&Payload::virtual_len(3000)), Ok(1000));
+    t.inject(221, "ack 2001");
+    t.expect(221, "4001:5001 .");
+    t.expect_event(ConnEvent::Writable);
+    t.inject(222, "ack 3001");
+    t.expect_no_event();
+}
+
+#[test]
+fn a_connection_that_failed_says_why() {
+    let mut t = established();
+    t.reads = false;
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.inject(150, "R 1001:1001");
+    t.expect_event(ConnEvent::Failed(ConnError::Reset));
+    assert_eq!(t.connection.error(), Some(ConnError::Reset));
+    assert_eq!(write_some(&mut t), Err(WriteError::Failed(ConnError::Reset)));
+    // What came before it can still be read.
+    t.read(160, 1000);
+    let error = t.connection.read(super::script::instant(160), 10).unwrap_err();
+    assert_eq!(error.to_string(), "the peer reset the connection");
+}
