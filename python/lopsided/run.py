@@ -50,7 +50,8 @@ class Run:
         self.made = made or datetime.now(UTC).isoformat(timespec="seconds")
         self.folder: Path | None = None
         self._fairness: Fairness | None = None
-        self._tables = {name: Table(frame, run_tables()[name]) for name, frame in tables.items()}
+        self._frames = tables
+        self._tables: dict[str, Table] = {}
 
     @property
     def flows(self) -> Table:
@@ -121,7 +122,7 @@ class Run:
     def _table(self, name: str) -> Table:
         if name not in self._tables:
             spec = run_tables()[name]
-            self._tables[name] = Table(spec.frame(), spec)
+            self._tables[name] = Table(self._frames[name] if name in self._frames else spec.frame(), spec)
         return self._tables[name]
 
     def plot(self, kind: str = "goodput", **options: Any) -> Figure:

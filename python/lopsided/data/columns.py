@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,25 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
     if kind == "word":
         codes, words = data
         return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
-    series = pl.Series(name, np.frombuffer(data, dtype=_KINDS[kind]))
     # What does not exist is NaN in the simulator and null in a table.
-    return series.fill_nan(None) if kind == "f64" else series.cast(pl.Int64)
+    series = pl.Series(name, np.frombuffer(data, dtype=_KINDS[kind]), nan_to_null=True)
+    return series if kind == "f64" else series.cast(pl.Int64)
+
+
+class Frames(Mapping[str, pl.DataFrame]):
+    """The tables that the native module hands over, each made a frame when it is first read: a sweep reads two."""
+
+    def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
+        self._raw = tables
+        self._made: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in self._made:
+            self._made[name] = frame(self._raw[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)

@@ -123,4 +123,5 @@ def both_active(run: HasSeries) -> tuple[float, float]:
 
 
 def _floats(frame: pl.DataFrame, column: str) -> Floats:
-    return frame[column].cast(float).fill_null(np.nan).to_numpy().astype(np.float64)
+    # Null becomes NaN on the way.
+    return frame[column].to_numpy().astype(np.float64)

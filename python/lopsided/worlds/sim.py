@@ -73,7 +73,7 @@ def _finished(
 
 
 def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
-    tables = {name: columns.frame(found) for name, found in raw["tables"].items()}
+    tables = columns.Frames(raw["tables"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:
         facts["controllers"] = {name: label(make) for name, make in scenario.controllers.items() if make}
