@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from lopsided import _native, own_code
 from lopsided.errors import QueueError, UsageError
-
-if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _METHODS = ("enqueue", "dequeue")
@@ -46,11 +43,12 @@ def load(given: Iterable[str]) -> None:
         queue_discipline(name)(cls)
 
 
-def used_by(scenario: Scenario) -> dict[str, Parameters]:
-    """The disciplines of one's own that a scenario names, with their keys: for a run's folder, which holds no code."""
+def used_by(resolved: object) -> dict[str, Parameters]:
+    """The disciplines of one's own that a resolved scenario names, with their keys: for a run's folder, which holds no
+    code."""
     if not _declared:
         return {}
-    return {kind: _declared[kind] for kind in _kinds(scenario.resolved) if kind in _declared}
+    return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
 
 
 def _kinds(value: object) -> Iterator[str]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from lopsided.data.fairness import Fairness
     from lopsided.scenario import Scenario
-    from lopsided.studies.fairness import Fairness
 
 
 class Run:

@@ -11,7 +11,8 @@ from lopsided import Scenario, papers
 from lopsided.papers.balakrishnan1999 import tables
 from lopsided.papers.balakrishnan1999.setup import ACC_SA, AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
-from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.studies.jobs import run_jobs
 

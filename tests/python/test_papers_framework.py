@@ -16,7 +16,8 @@ from lopsided import papers
 from lopsided.errors import FolderError, UsageError
 from lopsided.papers.framework import page, text
 from lopsided.papers.framework.claims import Statements, at_least, falls, near, number, ordered, ratio
-from lopsided.papers.framework.measurements import Curve, Measurements, Spread, run_experiments
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Curve, Measurements, Spread
 from lopsided.papers.framework.model import (
     Assumption,
     Case,

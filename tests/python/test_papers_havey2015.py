@@ -10,7 +10,7 @@ from lopsided import _native
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.papers import load
-from lopsided.papers.framework.measurements import run_experiments
+from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.havey2015 import measure
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS

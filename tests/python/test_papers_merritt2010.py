@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from lopsided import Scenario, papers
-from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reasons import unexplained

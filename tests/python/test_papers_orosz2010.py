@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reasons import unexplained
@@ -86,9 +87,9 @@ def test_the_sweeps_are_complete(m: Measurements) -> None:
 # --- What is measured
 
 
-def test_the_phases_add_up_to_the_run(m: Measurements) -> None:
+def test_the_phases_add_up_to_the_run(paper: Paper, m: Measurements) -> None:
     run = m.run("phases", variant="reno")
-    row = three_phases(run, m.paper.experiment("phases").cases[0])
+    row = three_phases(run, paper.experiment("phases").cases[0])
     phased = Phased.of(run)
     assert phased.bounds_s[0] == 0 and phased.bounds_s[3] == 360
     assert 120 <= phased.bounds_s[1] <= 121 and 240 <= phased.bounds_s[2] <= 241

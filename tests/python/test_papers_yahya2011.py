@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from lopsided import Scenario, papers
-from lopsided.papers.framework.measurements import Measurements, run_experiments
+from lopsided.papers.framework.experiments import run_experiments
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.yahya2011.setup import (
@@ -157,9 +158,9 @@ def test_linux_has_run_what_is_set_beside_it(paper: Paper, m: Measurements) -> N
     for experiment in ("kernel", "kernel-pair"):
         for case in paper.experiment(experiment).cases:
             test = next(test for test in (*BASELINES, *COMBOS) if test.name == case.labels["test"])
-            assert all(recorded(m, test, flow)["retransmits"] == 0 for flow in test.flows)
+            assert all(recorded(test, flow)["retransmits"] == 0 for flow in test.flows)
     measured = value(m, BASELINES[7], "completion_s", experiment="kernel").median
-    assert measured == pytest.approx(recorded(m, BASELINES[7], "S1")["completion_s"], rel=0.03)
+    assert measured == pytest.approx(recorded(BASELINES[7], "S1")["completion_s"], rel=0.03)
 
 
 # --- What came before the tests

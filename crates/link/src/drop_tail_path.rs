@@ -3,7 +3,7 @@
 //! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it enters. That a
 //! packet leaves the queue only moves a border in the ring: it is written once and read once.
 
-use crate::link::{Line, Measured, dequeued};
+use crate::line::{Line, Measured, dequeued};
 use crate::shaper::Shaper;
 use lopsided_core::{Bytes, Count, Cx, DropReason, EventMask, Packet, Time};
 use lopsided_queue::{Backlog, BufferLimit};

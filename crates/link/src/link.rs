@@ -4,11 +4,12 @@ use crate::Framing;
 use crate::drop_tail_path::DropTailPath;
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
+use crate::line::{Line, Measured};
 use crate::loss::Loss;
 use crate::queued_path::QueuedPath;
 use crate::shaper::AnyShaper;
-use lopsided_core::{Bytes, Count, Cx, Duration, Event, Node, Packet, Port, Time};
-use lopsided_queue::{Backlog, ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
+use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
+use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
 /// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. Where its discipline senses, the other direction passes its queue by
 /// [`Link::SENSED`].
@@ -26,24 +27,6 @@ enum TransmitPath {
     DropTail(DropTailPath),
     /// Everything else.
     Queued(Box<QueuedPath>),
-}
-
-/// The line itself.
-#[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) shaper: AnyShaper,
-    pub(crate) framing: Framing,
-    pub(crate) delay: Duration,
-}
-
-/// What is counted on the way.
-#[derive(Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) queue: QueueStats,
-    pub(crate) received: Count,
-    pub(crate) delivered: Count,
-    pub(crate) lost: Count,
-    pub(crate) wire_bytes: Bytes,
 }
 
 /// Where all packets are that a link ever took in.
@@ -217,11 +200,6 @@ impl Node for Link {
             TransmitPath::Queued(path) => path.waiting() + path.in_flight(),
         }
     }
-}
-
-pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
-    let sojourn = now.saturating_since(enqueued_at);
-    Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }
 }
 
 fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, f64)) {

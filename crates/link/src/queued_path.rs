@@ -2,7 +2,7 @@
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
-use crate::link::{Line, Measured, dequeued};
+use crate::line::{Line, Measured, dequeued};
 use crate::loss::Loss;
 use crate::shaper::Shaper;
 use lopsided_core::{Bytes, Count, Cx, DropReason, Duration, EventMask, Packet, Time};

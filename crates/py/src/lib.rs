@@ -7,6 +7,7 @@
 mod aligned;
 mod batch;
 mod captures;
+mod columns;
 mod controller;
 mod draws;
 mod error;

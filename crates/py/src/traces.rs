@@ -1,7 +1,7 @@
 //! What captures say of their flows: of a file, or at the hosts of a run.
 
+use crate::columns::columns;
 use crate::error::Failure;
-use crate::tables::columns;
 use lopsided_core::Observer;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Name, NodeKind, NodeLabel, node_labels, table};

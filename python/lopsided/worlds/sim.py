@@ -77,6 +77,6 @@ def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:
         facts["controllers"] = {name: label(make) for name, make in scenario.controllers.items() if make}
-    if own := used_by(scenario):
+    if own := used_by(scenario.resolved):
         facts["disciplines"] = own
     return Run(scenario=scenario, seed=raw["seed"], tables=tables, digest=raw["digest"], facts=facts)

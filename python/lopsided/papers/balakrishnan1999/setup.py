@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from lopsided.papers.balakrishnan1999 import measure
-from lopsided.papers.framework.model import Case, Experiment, Label, Overrides
+from lopsided.papers.framework.measurements import Label
+from lopsided.papers.framework.model import Case, Experiment, Overrides
 
 FORWARD_BPS = 10e6
 PACKET_BYTES, ACK_BYTES, COMPRESSED_BYTES = 1000, 40, 6

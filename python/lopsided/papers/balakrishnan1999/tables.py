@@ -169,7 +169,7 @@ def table_4(m: Measurements) -> Artifact:
     """The parameters of the packet radio, as the scenario has them (BAL-M16)."""
     from lopsided.scenario import Scenario
 
-    medium = Scenario.load(m.paper.folder / "scenarios" / "radio-1.toml").resolved["media"][0]
+    medium = Scenario.load(Path(__file__).parent / "scenarios" / "radio-1.toml").resolved["media"][0]
     if medium["kind"] != "packet_radio":
         raise ValueError(f"radio-1.toml has the medium {medium['kind']}")
     rows = (

@@ -1,32 +1,24 @@
-"""Runs a paper's experiments and holds what was measured.
-
-All runs that are due go to the simulator in one call, so that its workers stay busy. Repetition r of every case uses
-the same seed: settings are compared under the same random numbers. Only the first repetition's runs are kept whole,
-where the experiment asks for it; of the others the measured row remains, so memory hardly grows with repetitions.
-"""
+"""What was measured for a paper: rows of numbers, their medians over the repetitions, curves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lopsided import metrics
-from lopsided.papers.framework.model import Case, Experiment, Label, Overrides, Paper
 from lopsided.papers.framework.published import Published
 
 if TYPE_CHECKING:
     import polars as pl
 
     from lopsided.run import Run
-    from lopsided.scenario import Scenario
-    from lopsided.worlds.base import Job
 
-T = TypeVar("T")
+Label: TypeAlias = str | int | float
 Array = NDArray[np.float64]
 
 _ENDS = ("", "_low", "_high")
@@ -92,17 +84,20 @@ def rank_correlation(x: Array, y: Array) -> float:
 
 
 class Measurements:
-    """What was measured for a paper: one row per run, medians over repetitions, and the first repetition's runs."""
+    """What was measured for a paper: one row per run, medians over repetitions, and the first repetition's runs.
+
+    `labels` are the names of each experiment's labels, `published` is what the paper printed.
+    """
 
     def __init__(
         self,
-        paper: Paper,
         rows: Mapping[str, pl.DataFrame],
         runs: Mapping[tuple[str, frozenset[tuple[str, Label]]], Run],
-        published: Published | None = None,
+        labels: Mapping[str, tuple[str, ...]],
+        published: Published,
     ) -> None:
-        self.paper = paper
-        self.published = published or paper.published
+        self.published = published
+        self._labels = labels
         self._rows = rows
         self._runs = runs
         self._medians: dict[str, pl.DataFrame] = {}
@@ -133,7 +128,7 @@ class Measurements:
         import polars as pl
 
         rows = self._rows[experiment]
-        labels = list(self.paper.experiment(experiment).cases[0].labels)
+        labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
@@ -179,16 +174,16 @@ class Measurements:
         rows = {
             key: frame.filter(pl.col("repetition") == repetition % _count(frame)) for key, frame in self._rows.items()
         }
-        return Measurements(self.paper, rows, self._runs if repetition == 0 else {}, self.published)
+        return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
         """The same, as if `experiment` had been run in the setting that `other` had with these labels."""
         import polars as pl
 
-        kept = [*self.paper.experiment(experiment).cases[0].labels, *_IDENTITY]
+        kept = [*self._labels[experiment], *_IDENTITY]
         frame = self._rows[other].filter(*(pl.col(name) == value for name, value in labels.items()))
         frame = frame.drop(*(name for name in labels if name not in kept))
-        return Measurements(self.paper, {experiment: frame}, {}, self.published)
+        return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def digest(self, experiment: str) -> str:
         """One digest over all runs of an experiment: equal digests, equal results."""
@@ -204,81 +199,3 @@ def _count(rows: pl.DataFrame) -> int:
 
 def _with_ends(column: str) -> tuple[str, ...]:
     return tuple(column + end for end in _ENDS)
-
-
-class RunJobs(Protocol):
-    """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.jobs.run_jobs`."""
-
-    def __call__(
-        self,
-        jobs: Sequence[Job],
-        reduce: Callable[[int, Run], T],
-        *,
-        progress: Callable[[float], object] | None = None,
-    ) -> list[T]: ...
-
-
-@dataclass(frozen=True)
-class _Due:
-    experiment: Experiment
-    case: Case
-    repetition: int
-
-
-def run_experiments(
-    paper: Paper,
-    experiments: Sequence[Experiment],
-    repetitions: int,
-    run_jobs: RunJobs,
-    *,
-    overrides: Overrides | None = None,
-    keep_runs: bool = True,
-    progress: Callable[[float], object] | None = None,
-) -> Measurements:
-    """Runs these experiments and measures every run.
-
-    `overrides` are laid over every case's own (an assumption's variant). `progress` is told the share that is done.
-    """
-    import polars as pl
-
-    from lopsided.worlds.base import Job
-
-    due = [
-        _Due(experiment, case, repetition)
-        for repetition in range(repetitions)
-        for experiment in experiments
-        for case in experiment.cases
-        if experiment.most is None or repetition < experiment.most
-    ]
-    scenarios = _scenarios(paper, due, overrides or {})
-    jobs = [Job(scenario, scenario.seed + item.repetition) for item, scenario in zip(due, scenarios, strict=True)]
-    runs: dict[tuple[str, frozenset[tuple[str, Label]]], Run] = {}
-
-    def measure(index: int, run: Run) -> dict[str, object]:
-        item = due[index]
-        if item.experiment.keep and keep_runs and item.repetition == 0:
-            runs[item.experiment.key, frozenset(item.case.labels.items())] = run
-        identity = {"repetition": item.repetition, "seed": run.seed, "digest": run.digest}
-        return {**item.case.labels, **identity, **item.experiment.measure(run, item.case)}
-
-    measured = run_jobs(jobs, measure, progress=progress) if jobs else []
-    rows: dict[str, list[dict[str, object]]] = {experiment.key: [] for experiment in experiments}
-    for item, row in zip(due, measured, strict=True):
-        rows[item.experiment.key].append(row)
-    frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
-    return Measurements(paper, frames, runs)
-
-
-def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """The scenario of each run; every file is read once and every case resolved once."""
-    from lopsided.scenario import Scenario
-
-    files: dict[str, Scenario] = {}
-    resolved: dict[int, Scenario] = {}
-    for item in due:
-        if id(item.case) not in resolved:
-            name = item.case.scenario
-            if name not in files:
-                files[name] = Scenario.load(paper.folder / "scenarios" / name)
-            resolved[id(item.case)] = files[name].with_(**{**item.case.overrides, **overrides})
-    return [resolved[id(item.case)] for item in due]

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.published import Published, PublishedValue
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Drawing
 
-    from lopsided.papers.framework.measurements import Measurements
     from lopsided.run import Run
 
-Label: TypeAlias = str | int | float
 Overrides: TypeAlias = Mapping[str, str]
 
 

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lopsided.papers.framework.measurements import Measurements, RunJobs, run_experiments
+from lopsided.papers.framework.experiments import RunJobs, run_experiments
+from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import (
     Artifact,
     Assumption,

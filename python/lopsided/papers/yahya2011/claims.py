@@ -139,7 +139,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
         for test in tests:
             for flow in test.flows:
-                linux, simulated = recorded(m, test, flow), value(m, test, "completion_s", flow, experiment).median
+                linux, simulated = recorded(test, flow), value(m, test, "completion_s", flow, experiment).median
                 again += linux["retransmits"] + value(m, test, "retransmitted_packets", flow, experiment).median
                 name = f"{test.name} {test.variant} {flow}, simulated over Linux"
                 gaps.append(number(name, simulated / linux["completion_s"] - 1, "percent", scale=100))

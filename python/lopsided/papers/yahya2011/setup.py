@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lopsided.papers.framework.model import Case, Experiment, Label
+from lopsided.papers.framework.measurements import Label
+from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.yahya2011.measure import measure
 
 FILE_BYTES = 104_857_600

@@ -3,8 +3,9 @@
 The definitions are those of `lopsided.metrics`: Jain's index, shares, max-min fairness, convergence time and harm.
 """
 
+from lopsided.data.fairness import Fairness
 from lopsided.studies.fairness.matrix import Matrix, Study, matrix, plan
-from lopsided.studies.fairness.of_run import Fairness, of_run
+from lopsided.studies.fairness.of_run import of_run
 from lopsided.studies.fairness.pairs import Bottleneck, Side
 
 __all__ = ["Bottleneck", "Fairness", "Matrix", "Side", "Study", "matrix", "of_run", "plan"]

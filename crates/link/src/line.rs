@@ -1,0 +1,29 @@
+//! What both transmit paths of a link share: the line behind the queue, and what is counted on the way.
+
+use crate::Framing;
+use crate::shaper::AnyShaper;
+use lopsided_core::{Bytes, Count, Duration, Event, Packet, Time};
+use lopsided_queue::{Backlog, QueueStats};
+
+/// The line itself.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) shaper: AnyShaper,
+    pub(crate) framing: Framing,
+    pub(crate) delay: Duration,
+}
+
+/// What is counted on the way.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) queue: QueueStats,
+    pub(crate) received: Count,
+    pub(crate) delivered: Count,
+    pub(crate) lost: Count,
+    pub(crate) wire_bytes: Bytes,
+}
+
+pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
+    let sojourn = now.saturating_since(enqueued_at);
+    Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }
+}

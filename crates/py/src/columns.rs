@@ -1,0 +1,52 @@
+//! A table's columns as Python values: each a kind, and its octets or texts.
+
+use lopsided_sim::Column;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// A table's columns by name.
+pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>)]) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    for (name, column) in columns {
+        match column {
+            Column::U32(values) => table.set_item(name, ("u32", octets(py, values, u32::to_ne_bytes)?))?,
+            Column::U64(values) => table.set_item(name, ("u64", octets(py, values, u64::to_ne_bytes)?))?,
+            Column::MaybeU64(values) => table.set_item(name, ("maybe", values.to_vec()))?,
+            Column::F64(values) => table.set_item(name, ("f64", octets(py, values, f64::to_ne_bytes)?))?,
+            Column::Word(values) => table.set_item(name, ("word", coded(py, values.iter().copied())?))?,
+            Column::Name(values) => table.set_item(name, ("word", coded(py, values.iter().map(|name| &**name))?))?,
+            Column::Text(values) => table.set_item(name, ("text", values.to_vec()))?,
+        }
+    }
+    Ok(table)
+}
+
+/// Each word's place in the list of words that occur, and that list.
+fn coded<'py, 'w>(
+    py: Python<'py>,
+    values: impl Iterator<Item = &'w str>,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<&'w str>)> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut code = |value| match words.iter().position(|word| *word == value) {
+        Some(place) => place as u32,
+        None => {
+            words.push(value);
+            words.len() as u32 - 1
+        }
+    };
+    let codes: Vec<u32> = values.map(&mut code).collect();
+    Ok((octets(py, &codes, u32::to_ne_bytes)?, words))
+}
+
+fn octets<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    values: &[T],
+    convert: impl Fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, values.len() * N, |out| {
+        for (value, place) in values.iter().zip(out.chunks_exact_mut(N)) {
+            place.copy_from_slice(&convert(*value));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,101 @@
+"""Runs a paper's experiments and measures every run.
+
+All runs that are due go to the simulator in one call, so that its workers stay busy. Repetition r of every case uses
+the same seed: settings are compared under the same random numbers. Only the first repetition's runs are kept whole,
+where the experiment asks for it; of the others the measured row remains, so memory hardly grows with repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from lopsided.papers.framework.measurements import Label, Measurements
+from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.worlds.base import Job
+
+T = TypeVar("T")
+
+
+class RunJobs(Protocol):
+    """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.jobs.run_jobs`."""
+
+    def __call__(
+        self,
+        jobs: Sequence[Job],
+        reduce: Callable[[int, Run], T],
+        *,
+        progress: Callable[[float], object] | None = None,
+    ) -> list[T]: ...
+
+
+@dataclass(frozen=True)
+class _Due:
+    experiment: Experiment
+    case: Case
+    repetition: int
+
+
+def run_experiments(
+    paper: Paper,
+    experiments: Sequence[Experiment],
+    repetitions: int,
+    run_jobs: RunJobs,
+    *,
+    overrides: Overrides | None = None,
+    keep_runs: bool = True,
+    progress: Callable[[float], object] | None = None,
+) -> Measurements:
+    """Runs these experiments and measures every run.
+
+    `overrides` are laid over every case's own (an assumption's variant). `progress` is told the share that is done.
+    """
+    import polars as pl
+
+    from lopsided.worlds.base import Job
+
+    due = [
+        _Due(experiment, case, repetition)
+        for repetition in range(repetitions)
+        for experiment in experiments
+        for case in experiment.cases
+        if experiment.most is None or repetition < experiment.most
+    ]
+    scenarios = _scenarios(paper, due, overrides or {})
+    jobs = [Job(scenario, scenario.seed + item.repetition) for item, scenario in zip(due, scenarios, strict=True)]
+    runs: dict[tuple[str, frozenset[tuple[str, Label]]], Run] = {}
+
+    def measure(index: int, run: Run) -> dict[str, object]:
+        item = due[index]
+        if item.experiment.keep and keep_runs and item.repetition == 0:
+            runs[item.experiment.key, frozenset(item.case.labels.items())] = run
+        identity = {"repetition": item.repetition, "seed": run.seed, "digest": run.digest}
+        return {**item.case.labels, **identity, **item.experiment.measure(run, item.case)}
+
+    measured = run_jobs(jobs, measure, progress=progress) if jobs else []
+    rows: dict[str, list[dict[str, object]]] = {experiment.key: [] for experiment in experiments}
+    for item, row in zip(due, measured, strict=True):
+        rows[item.experiment.key].append(row)
+    frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
+    labels = {experiment.key: tuple(experiment.cases[0].labels) for experiment in paper.experiments}
+    return Measurements(frames, runs, labels, paper.published)
+
+
+def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
+    """The scenario of each run; every file is read once and every case resolved once."""
+    from lopsided.scenario import Scenario
+
+    files: dict[str, Scenario] = {}
+    resolved: dict[int, Scenario] = {}
+    for item in due:
+        if id(item.case) not in resolved:
+            name = item.case.scenario
+            if name not in files:
+                files[name] = Scenario.load(paper.folder / "scenarios" / name)
+            resolved[id(item.case)] = files[name].with_(**{**item.case.overrides, **overrides})
+    return [resolved[id(item.case)] for item in due]
