@@ -5,10 +5,10 @@ use crate::meter::{Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{FlowSite, Simulation};
 use lopsided_app::TransferConfig;
-use lopsided_core::{Dir, Duration};
+use lopsided_core::{Dir, Duration, Time};
 use lopsided_net::Network;
 use lopsided_scenario::{FlowSpec, Scenario};
-use lopsided_tcp::{Connection, Counters, TcpInfo};
+use lopsided_tcp::{Counters, TcpInfo};
 
 /// The part of a sample whose change is worth a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,12 +62,12 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
         let sent_bytes = host.flow_meter(site.source.app).datagram_bytes_out.get();
         return SampleRow { state: "udp", sent_bytes, ..row };
     }
-    with_connections(row, host, site.source.app)
+    with_connections(row, host, site.source.app, now)
 }
 
 /// The state of the flow's connections: sums, and of what has no sum that of the oldest.
-fn with_connections(row: SampleRow, host: &Host, app: usize) -> SampleRow {
-    let infos: Vec<TcpInfo> = host.connections(app).map(Connection::info).collect();
+fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
+    let infos: Vec<TcpInfo> = host.connections(app).map(|connection| connection.info(now)).collect();
     let counters = total(host, app, &infos);
     let row = SampleRow {
         sent_bytes: counters.bytes_sent.get(),
@@ -193,11 +193,12 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
         };
         return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: None };
     }
-    let live: Vec<TcpInfo> = host.connections(app).map(Connection::info).collect();
+    let now = network.now();
+    let live: Vec<TcpInfo> = host.connections(app).map(|connection| connection.info(now)).collect();
     Sent {
         counters: total(host, app, &live),
         srtt: live.first().map_or(meter.last_srtt, |info| info.srtt),
-        cwnd_mean: meter.cwnd.mean(network.now()),
+        cwnd_mean: meter.cwnd.mean(now),
         cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
     }
 }

@@ -3,7 +3,19 @@
 use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
 
-/// The state of a connection, with the fields and the meaning of Linux's `tcp_info` where it has them.
+/// The options that a connection has agreed on (`tcpi_options`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionsInUse {
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+}
+
+/// The state of a connection, with the fields and the meaning of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2) where
+/// other units do not say more: windows and what was delivered are in octets.
+///
+/// Left out: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux does not fill, and what is TCP Fast Open's.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     pub state: State,
@@ -11,7 +23,10 @@ pub struct TcpInfo {
     pub ca_state: CaState,
     /// Consecutive timeouts without progress.
     pub retransmits: u32,
+    /// Window probes since the peer was last heard.
+    pub probes: u32,
     pub backoff: u32,
+    pub options: OptionsInUse,
     pub snd_wscale: u8,
     pub rcv_wscale: u8,
     pub rto: Duration,
@@ -19,6 +34,10 @@ pub struct TcpInfo {
     pub ato: Duration,
     pub snd_mss: Bytes,
     pub rcv_mss: Bytes,
+    /// The payload of the largest segment that this end takes, its usual options left out.
+    pub advmss: Bytes,
+    /// The largest packet that this end sends.
+    pub pmtu: Bytes,
     /// Segments sent and not acknowledged; of these SACKed, lost, sent again.
     pub unacked: u32,
     pub sacked: u32,
@@ -26,6 +45,12 @@ pub struct TcpInfo {
     pub retrans: u32,
     /// Octets in the network as the sender sees it.
     pub in_flight: Bytes,
+    /// Octets written that were never sent.
+    pub notsent: Bytes,
+    /// How long ago data was last sent, data and an acknowledgement last received.
+    pub last_data_sent: Option<Duration>,
+    pub last_data_recv: Option<Duration>,
+    pub last_ack_recv: Option<Duration>,
     pub srtt: Option<Duration>,
     pub rttvar: Duration,
     pub min_rtt: Option<Duration>,
@@ -33,10 +58,25 @@ pub struct TcpInfo {
     pub snd_ssthresh: Option<Bytes>,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// The window that this end advertises, and what its application read in the last round trip (`tcpi_rcv_space`).
+    /// The window that this end advertises, the most that it would with an empty buffer, and what its application read
+    /// in the last round trip (`tcpi_rcv_space`), which took `rcv_rtt`.
     pub rcv_wnd: Bytes,
+    pub rcv_ssthresh: Bytes,
     pub rcv_space: Bytes,
+    pub rcv_rtt: Option<Duration>,
+    /// Duplicate ACKs that mean a loss, and segments seen to arrive out of order at the peer.
+    pub reordering: u32,
+    pub reord_seen: u32,
     pub pacing_rate: Option<BitRate>,
+    /// The newest delivery rate, and whether the application held it back.
+    pub delivery_rate: Option<BitRate>,
+    pub delivery_rate_app_limited: bool,
+    /// Octets that reached the peer, those included that only SACK reported.
+    pub delivered: Bytes,
+    /// How long there was data to send; of that, how long the peer's window or this end's send buffer held it back.
+    pub busy_time: Duration,
+    pub rwnd_limited: Duration,
+    pub sndbuf_limited: Duration,
     pub counters: Counters,
 }
 
@@ -44,6 +84,10 @@ pub struct TcpInfo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub bytes_sent: Bytes,
+    /// Of these, octets sent again (`tcpi_bytes_retrans`).
+    pub bytes_retransmitted: Bytes,
+    /// Octets that the peer reported as marked (`tcpi_delivered_ce`).
+    pub bytes_marked: Bytes,
     /// Octets of the stream that the peer acknowledged.
     pub bytes_acked: Bytes,
     /// Octets received in order.

@@ -5,6 +5,8 @@ use lopsided_tcp::Counters;
 pub(crate) fn add_counters(a: Counters, b: Counters) -> Counters {
     Counters {
         bytes_sent: a.bytes_sent + b.bytes_sent,
+        bytes_retransmitted: a.bytes_retransmitted + b.bytes_retransmitted,
+        bytes_marked: a.bytes_marked + b.bytes_marked,
         bytes_acked: a.bytes_acked + b.bytes_acked,
         bytes_received: a.bytes_received + b.bytes_received,
         segments_out: a.segments_out + b.segments_out,

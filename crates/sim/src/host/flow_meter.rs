@@ -74,7 +74,7 @@ impl FlowMeter {
             self.cwnd.set(now, self.cwnd_sum);
         }
         self.past = add_counters(self.past, connection.counters());
-        self.last_srtt = connection.info().srtt;
+        self.last_srtt = connection.info(now).srtt;
     }
 
     /// Takes over a connection's statistic of round trips.

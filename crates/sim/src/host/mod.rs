@@ -216,8 +216,9 @@ impl Host {
 
     #[cold]
     fn look_at_windows(&mut self, cx: &mut Cx<'_>) {
+        let at = cx.now();
         if let Some(mut seen) = self.windows.take() {
-            let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app)).collect();
+            let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app, at)).collect();
             if now != seen {
                 cx.interrupt();
                 seen = now;
@@ -228,8 +229,8 @@ impl Host {
 
     /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest
     /// connection.
-    fn window(&self, app: usize) -> Option<Window> {
-        let infos: Vec<TcpInfo> = self.connections(app).map(Connection::info).collect();
+    fn window(&self, app: usize, now: Time) -> Option<Window> {
+        let infos: Vec<TcpInfo> = self.connections(app).map(|connection| connection.info(now)).collect();
         let oldest = infos.first()?;
         Some((oldest.ca_state, infos.iter().map(|info| info.snd_cwnd).sum(), oldest.snd_ssthresh))
     }

@@ -251,7 +251,7 @@ impl Sockets for Io<'_> {
     }
 
     fn info(&self, socket: SocketId) -> Option<TcpInfo> {
-        self.sockets.conn(socket.0).filter(|conn| conn.app == self.app).map(|conn| conn.connection.info())
+        self.sockets.conn(socket.0).filter(|conn| conn.app == self.app).map(|conn| conn.connection.info(self.now))
     }
 
     fn send_datagram(&mut self, payload: Payload) {

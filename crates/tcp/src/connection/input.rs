@@ -197,6 +197,7 @@ impl Connection {
             self.challenge(now);
             return false;
         }
+        self.last_ack_recv = Some(now);
         let old = ack < self.send.flight.una() as i64;
         if !old {
             self.note_timestamp(header);
@@ -238,6 +239,7 @@ impl Connection {
 
     fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
         self.counters_mut().data_segments_in += 1;
+        self.last_data_recv = Some(now);
         match self.ecn.feedback() {
             Feedback::DctcpEcho => self.note_mark(now, ecn == Ecn::Ce),
             Feedback::Classic => {

@@ -15,14 +15,15 @@ pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
 pub use output::Segment;
 
 use crate::config::{ConnConfig, Endpoint};
-use crate::ecn::EcnState;
-use crate::info::{Counters, RttStats, TcpInfo};
+use crate::ecn::{EcnState, Feedback};
+use crate::info::{Counters, OptionsInUse, RttStats, TcpInfo};
 use crate::profile::Profile;
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
 use crate::send::{Sender, TimestampClock};
 use application::Readiness;
 use handshake::Handshake;
+use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 use std::collections::VecDeque;
@@ -57,6 +58,8 @@ pub struct Connection {
     pending_rst: Option<Seq>,
     /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
     last_challenge: Option<Time>,
+    last_data_recv: Option<Time>,
+    last_ack_recv: Option<Time>,
     events: VecDeque<ConnEvent>,
     peer_closed: bool,
     /// The application reads no more; nor is it there at all.
@@ -149,6 +152,8 @@ impl Connection {
             clock: Time::ZERO,
             pending_rst: None,
             last_challenge: None,
+            last_data_recv: None,
+            last_ack_recv: None,
             events: VecDeque::new(),
             peer_closed: false,
             read_shut: false,
@@ -208,25 +213,43 @@ impl Connection {
         Bytes::new(self.send.cwnd())
     }
 
-    pub fn info(&self) -> TcpInfo {
+    /// The state of the connection at `now`.
+    pub fn info(&self, now: Time) -> TcpInfo {
         let send = &self.send;
         let flight = &send.flight;
+        let ago = |at: Option<Time>| at.map(|at| now.saturating_since(at));
+        let (rate, spent) = (flight.delivery.rate(), send.spent(now));
+        let stamps = if self.options.timestamps { 12 } else { 0 };
+        let mss_option = u64::from(self.options.mss_option);
         TcpInfo {
             state: self.state,
             ca_state: send.recovery.ca_state(),
             retransmits: send.recovery.timeouts_in_a_row(),
+            probes: send.probes_out(),
             backoff: flight.rtt.backoff(),
+            options: OptionsInUse {
+                timestamps: self.options.timestamps,
+                sack: flight.sack(),
+                window_scaling: self.options.scaling,
+                ecn: self.ecn.feedback() != Feedback::None,
+            },
             snd_wscale: self.options.snd_wscale,
             rcv_wscale: self.options.rcv_wscale,
             rto: flight.rtt.rto(),
             ato: self.acks.ato(),
             snd_mss: Bytes::new(flight.mss()),
             rcv_mss: Bytes::new(u64::from(self.acks.rcv_mss())),
+            advmss: Bytes::new(mss_option - stamps),
+            pmtu: Bytes::new(mss_option + u64::from(IPV4_HEADER + TCP_HEADER)),
             unacked: flight.scoreboard.segments(),
             sacked: flight.scoreboard.sacked_segments(),
             lost: flight.scoreboard.lost_segments(),
             retrans: flight.scoreboard.retrans_out(),
             in_flight: Bytes::new(send.in_flight()),
+            notsent: Bytes::new(send.unsent()),
+            last_data_sent: ago(send.last_data_at()),
+            last_data_recv: ago(self.last_data_recv),
+            last_ack_recv: ago(self.last_ack_recv),
             srtt: flight.rtt.srtt(),
             rttvar: flight.rtt.rttvar(),
             min_rtt: flight.rtt.min_rtt(),
@@ -234,8 +257,18 @@ impl Connection {
             snd_ssthresh: flight.controller.ssthresh(),
             snd_wnd: Bytes::new(send.window.size()),
             rcv_wnd: Bytes::new(self.recv.open_window()),
+            rcv_ssthresh: Bytes::new(self.recv.window_threshold()),
             rcv_space: Bytes::new(self.recv.space()),
+            rcv_rtt: self.recv.rtt(),
+            reordering: send.recovery.duplicate_threshold(flight),
+            reord_seen: send.recovery.reordered(),
             pacing_rate: flight.controller.pacing_rate(),
+            delivery_rate: rate.map(|(rate, _)| rate),
+            delivery_rate_app_limited: rate.is_some_and(|(_, app_limited)| app_limited),
+            delivered: Bytes::new(flight.delivery.total()),
+            busy_time: spent.busy,
+            rwnd_limited: spent.receiver_limited,
+            sndbuf_limited: spent.buffer_limited,
             counters: self.counters(),
         }
     }

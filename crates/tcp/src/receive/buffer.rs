@@ -83,6 +83,14 @@ impl Buffer {
         }
     }
 
+    /// The most that is offered now, whatever room there is.
+    pub fn threshold(&self) -> u64 {
+        match &self.window {
+            Window::Room { capacity } => *capacity,
+            Window::Memory(memory) => memory.threshold(),
+        }
+    }
+
     /// The window to offer; at most what is open now if it should not grow. It grows by at least a segment or stays
     /// (RFC 9293 section 3.8.6.2.2, silly window avoidance); 4.4BSD's grows by anything, but not from less than a segment
     /// and a quarter of the buffer.

@@ -60,6 +60,10 @@ impl Memory {
         self.space = (room / 2).min(INITIAL_SEGMENTS * mss);
     }
 
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
     pub fn space(&self) -> u64 {
         self.space
     }

@@ -147,6 +147,10 @@ impl Receiver {
         self.buffer.space()
     }
 
+    pub fn window_threshold(&self) -> u64 {
+        self.buffer.threshold()
+    }
+
     pub fn rtt(&self) -> Option<Duration> {
         self.buffer.rounds.rtt
     }

@@ -44,7 +44,7 @@ impl Recovery {
     }
 
     /// Duplicate ACKs that mean a loss.
-    pub(super) fn duplicate_threshold(&self, flight: &Flight) -> u32 {
+    pub fn duplicate_threshold(&self, flight: &Flight) -> u32 {
         self.reordering.max(flight.profile.dup_threshold)
     }
 

@@ -92,6 +92,11 @@ impl Recovery {
         self.dupacks
     }
 
+    /// Segments that were seen to be delivered out of order.
+    pub fn reordered(&self) -> u32 {
+        self.rack.reordered()
+    }
+
     /// A reduction is under way: the window is recovery's until it ends.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()

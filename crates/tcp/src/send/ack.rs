@@ -28,6 +28,7 @@ impl Sender {
             lost_before: self.flight.scoreboard.total_lost(),
             ..AckOutcome::default()
         };
+        self.probes_out = 0;
         let prior_in_flight = self.in_flight();
         let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);
@@ -280,6 +281,7 @@ impl Sender {
             marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
             rate: flight.delivery.sample(now, outcome.newest, lost, total_lost),
         };
+        flight.counters.bytes_marked += acked.marked.min(acked.delivered);
         let path = recovery.path(flight);
         flight.controller.on_ack(now, &acked, &path);
         self.trace_phase();

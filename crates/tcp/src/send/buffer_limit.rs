@@ -57,6 +57,12 @@ impl SendBufferLimit {
         }
     }
 
+    /// The application filled the buffer and waits to be told of room.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.waiting
+    }
+
     /// The application wrote: whether it filled the buffer decides when it hears of room.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {

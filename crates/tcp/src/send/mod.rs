@@ -4,6 +4,7 @@ mod ack;
 mod ack_outcome;
 mod buffer;
 mod buffer_limit;
+mod busy_time;
 mod flight;
 mod pacing;
 mod peer_window;

@@ -2,7 +2,7 @@
 //! remembers of it.
 
 use crate::cc::RateSample;
-use lopsided_core::{Bytes, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// What a segment remembers of the delivery rate at its sending.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,8 @@ pub(crate) struct Delivery {
     at: Time,
     first_sent_at: Time,
     app_limited_until: u64,
+    /// The last sample that says something of the path.
+    told: RateSample,
 }
 
 impl Delivery {
@@ -80,7 +82,7 @@ impl Delivery {
         let send_span = sent_at.saturating_since(stamp.first_sent_at);
         let ack_span = now.saturating_since(stamp.delivered_at);
         self.first_sent_at = sent_at;
-        RateSample {
+        let sample = RateSample {
             delivered: Bytes::new(self.total - stamp.delivered),
             interval: send_span.max(ack_span),
             prior_delivered: Bytes::new(stamp.delivered),
@@ -88,6 +90,21 @@ impl Delivery {
             tx_in_flight: Bytes::new(u64::from(stamp.in_flight)),
             lost_since_sent: Bytes::new(u64::from((total_lost as u32).wrapping_sub(stamp.lost))),
             app_limited: stamp.app_limited,
+        };
+        let product = |sample: &RateSample, over: &RateSample| {
+            u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
+        };
+        if !sample.app_limited || product(&sample, &self.told) >= product(&self.told, &sample) {
+            self.told = sample;
         }
+        sample
+    }
+
+    /// The rate of the last sample, or of a better one where the application held that back; and whether it did.
+    pub fn rate(&self) -> Option<(BitRate, bool)> {
+        let RateSample { delivered, interval, app_limited, .. } = self.told;
+        let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());
+        let rate = bits.checked_div(u128::from(interval.as_nanos()))?;
+        Some((BitRate::from_bps(rate as u64), app_limited))
     }
 }

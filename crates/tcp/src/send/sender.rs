@@ -4,6 +4,7 @@
 
 use super::buffer::SendBuffer;
 use super::buffer_limit::{SendBufferLimit, SendBufferState};
+use super::busy_time::{BusyTime, Occupation, Spent};
 use super::flight::Flight;
 use super::pacing::Pacing;
 use super::peer_window::PeerWindow;
@@ -15,7 +16,7 @@ use crate::ecn::AccEcnSender;
 use crate::info::RttStats;
 use crate::profile::{Profile, PushRule};
 use crate::recovery::{NoAnswer, Recovery};
-use lopsided_core::tcp_event::{TcpEvent, TcpEventMask, TimerKind};
+use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Duration, Payload, Seq, Time};
 
 #[derive(Debug)]
@@ -36,8 +37,13 @@ pub(crate) struct Sender {
     pub(super) fin_acked: bool,
     /// The end of the last segment shorter than a full one (Minshall's SND.SML).
     pub(super) snd_sml: u64,
+    /// When new data, and when any data, was last sent.
     pub(super) last_sent: Option<Time>,
+    pub(super) last_data_at: Option<Time>,
     pub(super) window_probe_due: bool,
+    /// Window probes since the peer was last heard.
+    pub(super) probes_out: u32,
+    busy: BusyTime,
     /// What the peer reported of marks, with accurate feedback.
     pub(super) accurate: Option<Box<AccEcnSender>>,
     /// The phase of the congestion control that was told last.
@@ -56,6 +62,9 @@ impl Sender {
             fin_acked: false,
             snd_sml: 0,
             last_sent: None,
+            last_data_at: None,
+            busy: BusyTime::default(),
+            probes_out: 0,
             window_probe_due: false,
             rtt_stats: RttStats::default(),
             pacing: Pacing::default(),
@@ -167,6 +176,41 @@ impl Sender {
         self.flight.controller.on_transmit_start(now, idle, &path);
     }
 
+    // What it says of itself.
+
+    /// Something holds the sender back.
+    #[inline]
+    pub(super) fn limited(&mut self, now: Time, by: Limit) {
+        self.flight.trace.limited(by);
+        let occupation = match by {
+            Limit::Receiver => Occupation::ReceiverLimited,
+            Limit::Application if self.flight.scoreboard.is_empty() => Occupation::Idle,
+            Limit::Application if self.limit.is_awaited() => Occupation::BufferLimited,
+            _ => Occupation::Busy,
+        };
+        self.busy.switch(now, occupation);
+    }
+
+    /// How long it had data to send.
+    pub fn spent(&self, now: Time) -> Spent {
+        self.busy.so_far(now)
+    }
+
+    /// Window probes since the peer was last heard.
+    pub fn probes_out(&self) -> u32 {
+        self.probes_out
+    }
+
+    /// When data was last sent.
+    pub fn last_data_at(&self) -> Option<Time> {
+        self.last_data_at
+    }
+
+    /// Octets written that were never sent.
+    pub fn unsent(&self) -> u64 {
+        self.buffer.end().saturating_sub(self.flight.nxt())
+    }
+
     // The application's side.
 
     /// How many more octets the application may write.
@@ -213,6 +257,7 @@ impl Sender {
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),
             TimerKind::Persist => {
                 self.window_probe_due = true;
+                self.probes_out += 1;
                 self.flight.rtt.back_off();
             }
             _ => return self.recovery.on_rto(now, &mut self.flight),

@@ -42,7 +42,7 @@ impl Sender {
     #[inline]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due {
-            self.flight.trace.limited(Limit::Application);
+            self.limited(now, Limit::Application);
             return None;
         }
         if self.recovery.take_probe_due() {
@@ -50,7 +50,7 @@ impl Sender {
         }
         if let Some(until) = self.pacing.holds_until(now) {
             self.flight.timers.set(TimerKind::Pacing, until);
-            self.flight.trace.limited(Limit::Pacing);
+            self.limited(now, Limit::Pacing);
             let blocked = self.in_flight() >= self.cwnd();
             self.window_use.note(blocked, self.flight.una(), self.flight.nxt());
             return None;
@@ -93,7 +93,7 @@ impl Sender {
         }
         let until = self.pacing.holds_until(now).unwrap_or(now);
         self.flight.timers.set(TimerKind::Pacing, until);
-        self.flight.trace.limited(Limit::Pacing);
+        self.limited(now, Limit::Pacing);
         true
     }
 
@@ -123,7 +123,7 @@ impl Sender {
         if left == 0 && !fin_left {
             // With no room for another segment it is the window's end too.
             let full_window = self.in_flight() + full > self.cwnd();
-            self.flight.trace.limited(if full_window { Limit::Congestion } else { Limit::Application });
+            self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(full_window);
             return None;
         }
@@ -138,13 +138,13 @@ impl Sender {
             if self.flight.outstanding() == 0 {
                 self.flight.arm_persist(now);
             }
-            self.flight.trace.limited(if len < left { Limit::Receiver } else { Limit::Nagle });
+            self.limited(now, if len < left { Limit::Receiver } else { Limit::Nagle });
             self.note_window_use(false);
             return None;
         }
         let in_flight = self.in_flight();
         if in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
-            self.flight.trace.limited(Limit::Congestion);
+            self.limited(now, Limit::Congestion);
             self.note_window_use(true);
             return None;
         }
@@ -208,6 +208,7 @@ impl Sender {
         self.recovery.on_retransmit(flight.clock.value(now));
         self.recovery.on_sent(sent.len(), sent.end);
         flight.counters.retransmits += 1;
+        flight.counters.bytes_retransmitted += Bytes::new(sent.len());
         if number == flight.scoreboard.first_number() && !flight.timers.is_set(TimerKind::Reordering) {
             flight.arm_rto(now);
         }
@@ -225,6 +226,7 @@ impl Sender {
         let flight = &mut self.flight;
         self.pacing.on_sent(now, paced, flight.counters.data_segments_out, || flight.controller.pacing_rate());
         flight.counters.bytes_sent += Bytes::new(len);
+        self.last_data_at = Some(now);
     }
 
     /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.

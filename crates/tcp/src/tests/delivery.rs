@@ -69,7 +69,7 @@ proptest! {
             prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));
             return Ok(());
         }
-        prop_assert_eq!(pair.received_by_server.len(), up.len(), "client {:?} server {:?}", pair.client.info(), pair.server.info());
+        prop_assert_eq!(pair.received_by_server.len(), up.len(), "client {:?} server {:?}", pair.client.info(pair.now), pair.server.info(pair.now));
         prop_assert_eq!(pair.received_by_client.len(), down.len());
         prop_assert!(pair.received_by_server == up && pair.received_by_client == down, "the octets differ");
         prop_assert!(closed, "client {:?}, server {:?}", pair.client.state(), pair.server.state());

@@ -84,7 +84,7 @@ fn the_sender_reduces_by_the_share_of_marks() {
         now += Duration::from_millis(1);
     }
     assert_eq!(client.counters().ecn_reductions, 1, "once a round trip");
-    let ssthresh = client.info().snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));
+    let ssthresh = client.info(now).snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));
     // The marks come before the first round is over: alpha is still about its initial 1.
     assert!(ssthresh.is_some_and(|segments| segments >= 5 && segments < before.get() / u64::from(MSS)), "{ssthresh:?}");
 }

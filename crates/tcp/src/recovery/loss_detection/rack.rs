@@ -14,7 +14,8 @@ const WIDE_FOR: u32 = 16;
 pub(crate) struct Rack {
     newest: Option<Newest>,
     rtt: Duration,
-    reordering_seen: bool,
+    /// Segments that were delivered before others sent earlier.
+    reordered: u32,
     steps: u64,
     wide_for: u32,
     widened_at: u64,
@@ -63,7 +64,7 @@ impl Rack {
     /// A segment sent once was delivered, `reordered` if one above it had been before.
     #[inline]
     pub fn note_reordering(&mut self, reordered: bool) {
-        self.reordering_seen |= reordered;
+        self.reordered += u32::from(reordered);
     }
 
     /// The segment sent last of those delivered.
@@ -73,7 +74,12 @@ impl Rack {
 
     /// Whether segments were ever delivered out of order.
     pub fn reordering_seen(&self) -> bool {
-        self.reordering_seen
+        self.reordered > 0
+    }
+
+    /// Segments delivered out of order.
+    pub fn reordered(&self) -> u32 {
+        self.reordered
     }
 
     /// The reordering window in quarters of the smallest RTT.

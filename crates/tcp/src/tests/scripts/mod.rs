@@ -10,6 +10,7 @@ mod ecn;
 mod freebsd_recovery;
 mod handshake;
 mod hostile;
+mod info;
 mod leaving;
 mod recovery;
 mod script;

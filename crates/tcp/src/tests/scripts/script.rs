@@ -369,7 +369,7 @@ impl Script {
     }
 
     pub fn info(&self) -> TcpInfo {
-        self.connection.info()
+        self.connection.info(self.now)
     }
 
     pub fn now_ms(&self) -> u64 {

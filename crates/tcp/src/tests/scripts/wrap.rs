@@ -40,7 +40,7 @@ fn a_connection_carries_more_octets_than_there_are_sequence_numbers() {
         pass(now, &mut receiver, &mut sender);
         sender.handle_timeout(now);
         receiver.handle_timeout(now);
-        assert!(now < Time::from_nanos(60_000_000_000), "{read} octets, {:?}", sender.info());
+        assert!(now < Time::from_nanos(60_000_000_000), "{read} octets, {:?}", sender.info(now));
     }
     assert_eq!(read, TOTAL);
     assert_eq!(sender.counters().bytes_acked, Bytes::new(TOTAL));

@@ -1,0 +1,86 @@
+//! What a connection says of itself (`tcp_info`).
+
+use super::script::{MSS, PEER, Script, TIMESTAMPS, instant, linux, receive_buffer, send_buffer};
+use lopsided_core::{BitRate, Bytes, Duration, Payload};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+#[test]
+fn the_agreed_options_and_sizes_are_told() {
+    let info = Script::established(linux(), TIMESTAMPS).info();
+    assert!(info.options.timestamps && info.options.sack && info.options.window_scaling && !info.options.ecn);
+    assert_eq!((info.advmss, info.pmtu), (Bytes::new(MSS), Bytes::new(MSS + 52)));
+    let info = Script::established(linux(), PEER).info();
+    assert!(!info.options.timestamps);
+    assert_eq!((info.advmss, info.snd_mss), (Bytes::new(MSS + 12), Bytes::new(MSS)));
+}
+
+#[test]
+fn times_are_counted_from_the_last_segment_of_each_kind() {
+    let mut t = Script::established(linux(), PEER);
+    assert_eq!(t.info().last_data_recv, None);
+    t.write(200, 1000);
+    t.expect(200, "1:1001 .");
+    t.inject(300, "1:1001 ack 1001");
+    t.expect(300, "ack 1001");
+    t.expect_nothing_until(450);
+    let info = t.info();
+    assert_eq!(
+        (info.last_data_sent, info.last_data_recv, info.last_ack_recv),
+        (Some(MS(250)), Some(MS(150)), Some(MS(150)))
+    );
+}
+
+#[test]
+fn what_was_delivered_gives_a_rate() {
+    let mut t = Script::established(linux(), PEER);
+    assert_eq!(t.info().delivery_rate, None);
+    t.write(100, 5000);
+    t.expect_train(100, 1, 5001);
+    t.inject(200, "ack 5001");
+    let info = t.info();
+    assert_eq!(info.delivered, Bytes::new(5000));
+    assert_eq!(info.delivery_rate, Some(BitRate::from_bps(400_000)));
+    assert!(!info.delivery_rate_app_limited, "the first flight was stamped before the application had no more");
+}
+
+#[test]
+fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
+    // The peer's window is two segments; later the send buffer is what is too small.
+    let mut t = Script::established(send_buffer(linux(), 4000), PEER);
+    t.inject(100, "ack 1 win 2048");
+    t.write(200, 4000);
+    t.expect_train(200, 1, 2001);
+    t.inject(300, "ack 2001 win 1048576");
+    t.expect_train(300, 2001, 4001);
+    t.inject(400, "ack 4001");
+    t.expect_nothing_until(1000);
+    let info = t.info();
+    assert_eq!((info.busy_time, info.rwnd_limited, info.sndbuf_limited), (MS(200), MS(100), Duration::ZERO));
+}
+
+#[test]
+fn probes_and_unsent_data_are_counted() {
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "ack 1 win 0");
+    t.write(200, 3000);
+    assert_eq!(t.info().notsent, Bytes::new(3000));
+    t.expect(500, "0:0 ack 1");
+    assert_eq!(t.info().probes, 1);
+    t.inject(600, "ack 1 win 0");
+    assert_eq!(t.info().probes, 0, "the peer is there");
+}
+
+#[test]
+fn what_was_sent_again_and_the_receivers_window_are_told() {
+    let mut t = Script::established(receive_buffer(linux(), 20_000), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.expect(400, "1:1001 .");
+    let info = t.info();
+    assert_eq!(info.counters.bytes_retransmitted, Bytes::new(1000));
+    assert_eq!(info.rcv_ssthresh, Bytes::new(20_000));
+    t.inject(450, "ack 1001");
+    assert!(t.connection.read(instant(450), 10).is_err());
+    assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
+}
