@@ -62,6 +62,25 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
     assert found.limits["none"].startswith("the downlink itself: ")
 
 
+def test_receivers_that_acknowledge_seldom_leave_the_uplink_to_data():
+    # On the idle way back of a download alone, so that nothing else decides how many ACKs arrive.
+    quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
+    found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
+    ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
+    # An ACK for two segments, but for losses: none of the ACKs is lost, so RFC 5690 has no cause for fewer.
+    assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
+    assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
+    narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
+    assert row(narrow, "rfc5690")["ack_ratio"] < row(narrow, "none")["ack_ratio"]
+
+
+def test_paced_acks_and_few_waiting_ones():
+    found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
+    # Strict priority leaves the upload nothing where ACKs fill the line; AFVQ gives it about half.
+    assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
+    assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
+
+
 def test_compressed_headers_take_less_of_the_uplink():
     dialup = LINE.replace("200 kbit/s", "28.8 kbit/s")
     alone = lop.ackpath(lop.Scenario.from_text(dialup).only(["download"]), "none,cslip", link="link")

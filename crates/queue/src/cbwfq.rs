@@ -17,11 +17,8 @@
 //! discipline; its `htb` with `prio` comes near.
 
 use crate::classes::Classes;
-use crate::{
-    Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket,
-    Rule, Waiting,
-};
-use lopsided_core::{BitRate, Bytes, Cx, DropReason, NewPacket, Packet, Time};
+use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
 /// Class-based weighted fair queueing as plain data.
@@ -233,39 +230,15 @@ impl Qdisc for Cbwfq {
         Some(given)
     }
 
-    fn ready_at(&self, now: Time) -> Option<Time> {
-        self.classes.ready_at(now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.classes.backlog()
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.classes.senses()
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.classes)
     }
 
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.classes.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.classes.poll_originate()
-    }
-
-    fn removes(&self) -> bool {
-        self.classes.removes()
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.classes.remove(waiting, cx).map(|(_, packet)| packet)
-    }
-
-    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        self.classes.classes(out);
-    }
-
-    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        self.classes.gauges(out);
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.classes)
     }
 }

@@ -1,7 +1,7 @@
 //! A class of a discipline: a child with a name, and what it has done.
 
 use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use lopsided_core::{Bytes, Cx, DropReason, NewPacket, Packet, Time};
 
 /// A named child whose packets are counted.
 #[derive(Debug)]
@@ -40,6 +40,15 @@ impl Class {
         }
         self.settle(marked, cx);
         given
+    }
+
+    /// Drops the packet that `dequeue` would give now.
+    pub fn drop_head(&mut self, why: DropReason, cx: &mut Cx<'_>) {
+        let marked = cx.counters().marked_total().packets;
+        if let Some(head) = self.child.dequeue(cx) {
+            cx.drop(head.packet, why);
+        }
+        self.settle(marked, cx);
     }
 
     /// The size of the packet that `dequeue` will give now; `None` only if none is left.

@@ -2,12 +2,12 @@
 //! trees of rates have in common.
 
 use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
-use lopsided_core::{Cx, NewPacket, Packet, Time};
+use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::Fault;
 
 /// Classes by number, and what waits in all of them.
 #[derive(Debug)]
-pub(crate) struct Classes {
+pub struct Classes {
     classifier: Classifier,
     classes: Vec<Class>,
     backlog: Backlog,
@@ -40,6 +40,11 @@ impl Classes {
         self.backlog = beside + class.backlog();
     }
 
+    /// Drops the packet that a class would give now.
+    pub fn drop_head_of(&mut self, class: usize, why: DropReason, cx: &mut Cx<'_>) {
+        self.act(class, |class| class.drop_head(why, cx));
+    }
+
     /// Lets a class act, and counts what that changed.
     pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
         let class = &mut self.classes[class];
@@ -64,7 +69,8 @@ impl Classes {
         self.classes.iter().filter_map(|class| class.ready_at(now)).min()
     }
 
-    pub fn len(&self) -> usize {
+    /// How many there are.
+    pub fn count(&self) -> usize {
         self.classes.len()
     }
 

@@ -1,10 +1,10 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
 use crate::{
-    AckFilterConfig, AredConfig, AsqmConfig, BdpConfig, CakeConfig, CbwfqConfig, ChokeConfig, CobaltQueueConfig,
-    CodelQueueConfig, DocsisPieConfig, DrrConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqConfig, FqPieConfig,
-    HtbConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig, SfqConfig, TbfConfig,
-    ThresholdConfig, WfqConfig, WredConfig,
+    AckFilterConfig, AfvqConfig, AredConfig, AsqmConfig, BdpConfig, CakeConfig, CbwfqConfig, ChokeConfig,
+    CobaltQueueConfig, CodelQueueConfig, DocsisPieConfig, DrrConfig, DualPi2Config, FifoConfig, FqCodelConfig,
+    FqConfig, FqPieConfig, HtbConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig, SfqConfig,
+    TbfConfig, ThresholdConfig, WfqConfig, WredConfig,
 };
 use lopsided_core::Rng;
 use lopsided_spec::{
@@ -36,6 +36,7 @@ const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<PrioConfig>,
     entry::<PolicerConfig>,
     entry::<AckFilterConfig>,
+    entry::<AfvqConfig>,
     entry::<HtbConfig>,
     entry::<TbfConfig>,
     entry::<DrrConfig>,

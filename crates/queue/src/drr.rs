@@ -9,11 +9,8 @@
 //! Linux drops what no filter matches; here `default_class` takes it.
 
 use crate::classes::Classes;
-use crate::{
-    Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket,
-    Rule, Waiting,
-};
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
+use lopsided_core::{Bytes, Cx, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 use std::collections::VecDeque;
 
@@ -202,31 +199,11 @@ impl Qdisc for Drr {
         self.classes.backlog()
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.classes.senses()
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.classes)
     }
 
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.classes.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.classes.poll_originate()
-    }
-
-    fn removes(&self) -> bool {
-        self.classes.removes()
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.classes.remove(waiting, cx).map(|(_, packet)| packet)
-    }
-
-    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        self.classes.classes(out);
-    }
-
-    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        self.classes.gauges(out);
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.classes)
     }
 }

@@ -6,10 +6,9 @@
 
 use crate::classes::Classes;
 use crate::{
-    Backlog, Class, ClassStats, Classifier, Discipline, FarEnd, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace,
-    QueuedPacket, Rule, Waiting,
+    Backlog, Class, Classifier, Discipline, PacketKind, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule,
 };
-use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
+use lopsided_core::{Bytes, Cx, Packet};
 use lopsided_spec::{Fault, Key, Part, key};
 
 /// Strict priorities as plain data.
@@ -81,7 +80,7 @@ impl Prio {
     /// Lets the bands that have a packet ready act in order, until one gives something.
     fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
         let now = cx.now();
-        for band in 0..self.bands.len() {
+        for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
                 if done.is_some() {
@@ -102,43 +101,19 @@ impl Qdisc for Prio {
         self.first_of(cx, Class::dequeue)
     }
 
-    fn ready_at(&self, now: Time) -> Option<Time> {
-        self.bands.ready_at(now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.bands.backlog()
     }
 
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.bands)
+    }
+
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.bands)
+    }
+
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         self.first_of(cx, Class::peek)
-    }
-
-    fn senses(&self) -> Option<FarEnd> {
-        self.bands.senses()
-    }
-
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.bands.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.bands.poll_originate()
-    }
-
-    fn removes(&self) -> bool {
-        self.bands.removes()
-    }
-
-    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.bands.remove(waiting, cx).map(|(_, packet)| packet)
-    }
-
-    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        self.bands.classes(out);
-    }
-
-    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
-        self.bands.gauges(out);
     }
 }

@@ -1,6 +1,6 @@
 //! The contract between a queue discipline and the link, or the discipline, in front of which it stands.
 
-use crate::FarEnd;
+use crate::{Classes, FarEnd};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
 use std::fmt::Debug;
 
@@ -21,8 +21,10 @@ use std::fmt::Debug;
 ///   makes packets by `poll_originate`; those are offered to it as all others are.
 ///
 /// # Composition
-/// A discipline that has classes gives each a [`crate::Child`], or a [`crate::Class`] that also counts. Any discipline
-/// can be the child of another. The one that holds the packet reports it with [`Backlog::add`], those around it do not.
+/// A discipline that has classes holds them in [`Classes`], or gives each a [`crate::Child`], or a [`crate::Class`] that
+/// also counts. Any discipline can be the child of another. The one that holds the packet reports it with
+/// [`Backlog::add`], those around it do not. One that names its [`Classes`] in `children` and `children_mut` has what is
+/// only passed on to them by default.
 pub trait Qdisc: Debug + Send {
     /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes
     /// it in says so with [`Backlog::add`].
@@ -31,9 +33,22 @@ pub trait Qdisc: Debug + Send {
     /// Gives the packet to send now. May drop or mark on the way, and give nothing if that emptied the queue.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
+    /// The classes inside, which the methods below ask by default. Nothing else does.
+    fn children(&self) -> Option<&Classes> {
+        None
+    }
+
+    /// As [`Qdisc::children`].
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        None
+    }
+
     /// When a packet can leave: `None` if none waits, later than `now` if the discipline itself holds packets back.
     fn ready_at(&self, now: Time) -> Option<Time> {
-        (self.backlog().packets > 0).then_some(now)
+        match self.children() {
+            Some(classes) => classes.ready_at(now),
+            None => (self.backlog().packets > 0).then_some(now),
+        }
     }
 
     /// What waits.
@@ -52,38 +67,42 @@ pub trait Qdisc: Debug + Send {
     /// Where the packets turn that the discipline makes to sense its link; `None` if it makes none, and then the two
     /// below are never called. Asked once, as the network is built.
     fn senses(&self) -> Option<FarEnd> {
-        None
+        self.children().and_then(Classes::senses)
     }
 
     /// A packet of the other direction passes this end of the link. True if it is one of the discipline's own that came
     /// home: its journey ends here.
-    fn observe_reverse(&mut self, _packet: &Packet, _now: Time) -> bool {
-        false
+    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
+        self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
     /// Gives a packet that the discipline wants to be made and offered to it. Asked after each packet was offered, until
     /// there is none.
     fn poll_originate(&mut self) -> Option<NewPacket> {
-        None
+        self.children_mut().and_then(Classes::poll_originate)
     }
 
     /// Whether [`Qdisc::remove`] finds what waits. One with classes finds what the classes find.
     fn removes(&self) -> bool {
-        false
+        self.children().is_some_and(Classes::removes)
     }
 
     /// Takes a packet out of the middle of the queue, for a filter around the discipline: its room is free, its turn is over.
     /// `None` if it waits no more, or was taken out to be shown. Never a scan of all that waits.
-    fn remove(&mut self, _waiting: &Waiting<'_>, _cx: &mut Cx<'_>) -> Option<Packet> {
-        None
+    fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
     /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
-    fn classes(&self, _out: &mut dyn FnMut(&str, ClassStats)) {}
+    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
+        self.children().into_iter().for_each(|classes| classes.classes(out));
+    }
 
     /// Calls `out` with the name and value of each internal quantity that is worth a curve: a drop probability, an
     /// average.
-    fn gauges(&self, _out: &mut dyn FnMut(&str, f64)) {}
+    fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.children().into_iter().for_each(|classes| classes.gauges(out));
+    }
 }
 
 impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {

@@ -6,12 +6,13 @@ mod common;
 use common::{Segment, cx, packet_of_class};
 use lopsided_core::{Accounting, BitRate, Bytes, Cx, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time};
 use lopsided_queue::{
-    AckFilterConfig, AredConfig, AsqmConfig, Backlog, BdpConfig, CakeConfig, CbwfqClass, CbwfqConfig, CheckedQdisc,
-    Child, ChokeConfig, ClassStats, Classifier, CobaltConfig, CobaltQueueConfig, CodelConfig, CodelQueueConfig,
-    Discipline, DocsisPieConfig, DropFrom, DrrClass, DrrConfig, DualPi2Config, FifoConfig, FilterRule, FqCodelConfig,
-    FqConfig, FqPieConfig, HtbClass, HtbConfig, Limit, MarkThreshold, Markable, Marks, PieConfig, PieQueueConfig,
-    PolicerConfig, Prio, PrioConfig, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, RedConfig, Rule, SfqConfig,
-    TbfConfig, Threshold, ThresholdConfig, TinMode, Victim, Waiting, WfqConfig, WredConfig, WredProfile,
+    AckFilterConfig, AfvqConfig, AredConfig, AsqmConfig, Backlog, BdpConfig, CakeConfig, CbwfqClass, CbwfqConfig,
+    CheckedQdisc, Child, ChokeConfig, ClassStats, Classifier, CobaltConfig, CobaltQueueConfig, CodelConfig,
+    CodelQueueConfig, Discipline, DocsisPieConfig, DropFrom, DrrClass, DrrConfig, DualPi2Config, FifoConfig,
+    FilterRule, FqCodelConfig, FqConfig, FqPieConfig, HtbClass, HtbConfig, Limit, MarkThreshold, Markable, Marks,
+    PieConfig, PieQueueConfig, PolicerConfig, Prio, PrioConfig, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket,
+    RedConfig, Rule, SfqConfig, TbfConfig, Threshold, ThresholdConfig, TinMode, Victim, Waiting, WfqConfig, WredConfig,
+    WredProfile,
 };
 use lopsided_spec::{Choice as _, Fault, Key, Part};
 use proptest::prelude::*;
@@ -306,7 +307,9 @@ fn tree() -> impl Strategy<Value = QueueConfig> {
                 queue
             }
         });
-        prop_oneof![slotted, filtered, prio, drr, cbwfq, tbf, htb(inner.clone())].prop_map(checked)
+        let afvq = (inner.clone(), 1..40_u32, 0.1..1.0)
+            .prop_map(|(queue, ack_limit, ack_share)| QueueConfig::new(AfvqConfig { queue, ack_limit, ack_share }));
+        prop_oneof![slotted, filtered, prio, drr, cbwfq, tbf, htb(inner.clone()), afvq].prop_map(checked)
     })
 }
 

@@ -2,15 +2,15 @@
 
 mod common;
 
-use common::{Drops, cx};
+use common::{Drops, Segment, cx};
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
     Accounting, BitRate, Bytes, DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, NodeId, Packet, Payload, Time,
     Transport,
 };
 use lopsided_queue::{
-    AredConfig, CbwfqClass, CbwfqConfig, ChokeConfig, DrrClass, DrrConfig, FqConfig, HtbClass, HtbConfig, Limit, Qdisc,
-    Queue, QueueConfig, RedConfig, Rule, SfqConfig, TbfConfig, Threshold, WfqConfig, WredConfig,
+    AfvqConfig, AredConfig, CbwfqClass, CbwfqConfig, ChokeConfig, DrrClass, DrrConfig, FqConfig, HtbClass, HtbConfig,
+    Limit, Qdisc, Queue, QueueConfig, RedConfig, Rule, SfqConfig, TbfConfig, Threshold, WfqConfig, WredConfig,
 };
 use std::net::Ipv4Addr;
 
@@ -327,4 +327,49 @@ fn wred_picks_the_higher_drop_precedence_first() {
         }
     }
     assert!(dropped[1] > 10 * dropped[0].max(1), "{dropped:?}");
+}
+
+/// Ten ACKs and a packet of data come in each millisecond, and the line serves half of them.
+fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
+    let (mut queue, mut accounting) = (build(config), Accounting::new(1));
+    let (mut acks, mut data, mut waits, mut numbers) = (0, 0, 0, Vec::new());
+    for ms in 0..1000_u64 {
+        let mut now = Time::ZERO + Duration::from_millis(ms);
+        for number in 0..10 {
+            let ack = Segment::ack(7, (ms * 10 + number) as u32).packet(ms * 20 + number);
+            queue.enqueue(ack, &mut cx(now, &mut accounting));
+        }
+        queue.enqueue(packet(1, 0, ms * 20 + 15, 400), &mut cx(now, &mut accounting));
+        let mut room = 400;
+        while let Some(given) = (room > 0).then(|| queue.dequeue(&mut cx(now, &mut accounting))).flatten() {
+            now += Duration::from_micros(1);
+            room -= given.packet.size().get().min(room);
+            match given.packet.tcp() {
+                Some(header) => {
+                    numbers.push(header.ack.get());
+                    acks += given.packet.size().get();
+                }
+                None => data += given.packet.size().get(),
+            }
+        }
+        if ms > 100 {
+            let mut named = 0;
+            queue.classes(&mut |name, stats| named = if name == "acks" { stats.backlog.packets } else { named });
+            waits = waits.max(named);
+        }
+    }
+    (acks as f64 / (acks + data) as f64, waits, numbers)
+}
+
+#[test]
+fn afvq_bounds_the_share_of_acks_and_lets_few_wait_and_the_newest_stay() {
+    let half = AfvqConfig { ack_share: 0.5, ack_limit: 500, ..AfvqConfig::default() };
+    let (share, waits, numbers) = acks_beside_data(half.clone());
+    assert!((0.4..=0.5).contains(&share), "{share}");
+    assert!(waits <= 11, "no more than leave between two packets of data: {waits}");
+    assert!(numbers.is_sorted());
+    assert!(*numbers.last().unwrap() > 9_970, "the oldest go, not the newest");
+    let (first, waits, _) = acks_beside_data(AfvqConfig { ack_share: 1.0, ..half });
+    assert!(first > 0.95, "ACKs alone would take the line: {first}");
+    assert!(waits <= 11, "{waits}");
 }

@@ -10,12 +10,12 @@
 //! the smaller of the two windows. Only plain ACKs are spread. One with data, flags, SACK blocks or counts of marks goes on at
 //! once, behind those that wait. State is soft; an ACK waits no longer than `max_delay`.
 
+use crate::spread::{Connection, Spread, connection};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
 use lopsided_spec::{Fault, Key, Part, key};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
 /// ACK reconstruction as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,14 +86,9 @@ impl StageKind for AckReconstructConfig {
 pub struct AckReconstruct {
     config: AckReconstructConfig,
     connections: BTreeMap<Connection, Stream>,
-    /// When the first ACK that waits of each connection goes on.
-    deadlines: BTreeSet<(Time, Connection)>,
-    held: Count,
+    spread: Spread,
     inserted: u64,
 }
-
-/// The sender of the ACKs, and their receiver.
-type Connection = ((IpAddr, u16), (IpAddr, u16));
 
 /// One connection's ACKs.
 #[derive(Debug)]
@@ -104,13 +99,11 @@ struct Stream {
     came: Time,
     /// The mean time between them, in nanoseconds; `None` before the second.
     interval: Option<f64>,
-    waiting: VecDeque<(Time, Packet)>,
 }
 
 impl AckReconstruct {
     pub fn new(config: AckReconstructConfig) -> AckReconstruct {
-        let (connections, deadlines) = (BTreeMap::new(), BTreeSet::new());
-        AckReconstruct { config, connections, deadlines, held: Count::ZERO, inserted: 0 }
+        AckReconstruct { config, connections: BTreeMap::new(), spread: Spread::default(), inserted: 0 }
     }
 
     /// Spreads a plain ACK that says more than the last, and what is missing between the two.
@@ -135,7 +128,7 @@ impl AckReconstruct {
         } else {
             0
         };
-        let first = stream.waiting.back().map_or(now, |(last, _)| *last).max(now);
+        let first = self.spread.last(connection).unwrap_or(now).max(now);
         let latest = (now + max_delay).max(first);
         // The text has each wait for its share of the gap; what is left of it is the arriving one's.
         let share = f64::from(step) / f64::from(gap.max(1));
@@ -153,33 +146,9 @@ impl AckReconstruct {
         let last = if missing > 0 { at(u32::MAX) } else { first };
         (stream.number, stream.window, stream.came) = (header.ack, header.window, now);
         for (time, packet) in made.into_iter().chain([(last, packet)]) {
-            self.hold(connection, time, packet);
+            self.spread.hold(connection, time, packet);
         }
-        self.release(connection, now, out);
-    }
-
-    fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
-        self.held.record(packet.size());
-        let stream = self.connections.get_mut(&connection).expect("only a known connection's");
-        if stream.waiting.is_empty() {
-            self.deadlines.insert((time, connection));
-        }
-        stream.waiting.push_back((time, packet));
-    }
-
-    /// Lets go what waits until then.
-    fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) {
-        let Some(stream) = self.connections.get_mut(&connection) else { return };
-        let Some((first, _)) = stream.waiting.front() else { return };
-        self.deadlines.remove(&(*first, connection));
-        while let Some((time, packet)) = stream.waiting.pop_front() {
-            if time > until {
-                self.deadlines.insert((time, connection));
-                return stream.waiting.push_front((time, packet));
-            }
-            self.held.remove(packet.size());
-            out.forward(packet);
-        }
+        self.spread.release(connection, now, out);
     }
 
     /// What a segment that is not spread says, which goes on at once.
@@ -188,7 +157,7 @@ impl AckReconstruct {
             self.connections.remove(&connection);
         } else if header.flags.has(Flags::ACK) {
             let (number, window) = (header.ack, header.window);
-            let new = || Stream { number, window, came: now, interval: None, waiting: VecDeque::new() };
+            let new = || Stream { number, window, came: now, interval: None };
             let stream = self.connections.entry(connection).or_insert_with(new);
             if number.after(stream.number) {
                 (stream.number, stream.came) = (number, now);
@@ -200,32 +169,27 @@ impl AckReconstruct {
 
 impl Stage for AckReconstruct {
     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
-        let Some(header) = packet.tcp().cloned() else { return out.forward(packet) };
-        let connection = ((packet.src(), header.src_port), (packet.dst(), header.dst_port));
+        let Some((connection, header)) = connection(&packet) else { return out.forward(packet) };
+        let header = header.clone();
         let known = self.connections.get(&connection);
         if is_plain(&packet, &header) && known.is_some_and(|stream| header.ack.after(stream.number)) {
             return self.spread(connection, &header, packet, out, cx);
         }
-        self.release(connection, Time::MAX, out);
+        self.spread.release(connection, Time::MAX, out);
         self.note(connection, &header, cx.now());
         out.forward(packet);
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
+        self.spread.next()
     }
 
     fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
-        while let Some(&(deadline, connection)) = self.deadlines.first() {
-            if deadline > cx.now() {
-                return;
-            }
-            self.release(connection, cx.now(), out);
-        }
+        self.spread.release_due(cx.now(), out);
     }
 
     fn held(&self) -> Count {
-        self.held
+        self.spread.held()
     }
 
     /// `inserted_packets` counts the ACKs that were made since the beginning.
@@ -235,7 +199,7 @@ impl Stage for AckReconstruct {
 }
 
 /// Whether it acknowledges and says nothing else that a copy could not say.
-fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
+pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
     let options = &header.options;
     packet.payload().is_empty()
         && header.flags == Flags::ACK

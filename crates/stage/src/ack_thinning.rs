@@ -9,12 +9,12 @@
 //!
 //! Left out: thinning by what waits in the queue; a stage does not see the queue.
 
+use crate::spread::{Connection, connection};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Count, Cx, DropReason, Duration, Packet, Seq, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 /// ACK thinning as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,6 @@ pub struct AckThinning {
     held: Count,
     thinned: u64,
 }
-
-/// The sender of the ACKs, and their receiver.
-type Connection = ((IpAddr, u16), (IpAddr, u16));
 
 /// One connection's ACKs.
 #[derive(Debug)]
@@ -174,12 +171,6 @@ impl Stage for AckThinning {
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("thinned_packets", self.thinned as f64);
     }
-}
-
-/// The connection of a TCP segment, and its header.
-fn connection(packet: &Packet) -> Option<(Connection, &TcpHeader)> {
-    let header = packet.tcp()?;
-    Some((((packet.src(), header.src_port), (packet.dst(), header.dst_port)), header))
 }
 
 /// Whether it only acknowledges: a later ACK says all that it says.

@@ -1,6 +1,6 @@
 //! Stages as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{AckReconstructConfig, AckThinningConfig, ReflectorConfig, Stage, StageNode};
+use crate::{AckPacingConfig, AckReconstructConfig, AckThinningConfig, ReflectorConfig, Stage, StageNode};
 use lopsided_core::Rng;
 use lopsided_spec::{
     AnyPart, Choice, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType,
@@ -17,7 +17,7 @@ pub trait StageKind: Part {
 
 /// The kinds of stages, the default first. A new one is a line here.
 const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
-    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<ReflectorConfig>];
+    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 

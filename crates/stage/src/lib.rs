@@ -6,12 +6,15 @@
 //!
 //! Leaves out: what must look into a queue while packets wait there. That is a queue discipline's.
 
+mod ack_pacing;
 mod ack_reconstruct;
 mod ack_thinning;
 mod config;
 mod reflector;
+mod spread;
 mod stage;
 
+pub use ack_pacing::{AckPacing, AckPacingConfig};
 pub use ack_reconstruct::{AckReconstruct, AckReconstructConfig};
 pub use ack_thinning::{AckThinning, AckThinningConfig};
 pub use config::{STAGES, StageConfig, StageKind, StageRole, StageSide, register};

@@ -291,6 +291,15 @@ class AckFilterQueue(TypedDict):
     segment_bytes: int
 
 
+class AfvqQueue(TypedDict):
+    """ACKs before data, in a queue whose size follows what leaves it (Park and others 2011)."""
+
+    kind: Literal["afvq"]
+    queue: Queue
+    ack_limit_packets: int
+    ack_share: float
+
+
 class HtbClass(TypedDict):
     """A class of HTB."""
 
@@ -462,6 +471,7 @@ Queue: TypeAlias = (
     | PrioQueue
     | PolicerQueue
     | AckFilterQueue
+    | AfvqQueue
     | HtbQueue
     | TbfQueue
     | DrrQueue
@@ -649,13 +659,22 @@ class AckReconstructStage(TypedDict):
     text: bool
 
 
+class AckPacingStage(TypedDict):
+    """ACKs go on at the pace of the data that they ask for."""
+
+    kind: Literal["ack_pacing"]
+    side: Literal["entry", "exit"]
+    rate_bps: int
+    max_delay_s: float
+
+
 class ReflectorStage(TypedDict):
     """Behind the line: returns the sensing packets of asqm and bdp whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
 
-Stage: TypeAlias = AckThinningStage | AckReconstructStage | ReflectorStage
+Stage: TypeAlias = AckThinningStage | AckReconstructStage | AckPacingStage | ReflectorStage
 
 
 class Direction(TypedDict):
@@ -780,7 +799,10 @@ class Stack(TypedDict):
     fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
-    ack_policy: Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "tack"] | None
+    ack_policy: (
+        Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"]
+        | None
+    )
     max_delack: int | None
     min_acks_per_window: int | None
     max_burst: int | None

@@ -58,6 +58,8 @@ class Place:
     link: str
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
+    down_rate: str | None
+    """What its other direction carries, if that is a rate."""
 
     @property
     def key(self) -> str:
@@ -89,6 +91,23 @@ def _acc(place: Place) -> Settings:
     }
 
 
+def _afvq(place: Place) -> Settings:
+    place.queue = {"kind": "afvq", "queue": place.queue}
+    return {f"{place.key}.queue": place.queue}
+
+
+def _pace(place: Place) -> Settings:
+    if place.down_rate is None:
+        raise UsageError(f"`ack_pacing` paces ACKs by the rate downwards, and link {place.link!r} has none")
+    place.stages = [*place.stages, {"kind": "ack_pacing", "rate": place.down_rate}]
+    return {f"{place.key}.stages": place.stages}
+
+
+def _policy(name: str, **settings: int) -> Change:
+    values = {f"stack.{key}": value for key, value in settings.items()}
+    return lambda _: {"stack.ack_policy": name, **values}
+
+
 def _compress(place: Place) -> Settings:
     # With timestamps nearly every header goes in full.
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
@@ -104,13 +123,25 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
     "cake_filter": ("as CAKE's ack-filter: nothing goes that a later ACK does not cover", _filter("conservative")),
     "acks_first": ("ACKs before data, by strict priority", _acks_first),
     "acc": ("RED marks ACKs, and receivers send fewer (balakrishnan1999)", _acc),
-    "few_acks": (
-        "receivers send four ACKs in a round trip (after TACK)",
-        lambda _: {"stack.ack_policy": "tack", "stack.acks_per_rtt": 4},
+    "afvq": ("ACKs before data, few of them waiting, and half of the line at most (AFVQ, RFC 3449 5.4.1)", _afvq),
+    "few_acks": ("receivers send four ACKs in a round trip (after TACK)", _policy("tack", acks_per_rtt=4)),
+    "rfc5690": (
+        "senders ask for fewer ACKs where some are lost (RFC 5690)",
+        _policy("rfc5690", max_delack=25),
     ),
+    "tarr": (
+        "senders ask for four ACKs a window (the TARR option)",
+        _policy("tarr", acks_per_rtt=4, max_delack=25),
+    ),
+    "ace": (
+        "receivers estimate the window, and send four ACKs for it (RFC 3449 4.5)",
+        _policy("ace", min_acks_per_window=4, max_delack=25),
+    ),
+    "growing": ("an ACK for one segment, then two, up to eight (delayed ACK 1 to N)", _policy("growing", max_delack=8)),
     "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
     "cslip": ("headers are compressed on the line (RFC 1144), and timestamps off for it", _compress),
     "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
+    "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
 }
 """Each remedy: what it does, and its settings."""
 
@@ -205,8 +236,9 @@ def _with(scenario: Scenario, link: str, arm: str) -> Scenario:
     if arm == "none":
         return scenario
     links = tomllib.loads(scenario.to_toml())["topology"]["link"]
-    up = next(each["up"] for each in links if each["name"] == link)
-    place = Place(link, up["queue"], list(up.get("stages", [])))
+    ways = next(each for each in links if each["name"] == link)
+    up = ways["up"]
+    place = Place(link, up["queue"], list(up.get("stages", [])), ways["down"].get("rate"))
     settings: Settings = {}
     for name in arm.split("+"):
         if name not in REMEDIES:

@@ -27,10 +27,8 @@ mod wheel;
 pub use config::{HtbClass, HtbConfig};
 
 use crate::classes::Classes;
-use crate::{
-    Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting,
-};
-use lopsided_core::{BitRate, Bytes, Cx, Duration, NewPacket, Packet, Time};
+use crate::{Backlog, Class, Classifier, Qdisc, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting};
+use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
@@ -400,30 +398,18 @@ impl Qdisc for Htb {
         self.leaves.backlog()
     }
 
-    fn senses(&self) -> Option<FarEnd> {
-        self.leaves.senses()
+    fn children(&self) -> Option<&Classes> {
+        Some(&self.leaves)
     }
 
-    fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
-        self.leaves.observe_reverse(packet, now)
-    }
-
-    fn poll_originate(&mut self) -> Option<NewPacket> {
-        self.leaves.poll_originate()
-    }
-
-    fn removes(&self) -> bool {
-        self.leaves.removes()
+    fn children_mut(&mut self) -> Option<&mut Classes> {
+        Some(&mut self.leaves)
     }
 
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         let (number, packet) = self.leaves.remove(waiting, cx)?;
         self.update_leaf(self.leaf_nodes[number], cx.now());
         Some(packet)
-    }
-
-    fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
-        self.leaves.classes(out);
     }
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {

@@ -8,7 +8,7 @@ use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
 use crate::send::AckInfo;
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
-use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
+use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
 /// How long the end that closes first remembers the connection, and how long one whose application is gone waits for the
 /// peer's end: Linux's and FreeBSD's 60 s.
@@ -84,7 +84,8 @@ impl Connection {
         }
         if self.acks.option_room() > 0 {
             let options = header.options.other();
-            let feedback = PeerFeedback { ecn, flags: header.flags, options, len: payload.len() };
+            let acked = self.newly_acked(header.ack);
+            let feedback = PeerFeedback { ecn, flags: header.flags, options, len: payload.len(), acked };
             let sender = self.sender_view(false);
             self.acks.on_feedback(now, &feedback, &sender);
         }
@@ -183,10 +184,21 @@ impl Connection {
         }
     }
 
+    /// The offset behind what an acknowledgement number covers: near what is acknowledged, on either side of it.
+    fn ack_offset(&self, ack: Seq) -> i64 {
+        let expected = self.send.seq(0) + self.send.flight.una() as u32;
+        self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
+    }
+
+    /// Octets that an acknowledgement number is the first to cover; none if it covers what was never sent.
+    fn newly_acked(&self, ack: Seq) -> u64 {
+        let (ack, una) = (self.ack_offset(ack), self.send.flight.una() as i64);
+        if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
+    }
+
     /// True if the segment's data should be looked at.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
-        let expected = self.send.seq(0) + self.send.flight.una() as u32;
-        let ack = self.send.flight.una() as i64 + i64::from(header.ack.get().wrapping_sub(expected.get()) as i32);
+        let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
             // It acknowledges what was never sent.
             self.challenge(now);

@@ -24,7 +24,7 @@ use crate::send::{Sender, TimestampClock};
 use application::Readiness;
 use handshake::Handshake;
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
-use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
+use lopsided_core::tcp_event::{AckReason, CaState, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 use std::collections::VecDeque;
 
@@ -356,7 +356,9 @@ impl Connection {
     fn sender_view(&self, has_data: bool) -> SenderView {
         let window = self.cwnd().min(Bytes::new(self.send.window.size())).min(Bytes::new(self.send.buffered()));
         let (mss, srtt) = (Bytes::new(self.send.flight.mss()), self.send.flight.rtt.srtt());
-        SenderView { cwnd: self.cwnd(), mss, srtt, window, has_data }
+        let outstanding = Bytes::new(self.send.flight.outstanding());
+        let undisturbed = self.send.recovery.ca_state() == CaState::Open;
+        SenderView { cwnd: self.cwnd(), mss, srtt, window, has_data, outstanding, undisturbed }
     }
 
     fn set_state(&mut self, to: State) {

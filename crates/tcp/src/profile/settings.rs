@@ -84,12 +84,12 @@ const SETTINGS: &[StackKey] = &[
     field(
         "max_delack",
         |p| &mut p.ack.max_delack,
-        "With ack_policy acc or acc_peerwin: the most segments that an ACK stands for.",
+        "With ack_policy acc, acc_peerwin, rfc5690, tarr, ace or growing: the most segments that an ACK stands for.",
     ),
     field(
         "min_acks_per_window",
         |p| &mut p.ack.min_acks_per_window,
-        "With ack_policy acc or acc_peerwin: at least so many ACKs for what the sender may have out.",
+        "With ack_policy acc, acc_peerwin or ace: at least so many ACKs for what the sender may have out.",
     ),
     field(
         "max_burst",
@@ -101,7 +101,7 @@ const SETTINGS: &[StackKey] = &[
         |p| &mut p.marked_retransmit,
         "An ACK that a filter has marked for it (fast_retransmit) has the first segment sent again at once.",
     ),
-    field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "For ACK policies that count by the round trip, such as tack."),
+    field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "With ack_policy tack or tarr: so many ACKs in a round trip."),
     field(
         "ack_before_read",
         |p| &mut p.ack.before_read,

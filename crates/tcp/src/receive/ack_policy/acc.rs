@@ -14,7 +14,7 @@
 //! names no kind: it is one of RFC 6994's for experiments, without their identifier. The delayed-ACK timer stays. What is out of
 //! order, a duplicate, or fills a gap is acknowledged at once, so that duplicates need no mark for fast retransmission.
 
-use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
 use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
@@ -101,14 +101,10 @@ impl AckPolicy for AckCongestionControl {
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
         self.rtt = view.rtt.unwrap_or(self.rtt);
         let segments = self.segments(now);
-        match data.arrival {
-            Arrival::Duplicate => AckDecision::Now(AckReason::Duplicate),
-            Arrival::OutOfOrder => AckDecision::Now(AckReason::OutOfOrder),
-            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
-                AckDecision::Now(AckReason::GapFilled)
-            }
-            Arrival::InOrder { .. } if view.unacked_segments >= segments => AckDecision::Now(AckReason::Count),
-            Arrival::InOrder { .. } => AckDecision::By(now + self.timeout),
+        match data.arrival.at_once() {
+            Some(why) => AckDecision::Now(why),
+            None if view.unacked_segments >= segments => AckDecision::Now(AckReason::Count),
+            None => AckDecision::By(now + self.timeout),
         }
     }
 
@@ -170,6 +166,8 @@ mod tests {
             srtt: Some(RTT),
             window: Bytes::new(1000 * window),
             has_data,
+            outstanding: Bytes::new(1000 * window),
+            undisturbed: true,
         }
     }
 
@@ -178,7 +176,7 @@ mod tests {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;
         let options = peer.options(now, &sender(window, true));
-        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000 };
+        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000, acked: 0 };
         policy.on_feedback(now, &feedback, &sender(1, false));
     }
 
@@ -215,7 +213,7 @@ mod tests {
         let mut policy = policy(true);
         let arrives = |policy: &mut AckCongestionControl, len, ecn| {
             let options = OtherOptions::new();
-            let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len };
+            let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len, acked: 0 };
             policy.on_feedback(at(1), &feedback, &sender(1, true));
         };
         let tells =

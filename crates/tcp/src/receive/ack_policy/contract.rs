@@ -18,6 +18,17 @@ pub enum Arrival {
     Duplicate,
 }
 
+impl Arrival {
+    /// Why it is acknowledged at once, if it is (RFC 5681 section 4.2): all that is not in order, or fills a gap.
+    pub fn at_once(self) -> Option<AckReason> {
+        match self {
+            Arrival::Duplicate => Some(AckReason::Duplicate),
+            Arrival::OutOfOrder => Some(AckReason::OutOfOrder),
+            Arrival::InOrder { closed_gap, gaps_left } => (closed_gap || gaps_left).then_some(AckReason::GapFilled),
+        }
+    }
+}
+
 /// A data segment that arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrivedData {
@@ -72,6 +83,8 @@ pub struct PeerFeedback<'a> {
     pub options: &'a OtherOptions,
     /// Octets of data.
     pub len: u32,
+    /// Octets that this segment is the first to acknowledge.
+    pub acked: u64,
 }
 
 /// This end's own sender, for a policy that tells the peer's receiver of it (as RFC 5690's does).
@@ -84,6 +97,10 @@ pub struct SenderView {
     pub window: Bytes,
     /// The segment that goes out has data.
     pub has_data: bool,
+    /// What it has out.
+    pub outstanding: Bytes,
+    /// Nothing is taken for lost or out of order: an ACK covers what came in order since the one before.
+    pub undisturbed: bool,
 }
 
 /// Decides when arriving data is acknowledged. What the RFCs demand at once (a FIN, a segment that does not fit, a

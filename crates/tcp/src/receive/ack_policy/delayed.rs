@@ -1,7 +1,7 @@
 //! Delayed acknowledgements (RFC 5681 section 4.2): every so many segments or after a timeout; out-of-order data and
 //! what fills a gap at once.
 
-use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Time};
@@ -24,14 +24,10 @@ impl AckPolicy for Delayed {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        match data.arrival {
-            Arrival::Duplicate => AckDecision::Now(AckReason::Duplicate),
-            Arrival::OutOfOrder => AckDecision::Now(AckReason::OutOfOrder),
-            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
-                AckDecision::Now(AckReason::GapFilled)
-            }
-            Arrival::InOrder { .. } if view.unacked_segments >= self.segments => AckDecision::Now(AckReason::Count),
-            Arrival::InOrder { .. } => AckDecision::By(now + self.timeout),
+        match data.arrival.at_once() {
+            Some(why) => AckDecision::Now(why),
+            None if view.unacked_segments >= self.segments => AckDecision::Now(AckReason::Count),
+            None => AckDecision::By(now + self.timeout),
         }
     }
 }

@@ -1,12 +1,16 @@
 //! When the receiver acknowledges: the contract, and one file for each policy.
 
 mod acc;
+mod ace;
 mod contract;
 mod delayed;
+mod growing;
 mod immediate;
 mod linux;
 mod registry;
+mod rfc5690;
 mod tack;
+mod tarr;
 
 pub use contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 pub(crate) use registry::build;

@@ -1,11 +1,15 @@
 //! The acknowledgement policies by their names: the built-in ones, and those from outside this crate beside them.
 
 use super::acc::AckCongestionControl;
+use super::ace::WindowEstimate;
 use super::contract::AckPolicy;
 use super::delayed::Delayed;
+use super::growing::Growing;
 use super::immediate::Immediate;
 use super::linux::Linux;
+use super::rfc5690::AckRatio;
 use super::tack::Tack;
+use super::tarr::AckRateRequest;
 use crate::profile::AckSettings;
 use lopsided_spec::{NameTaken, Named, Registry};
 
@@ -19,6 +23,10 @@ const BUILT_IN: &[fn() -> Entry] = &[
     || Entry { name: "linux", make: |settings| Box::new(Linux::new(settings)) },
     || Entry { name: "acc", make: |settings| Box::new(AckCongestionControl::by_marks(settings)) },
     || Entry { name: "acc_peerwin", make: |settings| Box::new(AckCongestionControl::by_window(settings)) },
+    || Entry { name: "rfc5690", make: |settings| Box::new(AckRatio::new(settings)) },
+    || Entry { name: "tarr", make: |settings| Box::new(AckRateRequest::new(settings)) },
+    || Entry { name: "ace", make: |settings| Box::new(WindowEstimate::new(settings)) },
+    || Entry { name: "growing", make: |settings| Box::new(Growing::new(settings)) },
     || Entry { name: "tack", make: |settings| Box::new(Tack::new(settings)) },
 ];
 

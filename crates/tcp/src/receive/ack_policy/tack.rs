@@ -5,7 +5,7 @@
 //! Left out: TACK's reports of what was lost and its pacing by the receiver, which a standard sender would not read.
 //! What is out of order, a duplicate, or fills a gap is acknowledged at once.
 
-use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Time};
@@ -40,13 +40,8 @@ impl AckPolicy for Tack {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        match data.arrival {
-            Arrival::Duplicate => return AckDecision::Now(AckReason::Duplicate),
-            Arrival::OutOfOrder => return AckDecision::Now(AckReason::OutOfOrder),
-            Arrival::InOrder { closed_gap, gaps_left } if closed_gap || gaps_left => {
-                return AckDecision::Now(AckReason::GapFilled);
-            }
-            Arrival::InOrder { .. } => {}
+        if let Some(why) = data.arrival.at_once() {
+            return AckDecision::Now(why);
         }
         let latest = *self.latest.get_or_insert(now + self.timeout);
         if view.unacked_segments < self.segments {
@@ -71,6 +66,7 @@ impl AckPolicy for Tack {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Arrival;
     use super::*;
     use crate::profile::Profile;
 

@@ -1,0 +1,116 @@
+//! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over Asymmetric Networks, Computer
+//! Communication Review, July 2000, as RFC 3449 section 4.5 has it): the receiver takes the segments that came in a round trip for the
+//! sender's window, and an ACK stands for a part of it. No change at the sender, and no option.
+//!
+//! An ACK stands for the window over `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC names no numbers. Until
+//! a round trip is known each segment has its ACK. What is out of order, a duplicate, or fills a gap is acknowledged at once, and begins
+//! the count anew: the sender's window is likely smaller. The delayed-ACK timer stays.
+
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
+use crate::profile::AckSettings;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+#[derive(Debug)]
+pub(super) struct WindowEstimate {
+    timeout: Duration,
+    most: u32,
+    acks_per_window: u32,
+    /// The round trip that is counted began then, and so many segments came in it.
+    since: Time,
+    came: u32,
+    /// Segments that came in the last whole one.
+    window: u32,
+}
+
+impl WindowEstimate {
+    pub fn new(settings: &AckSettings) -> WindowEstimate {
+        WindowEstimate {
+            timeout: settings.max_delay,
+            most: settings.max_delack.max(1),
+            acks_per_window: settings.min_acks_per_window.max(1),
+            since: Time::ZERO,
+            came: 0,
+            window: 0,
+        }
+    }
+
+    fn count(&mut self, now: Time, rtt: Option<Duration>) {
+        let Some(rtt) = rtt else { return };
+        let elapsed = now.saturating_since(self.since);
+        if elapsed >= rtt {
+            // After a pause nothing is known of the window.
+            self.window = if elapsed < rtt * 2 { self.came } else { 0 };
+            (self.since, self.came) = (now, 0);
+        }
+        self.came += 1;
+    }
+}
+
+impl AckPolicy for WindowEstimate {
+    fn name(&self) -> &'static str {
+        "ace"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        self.count(now, view.rtt);
+        if let Some(why) = data.arrival.at_once() {
+            self.window = 0;
+            return AckDecision::Now(why);
+        }
+        let segments = (self.window / self.acks_per_window).clamp(1, self.most);
+        if view.unacked_segments >= segments {
+            AckDecision::Now(AckReason::Count)
+        } else {
+            AckDecision::By(now + self.timeout)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::receive::ack_policy::Arrival;
+    use lopsided_core::Ecn;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// ACKs between two times, with a segment each millisecond and a round trip of 100 ms.
+    fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
+        let (mut waiting, mut acks) = (0, 0);
+        for ms in from..to {
+            waiting += 1;
+            let view = AckView {
+                rtt: Some(Duration::from_millis(100)),
+                rto: Duration::from_millis(300),
+                window: 1 << 20,
+                sack: true,
+                rcv_mss: 1000,
+                unacked_bytes: u64::from(waiting) * 1000,
+                unacked_segments: waiting,
+                scheduled: false,
+            };
+            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            if matches!(policy.on_data(at(ms), &data, &view), AckDecision::Now(_)) {
+                (waiting, acks) = (0, acks + 1);
+            }
+        }
+        acks
+    }
+
+    #[test]
+    fn a_window_has_its_acks_once_it_is_known_and_no_more() {
+        let settings = AckSettings { max_delack: 50, min_acks_per_window: 5, ..Profile::ns2_reno().ack };
+        let mut policy = WindowEstimate::new(&settings);
+        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
+        assert_eq!(acks(&mut policy, 1000, 1100, in_order), 100, "the window is not known");
+        assert_eq!(acks(&mut policy, 1100, 1200, in_order), 5, "a hundred segments in a window, twenty for each ACK");
+        assert_eq!(acks(&mut policy, 1200, 1300, in_order), 5);
+        assert_eq!(acks(&mut policy, 1300, 1310, Arrival::OutOfOrder), 10);
+        assert_eq!(acks(&mut policy, 1310, 1320, in_order), 10, "what it was is forgotten");
+        assert_eq!(acks(&mut policy, 2000, 2010, in_order), 10, "and after a pause");
+    }
+}

@@ -1,0 +1,101 @@
+//! Delayed ACKs from one segment to N: each ACK may stand for one segment more than the one before (Altman and Jimenez, Novel Delayed ACK
+//! Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC 2003, with their thresholds of 2, 5 and 9 segments for
+//! steps of 1, 2 and 3).
+//!
+//! A small window at a beginning has an ACK for each segment, a large one few. What is out of order, a duplicate, or fills a gap is
+//! acknowledged at once and begins anew with one, as does an ACK by the timer: the sender's window is likely small (de Oliveira and Braun,
+//! A Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
+
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
+use crate::profile::AckSettings;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+#[derive(Debug)]
+pub(super) struct Growing {
+    timeout: Duration,
+    most: u32,
+    /// Segments that the next ACK stands for.
+    segments: u32,
+}
+
+impl Growing {
+    pub fn new(settings: &AckSettings) -> Growing {
+        Growing { timeout: settings.max_delay, most: settings.max_delack.max(1), segments: 1 }
+    }
+}
+
+impl AckPolicy for Growing {
+    fn name(&self) -> &'static str {
+        "growing"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        if let Some(why) = data.arrival.at_once() {
+            self.segments = 1;
+            AckDecision::Now(why)
+        } else if view.unacked_segments >= self.segments {
+            self.segments = (self.segments + 1).min(self.most);
+            AckDecision::Now(AckReason::Count)
+        } else {
+            AckDecision::By(now + self.timeout)
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
+        self.segments = 1;
+        AckDecision::Now(AckReason::Delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::receive::ack_policy::Arrival;
+    use lopsided_core::Ecn;
+
+    /// Which of the next segments in order are acknowledged.
+    fn acked(policy: &mut Growing, count: u32, arrival: Arrival) -> Vec<u32> {
+        let mut waiting = 0;
+        let mut on = |_: &u32| {
+            waiting += 1;
+            let view = AckView {
+                rtt: None,
+                rto: Duration::from_millis(300),
+                window: 1 << 20,
+                sack: true,
+                rcv_mss: 1000,
+                unacked_bytes: u64::from(waiting) * 1000,
+                unacked_segments: waiting,
+                scheduled: false,
+            };
+            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            let now = matches!(policy.on_data(Time::ZERO, &data, &view), AckDecision::Now(_));
+            waiting = if now { 0 } else { waiting };
+            now
+        };
+        (1..=count).filter(|n| on(n)).collect()
+    }
+
+    #[test]
+    fn each_ack_stands_for_one_more_until_n_and_a_gap_begins_anew() {
+        let mut policy = Growing::new(&AckSettings { max_delack: 4, ..Profile::ns2_reno().ack });
+        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
+        assert_eq!(acked(&mut policy, 18, in_order), [1, 3, 6, 10, 14, 18]);
+        assert_eq!(acked(&mut policy, 2, Arrival::OutOfOrder), [1, 2]);
+        assert_eq!(acked(&mut policy, 6, in_order), [1, 3, 6]);
+        let view = AckView {
+            rtt: None,
+            rto: Duration::from_millis(300),
+            window: 1 << 20,
+            sack: true,
+            rcv_mss: 1000,
+            unacked_bytes: 0,
+            unacked_segments: 0,
+            scheduled: true,
+        };
+        policy.on_timeout(Time::ZERO, &view);
+        assert_eq!(acked(&mut policy, 3, in_order), [1, 3]);
+    }
+}

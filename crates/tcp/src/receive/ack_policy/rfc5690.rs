@@ -1,0 +1,325 @@
+//! RFC 5690: acknowledgement congestion control (AckCC). The sender of data watches for ACKs that were lost or marked, and tells the
+//! receiver the ACK Ratio: how many segments an ACK shall stand for. Both ends must have the policy.
+//!
+//! **Sender** (sections 4.4, 4.5). A pure ACK for more than the ratio, while nothing is lost, tells of a lost one. For a window with lost
+//! or marked ACKs the ratio doubles. After cwnd / (MSS (R^2 - R)) windows without one it falls by one. It is at most the greater of two and
+//! half the window, and at least two where the window has four segments. It changes once in a window at most, and after a change the larger
+//! of both ratios counts until a window is acknowledged. The bound J that section 4.5 leaves open is `max_delack`.
+//!
+//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. Of segments out of order the first three in an
+//! event have an ACK each, those behind them one for R.
+//!
+//! The ratio goes in an option of three octets with each segment of data, for the RFC's was never given a number: one for experiments.
+//!
+//! Left out: the handshake's option, so that both ends must be set; ACKs as ECN-capable (a queue with `marks = "all"` marks them as they
+//! are); pacing, which section 4.7 wants of the sender above a ratio of two (`max_burst` does it), and its growth by octets (`abc`).
+
+use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use crate::profile::AckSettings;
+use lopsided_core::packet::OtherOptions;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Ecn, Time};
+
+/// A kind for experiments (RFC 4727).
+const KIND: u8 = 253;
+/// The ratio that both begin with.
+const FIRST: u32 = 2;
+/// The fewest ACKs for a window (K).
+const ACKS_PER_WINDOW: u64 = 2;
+/// So many segments out of order have an ACK of their own.
+const DUPLICATES_AT_ONCE: u32 = 3;
+/// No ACK may wait longer (section 4.6).
+const LONGEST: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct AckRatio {
+    timeout: Duration,
+    receiver: Receiver,
+    sender: Sender,
+}
+
+/// What the peer asked of this end.
+#[derive(Debug)]
+struct Receiver {
+    ratio: u32,
+    /// Segments out of order in this event, and those of them that wait for an ACK.
+    out_of_order: u32,
+    held: u32,
+}
+
+/// What this end asks of the peer.
+#[derive(Debug)]
+struct Sender {
+    /// The most that the ratio may be (J).
+    most: u32,
+    ratio: u32,
+    /// The ratio that the peer may still have: an ACK for more tells of a lost one.
+    allowed: u32,
+    /// Octets to be acknowledged until the window under way is through.
+    window_left: u64,
+    /// An ACK of this window was lost or marked.
+    lossy: bool,
+    /// Windows since then, and how many of them let the ratio fall by one.
+    clean: u64,
+    needed: u64,
+}
+
+impl AckRatio {
+    pub fn new(settings: &AckSettings) -> AckRatio {
+        AckRatio {
+            timeout: settings.max_delay.min(LONGEST),
+            receiver: Receiver { ratio: FIRST, out_of_order: 0, held: 0 },
+            sender: Sender {
+                most: settings.max_delack.clamp(FIRST, 255),
+                ratio: FIRST,
+                allowed: FIRST,
+                window_left: 0,
+                lossy: false,
+                clean: 0,
+                needed: 1,
+            },
+        }
+    }
+}
+
+impl Sender {
+    /// The least and the largest ratio for this window.
+    fn bounds(&self, view: &SenderView) -> (u32, u32) {
+        let (cwnd, mss) = (view.cwnd.get(), view.mss.get().max(1));
+        let most = u32::try_from(cwnd.div_ceil(ACKS_PER_WINDOW * mss)).unwrap_or(u32::MAX).max(FIRST).min(self.most);
+        (if cwnd >= 4 * mss { FIRST } else { 1 }, most)
+    }
+
+    fn on_ack(&mut self, acked: u64, pure: bool, marked: bool, view: &SenderView) {
+        let mss = view.mss.get().max(1);
+        // The bounds follow the window at once.
+        self.change(self.ratio, view);
+        let lost = pure && view.undisturbed && acked > u64::from(self.allowed) * mss;
+        if (lost || marked) && !self.lossy {
+            let doubled = 2 * self.ratio;
+            (self.lossy, self.clean, self.window_left) = (true, 0, view.cwnd.get());
+            self.change(doubled, view);
+            let ratio = u64::from(self.ratio);
+            self.needed = view.cwnd.get().div_ceil(mss * (ratio * ratio - ratio).max(1)).max(1);
+            return;
+        }
+        self.window_left = self.window_left.saturating_sub(acked);
+        if self.window_left > 0 {
+            return;
+        }
+        self.window_left = view.cwnd.get();
+        self.allowed = self.ratio;
+        self.clean = if std::mem::take(&mut self.lossy) { 0 } else { self.clean + 1 };
+        if self.clean >= self.needed {
+            self.clean = 0;
+            self.change(self.ratio.saturating_sub(1), view);
+        }
+    }
+
+    /// Takes another ratio, within its bounds. The peer may have the one before until a window has passed.
+    fn change(&mut self, to: u32, view: &SenderView) {
+        let (least, most) = self.bounds(view);
+        self.ratio = to.clamp(least.min(most), most);
+        self.allowed = self.allowed.max(self.ratio);
+    }
+}
+
+impl AckPolicy for AckRatio {
+    fn name(&self) -> &'static str {
+        "rfc5690"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        let Receiver { ratio, out_of_order, held } = &mut self.receiver;
+        match data.arrival {
+            Arrival::OutOfOrder => {
+                *out_of_order += 1;
+                *held += 1;
+                let at_once = *ratio <= FIRST || *out_of_order <= DUPLICATES_AT_ONCE || *held >= *ratio;
+                if at_once { AckDecision::Now(AckReason::OutOfOrder) } else { AckDecision::By(now + self.timeout) }
+            }
+            Arrival::InOrder { closed_gap: false, gaps_left: false } => {
+                *out_of_order = 0;
+                let enough = view.unacked_segments >= *ratio;
+                if enough { AckDecision::Now(AckReason::Count) } else { AckDecision::By(now + self.timeout) }
+            }
+            Arrival::InOrder { gaps_left, .. } => {
+                *out_of_order = if gaps_left { *out_of_order } else { 0 };
+                AckDecision::Now(AckReason::GapFilled)
+            }
+            Arrival::Duplicate => AckDecision::Now(AckReason::Duplicate),
+        }
+    }
+
+    fn on_ack_sent(&mut self, _now: Time, _covered: bool) {
+        self.receiver.held = 0;
+    }
+
+    fn holds_duplicate(&self) -> bool {
+        self.receiver.held > 0
+    }
+
+    fn option_room(&self) -> u32 {
+        4
+    }
+
+    fn options(&mut self, _now: Time, sender: &SenderView) -> OtherOptions {
+        let mut options = OtherOptions::new();
+        if sender.has_data {
+            options.push(KIND, &[self.sender.ratio as u8]);
+        }
+        options
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
+        if let Some(&[ratio]) = feedback.options.get(KIND) {
+            self.receiver.ratio = u32::from(ratio).max(1);
+        }
+        let pure = feedback.len == 0;
+        let marked = pure && feedback.ecn == Ecn::Ce;
+        if feedback.acked > 0 || marked {
+            self.sender.on_ack(feedback.acked, pure, marked, sender);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use lopsided_core::Bytes;
+    use lopsided_core::packet::Flags;
+
+    const NOW: Time = Time::from_nanos(1_000_000_000);
+    const MSS: u64 = 1000;
+
+    fn policy() -> AckRatio {
+        AckRatio::new(&AckSettings { max_delack: 16, ..Profile::ns2_reno().ack })
+    }
+
+    fn sender(segments: u64, undisturbed: bool) -> SenderView {
+        let window = Bytes::new(MSS * segments);
+        SenderView {
+            cwnd: window,
+            mss: Bytes::new(MSS),
+            srtt: Some(Duration::from_millis(100)),
+            window,
+            has_data: true,
+            outstanding: window,
+            undisturbed,
+        }
+    }
+
+    /// A pure ACK for so many segments arrives, in a window of so many.
+    fn acked(policy: &mut AckRatio, segments: u64, window: u64, ecn: Ecn) {
+        let options = OtherOptions::new();
+        let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len: 0, acked: MSS * segments };
+        policy.on_feedback(NOW, &feedback, &sender(window, true));
+    }
+
+    fn asks(policy: &mut AckRatio) -> u32 {
+        u32::from(policy.options(NOW, &sender(40, true)).get(KIND).expect("a segment of data tells it")[0])
+    }
+
+    #[test]
+    fn a_lost_ack_doubles_the_ratio_once_a_window() {
+        let mut policy = policy();
+        assert_eq!(asks(&mut policy), 2);
+        for _ in 0..20 {
+            acked(&mut policy, 2, 40, Ecn::NotEct);
+        }
+        assert_eq!(asks(&mut policy), 2, "every ACK came");
+        acked(&mut policy, 4, 40, Ecn::NotEct);
+        assert_eq!(asks(&mut policy), 4);
+        // The peer acknowledges four at a time now, and may do so: none is missing.
+        for _ in 0..10 {
+            acked(&mut policy, 4, 40, Ecn::NotEct);
+        }
+        assert_eq!(asks(&mut policy), 4);
+        acked(&mut policy, 8, 40, Ecn::NotEct);
+        acked(&mut policy, 8, 40, Ecn::NotEct);
+        assert_eq!(asks(&mut policy), 8, "twice in one window is once");
+    }
+
+    #[test]
+    fn a_mark_counts_as_a_loss_and_bounds_are_kept() {
+        let mut policy = policy();
+        for _ in 0..10 {
+            acked(&mut policy, 1, 40, Ecn::Ce);
+            for _ in 0..40 {
+                acked(&mut policy, 1, 40, Ecn::NotEct);
+            }
+        }
+        assert!(asks(&mut policy) <= 16, "J");
+        acked(&mut policy, 1, 9, Ecn::Ce);
+        assert_eq!(asks(&mut policy), 5, "half of nine segments, rounded up");
+        acked(&mut policy, 1, 2, Ecn::NotEct);
+        assert_eq!(asks(&mut policy), 2, "at least two ACKs for a window of four, whatever is lost");
+        for _ in 0..20 {
+            acked(&mut policy, 1, 2, Ecn::NotEct);
+        }
+        assert_eq!(asks(&mut policy), 1, "as the RFC allows for fewer than four segments");
+        acked(&mut policy, 1, 4, Ecn::NotEct);
+        assert_eq!(asks(&mut policy), 2);
+    }
+
+    #[test]
+    fn windows_without_a_loss_take_one_off_as_rfc_4341_derives() {
+        let mut policy = policy();
+        acked(&mut policy, 4, 40, Ecn::NotEct);
+        assert_eq!(asks(&mut policy), 4);
+        // 40 / (16 - 4), rounded up: four windows, and the one with the loss before them.
+        for window in 0..5 {
+            assert_eq!(asks(&mut policy), 4, "window {window}");
+            for _ in 0..10 {
+                acked(&mut policy, 4, 40, Ecn::NotEct);
+            }
+        }
+        assert_eq!(asks(&mut policy), 3);
+    }
+
+    #[test]
+    fn nothing_is_concluded_while_data_is_lost() {
+        let mut policy = policy();
+        let options = OtherOptions::new();
+        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 0, acked: 30 * MSS };
+        policy.on_feedback(NOW, &feedback, &sender(40, false));
+        assert_eq!(asks(&mut policy), 2);
+    }
+
+    #[test]
+    fn a_receiver_does_as_it_is_told_and_holds_duplicates_after_the_third() {
+        let mut policy = policy();
+        let mut options = OtherOptions::new();
+        options.push(KIND, &[4]);
+        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000, acked: 0 };
+        policy.on_feedback(NOW, &feedback, &sender(1, true));
+        let view = |waiting| AckView {
+            rtt: None,
+            rto: Duration::from_millis(300),
+            window: 1 << 20,
+            sack: true,
+            rcv_mss: 1000,
+            unacked_bytes: u64::from(waiting) * 1000,
+            unacked_segments: waiting,
+            scheduled: false,
+        };
+        let mut on = |arrival, waiting| {
+            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            let decision = policy.on_data(NOW, &data, &view(waiting));
+            let now = matches!(decision, AckDecision::Now(_));
+            if now {
+                policy.on_ack_sent(NOW, true);
+            }
+            now
+        };
+        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
+        assert_eq!([on(in_order, 1), on(in_order, 3), on(in_order, 4)], [false, false, true]);
+        let duplicates: Vec<bool> = (0..11).map(|_| on(Arrival::OutOfOrder, 0)).collect();
+        assert_eq!(
+            duplicates,
+            [[true; 3].as_slice(), &[false, false, false, true], &[false, false, false, true]].concat()
+        );
+        assert!(on(Arrival::InOrder { closed_gap: false, gaps_left: true }, 1), "what fills a gap is told at once");
+    }
+}

@@ -1,0 +1,173 @@
+//! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the sender of data asks for an ACK for
+//! each R full-sized segments. Both ends must have the policy.
+//!
+//! The draft leaves to the sender what to ask for. Here it is as many segments as give `acks_per_rtt` ACKs for a congestion window, at
+//! least one and at most `max_delack`. A request goes with each segment of data until a window of them is acknowledged, since the segment
+//! with it may be lost. R = 0 asks for an ACK of this segment at once, and changes no rate; this sender does not ask for that, since R = 1
+//! does it for small windows.
+//!
+//! The option has the shared kind 254 of RFC 6994 with the identifier 0x00AC, and one octet with R in its upper seven bits. What is out of
+//! order, a duplicate, or fills a gap is acknowledged at once, and the delayed-ACK timer stays, as the draft wants both.
+//!
+//! Left out: the agreement in the handshake, so that both ends must be set; the octet's last bit.
+
+use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
+use crate::profile::AckSettings;
+use lopsided_core::packet::OtherOptions;
+use lopsided_core::tcp_event::AckReason;
+use lopsided_core::{Duration, Time};
+
+/// The option's kind, and its identifier (RFC 6994).
+const KIND: u8 = 254;
+const IDENTIFIER: [u8; 2] = [0x00, 0xac];
+/// R has seven bits.
+const MOST: u32 = 127;
+
+#[derive(Debug)]
+pub(super) struct AckRateRequest {
+    timeout: Duration,
+    /// What a sender may ask for at most, and how many ACKs it wants of a window.
+    most: u32,
+    acks_per_window: u64,
+    /// What the peer asked for.
+    segments: u32,
+    /// The peer wants an ACK now.
+    immediate: bool,
+    /// What this end asks for, and the octets to be acknowledged until that is known to have arrived.
+    asked: Option<u32>,
+    unknown: u64,
+}
+
+impl AckRateRequest {
+    pub fn new(settings: &AckSettings) -> AckRateRequest {
+        AckRateRequest {
+            timeout: settings.max_delay,
+            most: settings.max_delack.clamp(1, MOST),
+            acks_per_window: u64::from(settings.acks_per_rtt.max(1)),
+            segments: settings.segments,
+            immediate: false,
+            asked: None,
+            unknown: 0,
+        }
+    }
+}
+
+impl AckPolicy for AckRateRequest {
+    fn name(&self) -> &'static str {
+        "tarr"
+    }
+
+    fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
+        let immediate = std::mem::take(&mut self.immediate);
+        match data.arrival.at_once() {
+            Some(why) => AckDecision::Now(why),
+            None if view.unacked_segments >= self.segments => AckDecision::Now(AckReason::Count),
+            None if immediate => AckDecision::Now(AckReason::Quick),
+            None => AckDecision::By(now + self.timeout),
+        }
+    }
+
+    fn option_room(&self) -> u32 {
+        8
+    }
+
+    fn options(&mut self, _now: Time, sender: &SenderView) -> OtherOptions {
+        let mut options = OtherOptions::new();
+        if !sender.has_data {
+            return options;
+        }
+        let mss = sender.mss.get().max(1);
+        let wanted = (sender.cwnd.get() / (mss * self.acks_per_window)).clamp(1, u64::from(self.most)) as u32;
+        if self.asked != Some(wanted) {
+            self.asked = Some(wanted);
+            self.unknown = sender.outstanding.get() + mss;
+        }
+        if self.unknown > 0 {
+            options.push(KIND, &[IDENTIFIER[0], IDENTIFIER[1], (wanted as u8) << 1]);
+        }
+        options
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
+        self.unknown = self.unknown.saturating_sub(feedback.acked);
+        if let Some(&[high, low, request]) = feedback.options.get(KIND) {
+            match request >> 1 {
+                _ if [high, low] != IDENTIFIER => {}
+                0 => self.immediate = true,
+                segments => self.segments = u32::from(segments),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::receive::ack_policy::Arrival;
+    use lopsided_core::packet::Flags;
+    use lopsided_core::{Bytes, Ecn};
+
+    const NOW: Time = Time::from_nanos(1_000_000_000);
+
+    fn policy() -> AckRateRequest {
+        AckRateRequest::new(&AckSettings { max_delack: 100, acks_per_rtt: 4, ..Profile::ns2_reno().ack })
+    }
+
+    fn sender(segments: u64) -> SenderView {
+        let window = Bytes::new(1000 * segments);
+        let (mss, srtt) = (Bytes::new(1000), Some(Duration::from_millis(100)));
+        SenderView { cwnd: window, mss, srtt, window, has_data: true, outstanding: window, undisturbed: true }
+    }
+
+    fn feedback(policy: &mut AckRateRequest, options: &OtherOptions, acked: u64) {
+        let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options, len: 1000, acked };
+        policy.on_feedback(NOW, &feedback, &sender(1));
+    }
+
+    fn acknowledges(policy: &mut AckRateRequest, waiting: u32) -> bool {
+        let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
+        let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+        let view = AckView {
+            rtt: None,
+            rto: Duration::from_millis(300),
+            window: 1 << 20,
+            sack: true,
+            rcv_mss: 1000,
+            unacked_bytes: u64::from(waiting) * 1000,
+            unacked_segments: waiting,
+            scheduled: false,
+        };
+        matches!(policy.on_data(NOW, &data, &view), AckDecision::Now(_))
+    }
+
+    #[test]
+    fn the_request_has_the_drafts_octets_and_is_told_until_it_is_known() {
+        let mut policy = policy();
+        let told = policy.options(NOW, &sender(40));
+        assert_eq!(told.get(KIND), Some([0x00, 0xac, 10 << 1].as_slice()), "four ACKs for forty segments");
+        assert!(!policy.options(NOW, &sender(40)).is_empty(), "the first may be lost");
+        feedback(&mut policy, &OtherOptions::new(), 41_000);
+        assert!(policy.options(NOW, &sender(40)).is_empty());
+        assert_eq!(policy.options(NOW, &sender(80)).get(KIND), Some([0x00, 0xac, 20 << 1].as_slice()));
+        assert_eq!(policy.options(NOW, &sender(4000)).get(KIND), Some([0x00, 0xac, 100 << 1].as_slice()));
+    }
+
+    #[test]
+    fn the_receiver_counts_to_what_was_asked_and_zero_is_one_ack_now() {
+        let mut policy = policy();
+        let request = |request: u8| {
+            let mut options = OtherOptions::new();
+            options.push(KIND, &[0x00, 0xac, request << 1]);
+            options
+        };
+        feedback(&mut policy, &request(5), 0);
+        assert_eq!([4, 5].map(|waiting| acknowledges(&mut policy, waiting)), [false, true]);
+        feedback(&mut policy, &request(0), 0);
+        assert_eq!([1, 1, 5].map(|waiting| acknowledges(&mut policy, waiting)), [true, false, true]);
+        let mut foreign = OtherOptions::new();
+        foreign.push(KIND, &[0xab, 0xcd, 2 << 1]);
+        feedback(&mut policy, &foreign, 0);
+        assert!(!acknowledges(&mut policy, 4), "another experiment's");
+    }
+}
