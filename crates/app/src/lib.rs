@@ -11,6 +11,7 @@ mod bulk;
 mod config;
 mod datagrams;
 mod http;
+mod rdra;
 
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
@@ -19,3 +20,4 @@ pub use config::{
 };
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};
+pub use rdra::{RdraClient, RdraConfig};

@@ -759,6 +759,24 @@ class HttpApp(TypedDict):
     pause_s: float
 
 
+class RdraApp(TypedDict):
+    """One object over several connections at the share of one (Receiver Driven Rate Adaptation, Havey 2015): the
+    receiver of data asks for byte ranges.
+    """
+
+    kind: Literal["rdra"]
+    size_bytes: int
+    mode: Literal["fair", "greedy", "single"]
+    streams: int
+    window: Literal[
+        "cubic", "cubic-0.8", "reno", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood", "havey2015"
+    ]
+    detection: Literal["queued", "every"]
+    min_chunk_bytes: int
+    stall_timeout_s: float
+    request_size_bytes: int
+
+
 class CustomApp(TypedDict):
     """An application that is given to the run."""
 
@@ -766,7 +784,7 @@ class CustomApp(TypedDict):
     name: str
 
 
-App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | CustomApp
+App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | RdraApp | CustomApp
 
 
 class DelayedAck(TypedDict):

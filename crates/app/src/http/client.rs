@@ -1,7 +1,7 @@
 //! The client: loads pages.
 
 use super::frames::{self, Frame, Kind};
-use super::message::{Request, parse_response};
+use super::message::{Head, Request, parse_response};
 use super::{HttpConfig, MAX_HEADER};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
@@ -213,7 +213,9 @@ impl Connection {
             return if self.inbox.is_empty() { Ok(Step::NotWhole) } else { Err(()) };
         };
         let Some(left) = &mut fetch.left else {
-            let Some((body, len)) = parse_response(&self.inbox).map_err(|_| ())? else { return self.wait_for_head() };
+            let Some(Head { body, len, .. }) = parse_response(&self.inbox).map_err(|_| ())? else {
+                return self.wait_for_head();
+            };
             if body != fetch.size.get() {
                 return Err(());
             }
@@ -243,7 +245,7 @@ impl Connection {
         let mut ended = false;
         match frame.kind {
             Kind::Headers => {
-                let (body, _) = parse_response(payload).map_err(|_| ())?.ok_or(())?;
+                let Head { body, .. } = parse_response(payload).map_err(|_| ())?.ok_or(())?;
                 if body != fetch.size.get() || fetch.left.is_some() {
                     return Err(());
                 }

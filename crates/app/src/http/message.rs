@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a client asks for: an object of `size` octets, whole or a range of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(crate) struct Request {
     pub size: u64,
     pub range: Option<Range<u64>>,
 }
@@ -50,7 +50,11 @@ impl Request {
 }
 
 fn parse_range(value: &str, size: u64) -> Option<Range<u64>> {
-    let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
+    parse_bounds(value.strip_prefix("bytes=")?, size)
+}
+
+fn parse_bounds(value: &str, size: u64) -> Option<Range<u64>> {
+    let (first, last) = value.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
     (first <= last && last < size).then_some(first..last + 1)
 }
@@ -74,19 +78,36 @@ pub(super) fn response_text(request: &Request) -> Vec<u8> {
 /// The answer to what is no request.
 pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// Reads the head of a response from the front of `input`; gives the length of its body and its own. `Ok(None)`: it is
-/// not whole yet.
-pub(super) fn parse_response(input: &[u8]) -> Result<Option<(u64, usize)>, BadMessage> {
+/// The head of a response: what follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Octets of the body.
+    pub body: u64,
+    /// The part of the object that the body is, where it is not the whole.
+    pub range: Option<Range<u64>>,
+    /// Octets of the head itself.
+    pub len: usize,
+}
+
+/// Reads the head of a response from the front of `input`. `Ok(None)`: it is not whole yet.
+pub(crate) fn parse_response(input: &[u8]) -> Result<Option<Head>, BadMessage> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut parsed = httparse::Response::new(&mut fields);
     let httparse::Status::Complete(len) = parsed.parse(input).map_err(|_| BadMessage)? else {
         return Ok(None);
     };
-    if !matches!(parsed.code, Some(200 | 206)) {
-        return Err(BadMessage);
-    }
     let body = field(parsed.headers, "content-length").and_then(|value| value.parse().ok()).ok_or(BadMessage)?;
-    Ok(Some((body, len)))
+    let range = match parsed.code {
+        Some(200) => None,
+        Some(206) => Some(field(parsed.headers, "content-range").and_then(parse_content_range).ok_or(BadMessage)?),
+        _ => return Err(BadMessage),
+    };
+    Ok(Some(Head { body, range, len }))
+}
+
+fn parse_content_range(value: &str) -> Option<Range<u64>> {
+    let (range, size) = value.strip_prefix("bytes ")?.split_once('/')?;
+    parse_bounds(range, size.parse().ok()?)
 }
 
 fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
@@ -96,7 +117,7 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
 
 /// Octets that are no message of this protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadMessage;
+pub(crate) struct BadMessage;
 
 #[cfg(test)]
 mod tests {
@@ -118,7 +139,7 @@ mod tests {
     #[test]
     fn a_response_says_how_much_follows() {
         let head = response_text(&Request { size: 10, range: Some(3..7) });
-        assert_eq!(parse_response(&head), Ok(Some((4, head.len()))));
+        assert_eq!(parse_response(&head), Ok(Some(Head { body: 4, range: Some(3..7), len: head.len() })));
         assert_eq!(parse_response(&head[..10]), Ok(None));
         assert_eq!(parse_response(BAD_REQUEST), Err(BadMessage));
     }
@@ -135,5 +156,7 @@ mod tests {
             assert_eq!(Request::parse(text), Err(BadMessage), "{}", String::from_utf8_lossy(text));
         }
         assert_eq!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n"), Err(BadMessage), "no length");
+        let parted = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(parse_response(parted), Err(BadMessage), "which part?");
     }
 }

@@ -14,6 +14,7 @@ mod message;
 mod server;
 
 pub use client::HttpClient;
+pub(crate) use message::{Head, Request, parse_response};
 pub use server::HttpServer;
 
 use crate::config::pair;
@@ -113,10 +114,10 @@ impl HttpConfig {
 }
 
 /// The longest header section that either end reads.
-const MAX_HEADER: usize = 16 << 10;
+pub(crate) const MAX_HEADER: usize = 16 << 10;
 
 /// The octets `[from, from + len)` of an object: a pattern in which every octet depends on its place, so that a
 /// receiver can check them.
-fn content(from: u64, len: u64) -> Vec<u8> {
+pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     (from..from + len).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }

@@ -68,6 +68,63 @@ fn a_request_has_the_size_that_was_asked_for() {
     assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);
 }
 
+fn fetch(app: &str, loss: &str, more: &str) -> String {
+    format!(
+        r#"
+        [scenario]
+        duration = "90 s"
+        [stack]
+        cc = "cubic"
+        [link]
+        rtt = "100 ms"
+        queue = "100 ms"
+        rate = "10 Mbit/s"
+        down.loss = "{loss}"
+        [[flow]]
+        name = "rdra"
+        direction = "down"
+        app = {{ kind = "rdra", {app} }}
+        {more}
+    "#
+    )
+}
+
+/// The client checks every octet against its place: what comes whole came right, whatever was lost.
+#[test]
+fn an_object_in_ranges_is_whole_under_loss() {
+    for (mode, loss) in [("fair", "0 %"), ("fair", "3 %"), ("greedy", "3 %"), ("single", "1 %")] {
+        let result = run(&fetch(&format!(r#"size = "1500 kB", mode = "{mode}""#), loss, ""));
+        assert_eq!(result.transfers.what, ["object"], "{mode}, {loss}");
+        assert_eq!(result.transfers.size_bytes, [1_500_000]);
+    }
+}
+
+/// Havey 2015 section 2.4.5: nearly twice the throughput of one connection where packets are lost, and a fair share
+/// where none are: two CUBIC connections have 40 to 60 % each.
+#[test]
+fn a_fair_fetch_withstands_loss_and_shares() {
+    let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
+    let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
+    assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
+    let beside = "[[flow]]\nname = \"plain\"\ndirection = \"down\"\nstart = \"1 s\"";
+    let share = |app: &str| {
+        let both = goodput(app, "0 %", beside);
+        both[0] / (both[0] + both[1])
+    };
+    let (fair, greedy) = (share(r#"mode = "fair""#), share(r#"mode = "greedy""#));
+    assert!((0.4..0.6).contains(&fair), "{fair}");
+    assert!(greedy > 0.8, "{greedy}: nine connections share alike");
+}
+
+/// A server that falls silent is asked again on a new connection, and the rest comes whole.
+#[test]
+fn a_fetch_goes_on_after_an_outage() {
+    let text = fetch(r#"size = "8 MB", stall_timeout = "1 s""#, "0 %", "")
+        .replace("down.loss = \"0 %\"", r#"down.loss.outages = [["2 s", "9 s"]]"#);
+    let result = run(&text);
+    assert_eq!(result.transfers.what, ["object"]);
+}
+
 /// Opens two connections, sends a number on each, and is answered with as many octets.
 #[derive(Debug, Default)]
 struct Asker {

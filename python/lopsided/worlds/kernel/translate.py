@@ -476,7 +476,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         if app["size_bytes"] < 40:
             raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
         return Flow(**common, datagram_size=app["size_bytes"], datagram_rate=app["rate_bps"])
-    if app["kind"] in ("http", "custom"):
+    if app["kind"] in ("http", "rdra", "custom"):
         raise Unsupported(f"flow {flow['name']}: the kernel world has no application of kind {app['kind']}")
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {

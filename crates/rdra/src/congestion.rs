@@ -1,0 +1,149 @@
+//! Congestion detection at the receiver: holes in what arrives, and whether a queue or the channel made them.
+//!
+//! A segment that comes out of order shows a hole before it. The paper counts every hole as congestion. A queue that
+//! overflows has first grown, and a receiver can see that: the answers to its requests take longer. So a hole while
+//! answers take no longer than ever is put down to the channel (as in TCP Veno, Fu and Liew 2003), unless several
+//! streams have holes within a round trip, as after an overflow of a queue too short to be seen.
+//!
+//! The round trip is the time from a request to the first octet of its answer, the least of the latest few: a single
+//! one may have been lost and sent again. A loss at the end of an answer leaves no hole: there the sender waits for its
+//! timer, at least twice the round trip, and so long a pause counts as a hole (ours; the paper does not say).
+
+use lopsided_core::{Duration, Time};
+use lopsided_spec::Choice;
+use std::collections::VecDeque;
+
+/// Which holes count as congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detection {
+    /// Those that come with a queue, or on several streams at once.
+    #[default]
+    Queued,
+    /// All (the paper's).
+    Every,
+}
+
+impl Choice for Detection {
+    const WORDS: &'static [(&'static str, Detection)] = &[("queued", Detection::Queued), ("every", Detection::Every)];
+}
+
+/// The latest round trips of which the least is taken.
+const RECENT: usize = 8;
+/// A queue is seen where the round trip is longer than the shortest by this part of it, and by at least so much.
+const QUEUE_PART: u64 = 16;
+const LEAST_QUEUE: Duration = Duration::from_millis(2);
+/// So many streams of eight with holes within a round trip are an overflow.
+const TOGETHER: usize = 3;
+/// A sender's timers wait for so many round trips at least (RFC 8985 section 7.2).
+const REPAIR_RTTS: u64 = 2;
+/// Until an answer has come.
+const UNKNOWN_RTT: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(crate) struct Detector {
+    how: Detection,
+    recent: VecDeque<Duration>,
+    least: Option<Duration>,
+    /// The last hole of each stream.
+    holes: Vec<Option<Time>>,
+}
+
+impl Detector {
+    pub fn new(how: Detection, streams: usize) -> Detector {
+        Detector { how, recent: VecDeque::new(), least: None, holes: vec![None; streams] }
+    }
+
+    /// An answer took so long to begin.
+    pub fn sample(&mut self, rtt: Duration) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(rtt);
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// The round trip now.
+    pub fn rtt(&self) -> Duration {
+        self.recent.iter().min().copied().unwrap_or(UNKNOWN_RTT)
+    }
+
+    pub fn least_rtt(&self) -> Option<Duration> {
+        self.least
+    }
+
+    /// A stream on which something came at `last` and then only now: whether a sender's timer must have run out between,
+    /// without a hole that told of it.
+    pub fn is_repair(&self, now: Time, stream: usize, last: Time) -> bool {
+        let pause = now.saturating_since(last);
+        let untold = self.holes[stream].is_none_or(|hole| hole < last);
+        self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
+    }
+
+    /// A stream has a new hole: whether that is congestion.
+    pub fn is_congestion(&mut self, now: Time, stream: usize) -> bool {
+        self.holes[stream] = Some(now);
+        match self.how {
+            Detection::Every => true,
+            Detection::Queued => self.sees_queue() || self.holes_together(now),
+        }
+    }
+
+    fn sees_queue(&self) -> bool {
+        let least = self.least.unwrap_or(Duration::MAX);
+        let part = Duration::from_nanos(least.as_nanos() / QUEUE_PART);
+        self.rtt().saturating_sub(least) > part.max(LEAST_QUEUE)
+    }
+
+    fn holes_together(&self, now: Time) -> bool {
+        let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
+        self.holes.iter().flatten().filter(|hole| fresh(hole)).count() >= TOGETHER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn after(samples: &[u64], how: Detection) -> Detector {
+        let mut detector = Detector::new(how, 8);
+        samples.iter().for_each(|sample| detector.sample(ms(*sample)));
+        detector
+    }
+
+    #[test]
+    fn a_hole_without_a_queue_is_the_channels() {
+        let now = Time::ZERO + ms(5000);
+        let short = [100, 103, 101, 330, 104, 102, 105, 104, 103];
+        assert!(!after(&short, Detection::Queued).is_congestion(now, 0));
+        assert!(after(&short, Detection::Every).is_congestion(now, 0));
+        let long = [100, 150, 140, 130, 120, 128, 127, 133, 140];
+        assert!(after(&long, Detection::Queued).is_congestion(now, 0));
+    }
+
+    #[test]
+    fn a_pause_of_two_round_trips_is_a_repair() {
+        let (last, later) = (Time::ZERO + ms(1000), |pause: u64| Time::ZERO + ms(1000 + pause));
+        assert!(!Detector::new(Detection::Queued, 8).is_repair(later(5000), 0, last), "nothing to compare with");
+        let mut detector = after(&[100, 120, 110], Detection::Queued);
+        assert!(!detector.is_repair(later(200), 0, last));
+        assert!(detector.is_repair(later(201), 0, last));
+        detector.is_congestion(later(50), 0);
+        assert!(!detector.is_repair(later(201), 0, last), "the hole told of it");
+        assert!(detector.is_repair(later(201), 1, last));
+    }
+
+    #[test]
+    fn holes_of_several_streams_at_once_are_an_overflow() {
+        let mut detector = after(&[100; 8], Detection::Queued);
+        let start = Time::ZERO + ms(1000);
+        assert!(!detector.is_congestion(start, 0));
+        assert!(!detector.is_congestion(start + ms(10), 1));
+        assert!(!detector.is_congestion(start + ms(20), 1), "one stream is one");
+        assert!(detector.is_congestion(start + ms(50), 2));
+        assert!(!detector.is_congestion(start + ms(1000), 3), "long after");
+    }
+}

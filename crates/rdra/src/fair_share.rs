@@ -1,0 +1,198 @@
+//! The window that one TCP sender would have: a congestion control, told what the receiver sees.
+
+use crate::congestion::{Detection, Detector};
+use crate::equations::Equations;
+use lopsided_core::tcp_event::CaState;
+use lopsided_core::{Bytes, Duration, Time};
+use lopsided_spec::Choice;
+use lopsided_tcp::ByteCounting;
+use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Signal, WindowController};
+
+/// The initial window of a TCP sender, in segments (RFC 6928).
+const INITIAL_SEGMENTS: u64 = 10;
+/// Until a connection has told.
+const USUAL_MSS: Bytes = Bytes::new(1448);
+/// The window stays where it is while less than this part of it arrives in a round trip: the senders have less.
+const LEAST_USE: u64 = 4;
+
+/// The rule by which the window grows and falls, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowRule(&'static str);
+
+const fn rule(name: &'static str) -> (&'static str, WindowRule) {
+    (name, WindowRule(name))
+}
+
+/// The paper's equations, which are no congestion control of a sender.
+const EQUATIONS: WindowRule = WindowRule("havey2015");
+
+/// The congestion controls that answer to loss, the default first. A delay or a model of the path a receiver has no good
+/// measure of.
+impl Choice for WindowRule {
+    const WORDS: &'static [(&'static str, WindowRule)] = &[
+        rule("cubic"),
+        rule("cubic-0.8"),
+        rule("reno"),
+        rule("bic"),
+        rule("highspeed"),
+        rule("htcp"),
+        rule("hybla"),
+        rule("scalable"),
+        rule("westwood"),
+        rule(EQUATIONS.0),
+    ];
+}
+
+impl Default for WindowRule {
+    fn default() -> WindowRule {
+        WindowRule("cubic")
+    }
+}
+
+impl WindowRule {
+    fn build(self) -> Box<dyn Controller> {
+        let setup = Setup {
+            initial_window: Bytes::new(INITIAL_SEGMENTS * USUAL_MSS.get()),
+            remembered_threshold: None,
+            counting: ByteCounting::Delivered,
+            abe: false,
+            tick: Duration::ZERO,
+            seed: 0,
+        };
+        if self == EQUATIONS {
+            return Box::new(WindowController::new(&setup, Equations::default()));
+        }
+        cc::build(self.0, &setup).expect("every rule but the equations is a congestion control")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FairShare {
+    rule: Box<dyn Controller>,
+    detector: Detector,
+    mss: Bytes,
+    established: bool,
+    delivered: Bytes,
+    holes: u64,
+    reductions: u64,
+    /// Holes before this time belong to the last reduction.
+    until: Time,
+    round: Round,
+}
+
+/// How much arrives in a round trip.
+#[derive(Debug, Default)]
+struct Round {
+    began: Time,
+    octets: u64,
+    /// Of the round before; `None` in the first.
+    before: Option<u64>,
+}
+
+impl FairShare {
+    pub fn new(rule: WindowRule, detection: Detection, streams: usize) -> FairShare {
+        FairShare {
+            rule: rule.build(),
+            detector: Detector::new(detection, streams),
+            mss: USUAL_MSS,
+            established: false,
+            delivered: Bytes::ZERO,
+            holes: 0,
+            reductions: 0,
+            until: Time::ZERO,
+            round: Round::default(),
+        }
+    }
+
+    pub fn window(&self) -> Bytes {
+        self.rule.cwnd()
+    }
+
+    pub fn reductions(&self) -> u64 {
+        self.reductions
+    }
+
+    pub fn rtt(&self) -> Duration {
+        self.detector.rtt()
+    }
+
+    pub fn set_mss(&mut self, mss: Bytes) {
+        self.mss = mss;
+    }
+
+    /// Octets arrived, as the first of an answer if `rtt` is there.
+    pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
+        if let Some(rtt) = rtt {
+            self.detector.sample(rtt);
+        }
+        self.delivered += Bytes::new(octets);
+        self.round.count(now, octets, self.detector.rtt());
+        let path = self.path(requested);
+        if !self.established {
+            self.established = true;
+            self.rule.on_established(now, &path);
+        }
+        let used = self.round.before.is_none_or(|octets| self.rule.cwnd().get() <= LEAST_USE * octets);
+        let octets = Bytes::new(octets);
+        let ack = Acked {
+            delivered: octets,
+            cumulative: octets,
+            rtt,
+            newest_rtt: rtt,
+            forward_ms: None,
+            prior_in_flight: path.in_flight,
+            cwnd_limited: used,
+            cwnd_full: used,
+            in_recovery: now < self.until,
+            ca_state: if now < self.until { CaState::Recovery } else { CaState::Open },
+            ecn_echo: false,
+            marked: Bytes::ZERO,
+            rate: RateSample::default(),
+        };
+        self.rule.on_ack(now, &ack, &path);
+    }
+
+    /// A stream has a hole that it had not before.
+    pub fn hole(&mut self, now: Time, stream: usize, requested: u64) {
+        self.holes += 1;
+        if self.detector.is_congestion(now, stream) && now >= self.until {
+            self.until = now + self.detector.rtt();
+            self.reductions += 1;
+            let path = self.path(requested);
+            self.rule.on_congestion(now, Signal::Loss, &path);
+        }
+    }
+
+    /// Something came on a stream, for the first time since `last`. A loss that belongs to the last reduction is not
+    /// counted again.
+    pub fn resumed(&mut self, now: Time, stream: usize, last: Time, requested: u64) {
+        if last >= self.until && self.detector.is_repair(now, stream, last) {
+            self.hole(now, stream, requested);
+        }
+    }
+
+    fn path(&self, requested: u64) -> PathState {
+        PathState {
+            mss: self.mss,
+            in_flight: Bytes::new(requested),
+            srtt: Some(self.detector.rtt()),
+            min_rtt: self.detector.least_rtt(),
+            delivered: self.delivered,
+            lost: Bytes::new(self.holes * self.mss.get()),
+            una: self.delivered.get(),
+            nxt: self.delivered.get() + requested,
+            app_limited: false,
+            sack: true,
+        }
+    }
+}
+
+impl Round {
+    fn count(&mut self, now: Time, octets: u64, rtt: Duration) {
+        if now.saturating_since(self.began) >= rtt {
+            self.before = (self.octets > 0).then_some(self.octets);
+            (self.began, self.octets) = (now, 0);
+        }
+        self.octets += octets;
+    }
+}

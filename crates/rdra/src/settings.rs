@@ -1,0 +1,50 @@
+//! What may be chosen of a transfer.
+
+use crate::{Detection, WindowRule};
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::Choice;
+
+/// How much is asked for at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As much as one TCP sender would have outstanding, over all streams together (equation 2.4).
+    #[default]
+    Fair,
+    /// As much as each stream's sender sends: plain parallel TCP.
+    Greedy,
+    /// One stream and one request: plain TCP.
+    Single,
+}
+
+impl Choice for Mode {
+    const WORDS: &'static [(&'static str, Mode)] =
+        &[("fair", Mode::Fair), ("greedy", Mode::Greedy), ("single", Mode::Single)];
+}
+
+/// The settings of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub mode: Mode,
+    /// Connections at once; [`Mode::Single`] has one.
+    pub streams: u32,
+    pub window: WindowRule,
+    pub detection: Detection,
+    /// No request is for less, but the last.
+    pub min_chunk: Bytes,
+    /// A stream on which nothing came for so long is given up.
+    pub stall_timeout: Duration,
+}
+
+impl Default for Settings {
+    /// Eight streams and chunks of at least 1 kB, as in the paper.
+    fn default() -> Settings {
+        Settings {
+            mode: Mode::Fair,
+            streams: 8,
+            window: WindowRule::default(),
+            detection: Detection::default(),
+            min_chunk: Bytes::new(1000),
+            stall_timeout: Duration::from_secs(5),
+        }
+    }
+}

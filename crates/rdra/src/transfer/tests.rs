@@ -1,0 +1,139 @@
+use super::*;
+use crate::WindowRule;
+use lopsided_spec::Choice;
+use proptest::prelude::*;
+
+const MSS: Bytes = Bytes::new(1448);
+
+const fn ms(ms: u64) -> Time {
+    Time::from_nanos(ms * 1_000_000)
+}
+
+fn transfer(mode: Mode, size: u64) -> Transfer {
+    Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
+}
+
+/// Eight streams take an eighth each of what the window leaves: of 10 segments 1810, 1583, ... octets.
+#[test]
+fn the_first_chunks_are_those_of_equation_2_4() {
+    let mut fair = transfer(Mode::Fair, 1 << 30);
+    let mut expected_requested = 0;
+    for stream in 0..8 {
+        let range = fair.request(ms(0), stream).unwrap();
+        let chunk = ((14_480 - expected_requested) / 8).max(1000);
+        assert_eq!(range, expected_requested..expected_requested + chunk);
+        expected_requested += chunk;
+        assert_eq!(fair.requested(), expected_requested);
+    }
+    assert_eq!(fair.request(ms(0), 3), None, "busy");
+}
+
+#[test]
+fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
+    let mut fair = transfer(Mode::Fair, 1 << 30);
+    let mut now = 0;
+    for round in 0..12 {
+        for stream in 0..8 {
+            fair.request(ms(now), stream);
+        }
+        now += if round < 6 { 100 } else { 180 };
+        for stream in 0..8 {
+            let left = fair.streams[stream].chunk.as_ref().unwrap().range.clone();
+            fair.received(ms(now), stream, left.end - left.start).unwrap();
+        }
+    }
+    let before = fair.window().unwrap().get();
+    fair.observe(ms(now), 2, 5, MSS);
+    let after = fair.window().unwrap().get();
+    assert!((0.68..0.71).contains(&(after as f64 / before as f64)), "{before} to {after}: CUBIC keeps 0.7");
+    fair.observe(ms(now + 50), 3, 1, MSS);
+    assert_eq!(fair.window().unwrap().get(), after, "the same round trip");
+    fair.observe(ms(now + 500), 2, 5, MSS);
+    assert_eq!(fair.window().unwrap().get(), after, "no new hole");
+    fair.observe(ms(now + 500), 2, 6, MSS);
+    assert!(fair.window().unwrap().get() < after);
+    assert_eq!(fair.reductions(), 2);
+}
+
+#[test]
+fn a_stalled_stream_owes_its_rest_to_the_next() {
+    let mut greedy = transfer(Mode::Greedy, 1 << 20);
+    let (first, second) = (greedy.request(ms(0), 0).unwrap(), greedy.request(ms(0), 1).unwrap());
+    assert_eq!(greedy.received(ms(10), 0, 100), Ok(0..100));
+    greedy.received(ms(4000), 1, 100).unwrap();
+    assert_eq!((greedy.stalled(ms(5009)), greedy.next_stall()), (vec![], Some(ms(5010))));
+    assert_eq!(greedy.stalled(ms(5010)), [0]);
+    greedy.failed(0);
+    assert_eq!(greedy.request(ms(5010), 0), Some(100..first.end), "what is missing first");
+    assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
+}
+
+#[test]
+fn one_stream_asks_once() {
+    let mut single = transfer(Mode::Single, 12_345);
+    assert_eq!(single.streams(), 1);
+    assert_eq!(single.request(ms(0), 0), Some(0..12_345));
+    assert_eq!(single.request(ms(0), 1), None);
+    single.received(ms(1), 0, 12_345).unwrap();
+    assert!(single.is_complete());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Request,
+    Receive(u64),
+    Fail,
+    Hole,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, usize, u64)>> {
+    let step = prop_oneof![
+        3 => Just(Step::Request),
+        3 => (1u64..5000).prop_map(Step::Receive),
+        1 => Just(Step::Fail),
+        1 => Just(Step::Hole),
+    ];
+    prop::collection::vec((step, 0usize..9, 0u64..300), 0..200)
+}
+
+proptest! {
+    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched.
+    #[test]
+    fn every_octet_arrives_once(
+        steps in steps(),
+        mode in prop::sample::select(Mode::WORDS),
+        rule in prop::sample::select(WindowRule::WORDS),
+        size in 1u64..300_000,
+    ) {
+        let settings = Settings { mode: mode.1, window: rule.1, ..Settings::default() };
+        let mut transfer = Transfer::new(settings, Ranges::whole(size));
+        let (mut got, mut now, mut counter) = (Ranges::default(), Time::ZERO, 0);
+        for (step, stream, pause) in steps {
+            now += Duration::from_millis(pause);
+            match step {
+                Step::Request => drop(transfer.request(now, stream)),
+                Step::Receive(octets) => {
+                    if let Ok(place) = transfer.received(now, stream, octets) {
+                        let before = got.octets();
+                        got.insert(place);
+                        prop_assert_eq!(got.octets(), before + octets);
+                    }
+                }
+                Step::Fail => transfer.failed(stream),
+                Step::Hole => {
+                    counter += 1;
+                    transfer.observe(now, stream, counter, MSS);
+                }
+            }
+            prop_assert_eq!(transfer.left() + got.octets(), size);
+            prop_assert_eq!(transfer.octets_received(), got.octets());
+        }
+        (0..transfer.streams()).for_each(|stream| transfer.failed(stream));
+        while let Some(range) = transfer.request(now, 0) {
+            prop_assert!(range.end <= size);
+            got.insert(transfer.received(now, 0, range.end - range.start).unwrap());
+        }
+        prop_assert!(transfer.is_complete());
+        prop_assert_eq!(got, Ranges::whole(size));
+    }
+}
