@@ -168,6 +168,7 @@ named! {
         Pacing = "pacing",
         Handshake = "handshake",
         TimeWait = "time-wait",
+        KeepAlive = "keep-alive",
     }
 }
 

@@ -68,6 +68,8 @@ pub struct TcpInfo {
     pub reordering: u32,
     pub reord_seen: u32,
     pub pacing_rate: Option<BitRate>,
+    /// What the application allows at most.
+    pub max_pacing_rate: Option<BitRate>,
     /// The newest delivery rate, and whether the application held it back.
     pub delivery_rate: Option<BitRate>,
     pub delivery_rate_app_limited: bool,

@@ -59,7 +59,7 @@ pub(crate) struct TimerTable {
     loss: TimerKind,
 }
 
-const SLOTS: usize = 5;
+const SLOTS: usize = 6;
 const LOSS: usize = 0;
 const UNSET: Time = Time::MAX;
 
@@ -71,6 +71,7 @@ const fn slot(kind: TimerKind) -> usize {
         TimerKind::Pacing => 2,
         TimerKind::Handshake => 3,
         TimerKind::TimeWait => 4,
+        TimerKind::KeepAlive => 5,
     }
 }
 

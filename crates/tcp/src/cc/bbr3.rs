@@ -346,6 +346,10 @@ impl Controller for Bbr3 {
         CcState { phase, cwnd: self.cwnd(), ssthresh: self.ssthresh(), pacing_rate: self.pacing_rate() }
     }
 
+    fn adopt(&mut self, _now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
+        self.cwnd = cwnd.get().max(self.mss);
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd)
     }

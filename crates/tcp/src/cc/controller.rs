@@ -149,6 +149,10 @@ pub trait Controller: Debug + Send {
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
+    /// Takes over a connection in which another controller has set the window so far; comes after `on_established`.
+    fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
+        self.on_idle(now, cwnd);
+    }
     /// What it is doing, for a story or a log. The default tells slow start from congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());

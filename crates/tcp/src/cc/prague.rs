@@ -201,6 +201,11 @@ impl Controller for Prague {
         self.set_window(self.cwnd.min(restart_window.get() as f64));
     }
 
+    fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {
+        self.set_window(cwnd.get() as f64);
+        self.ssthresh = ssthresh.map(|ssthresh| ssthresh.get() as f64);
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd as u64)
     }

@@ -286,6 +286,11 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.window.set_octets(self.window.cwnd.min(restart_window.get()));
     }
 
+    fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {
+        self.window.set_octets(cwnd.get());
+        self.window.ssthresh = ssthresh.map(Bytes::get);
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.window.cwnd)
     }

@@ -8,10 +8,13 @@ mod application;
 mod conn_event;
 mod handshake;
 mod input;
+mod keepalive;
 mod opening;
 mod output;
+mod socket_options;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
+pub use keepalive::KeepAlive;
 pub use output::Segment;
 
 use crate::config::{ConnConfig, Endpoint};
@@ -66,6 +69,8 @@ pub struct Connection {
     read_shut: bool,
     orphaned: bool,
     readiness: Readiness,
+    keepalive: Option<KeepAlive>,
+    keepalive_due: bool,
     error: Option<ConnError>,
 }
 
@@ -159,6 +164,8 @@ impl Connection {
             read_shut: false,
             orphaned: false,
             readiness: Readiness::default(),
+            keepalive: None,
+            keepalive_due: false,
             error: None,
             send: Sender::new(
                 profile,
@@ -263,6 +270,7 @@ impl Connection {
             reordering: send.recovery.duplicate_threshold(flight),
             reord_seen: send.recovery.reordered(),
             pacing_rate: flight.controller.pacing_rate(),
+            max_pacing_rate: send.max_pacing_rate(),
             delivery_rate: rate.map(|(rate, _)| rate),
             delivery_rate_app_limited: rate.is_some_and(|(_, app_limited)| app_limited),
             delivered: Bytes::new(flight.delivery.total()),
@@ -313,6 +321,9 @@ impl Connection {
         }
         if self.take_due(TimerKind::Handshake, now) {
             self.on_handshake_timeout();
+        }
+        if self.take_due(TimerKind::KeepAlive, now) {
+            self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
             // A peer that did not close within the time has ended it for good.

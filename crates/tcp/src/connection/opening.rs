@@ -125,6 +125,7 @@ impl Connection {
         if self.state < State::Established {
             self.set_state(if self.send.is_closed() { State::FinWait1 } else { State::Established });
         }
+        self.start_keepalive(now);
         self.events.push_back(ConnEvent::Established);
     }
 

@@ -61,7 +61,7 @@ impl Connection {
     #[inline]
     fn poll_urgent(&mut self, now: Time) -> Option<Segment> {
         let refuses = self.reset_due || self.pending_rst.is_some() || self.prepared.is_some();
-        if !refuses && !self.handshake.is_syn_due() && self.pending_old_ack.is_none() {
+        if !refuses && !self.keepalive_due && !self.handshake.is_syn_due() && self.pending_old_ack.is_none() {
             return None;
         }
         self.urgent(now)
@@ -82,7 +82,10 @@ impl Connection {
         if let Some(seq) = self.pending_rst.take() {
             return Some(self.refusal(seq));
         }
-        self.pending_old_ack.take().map(|old| self.old_ack(now, old))
+        if let Some(old) = self.pending_old_ack.take() {
+            return Some(self.old_ack(now, old));
+        }
+        std::mem::take(&mut self.keepalive_due).then(|| self.window_probe(now))
     }
 
     #[inline]

@@ -43,6 +43,12 @@ impl AckScheduler {
         AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
     }
 
+    /// Another policy from now on. What is owed by the old one stays so.
+    pub fn set_policy(&mut self, policy: Box<dyn AckPolicy>) {
+        self.option_room = policy.option_room();
+        self.policy = policy;
+    }
+
     /// What the handshake agreed on.
     pub fn agree(&mut self, sack: bool, mss: u32, window: u64) {
         self.view.sack = sack;

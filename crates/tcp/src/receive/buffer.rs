@@ -4,7 +4,7 @@ use super::filling::Filling;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
-use lopsided_core::Time;
+use lopsided_core::{Bytes, Time};
 
 /// FreeBSD: in its clock's ticks of 1 ms, as timestamps have them.
 const LONGEST_ROUND_MS: i32 = 1000;
@@ -47,6 +47,15 @@ impl Buffer {
         };
         let update = profile.window_update;
         Buffer { rule, update, window, round: None, brought: 0, rounds: Rounds::default() }
+    }
+
+    /// It is of this size from now on.
+    pub fn set_size(&mut self, size: Bytes) {
+        self.rule = BufferRule::Fixed(size);
+        match &mut self.window {
+            Window::Room { capacity } => *capacity = size.get(),
+            Window::Memory(memory) => memory.set_size(size.get()),
+        }
     }
 
     /// The window of a SYN.

@@ -44,6 +44,13 @@ impl Memory {
         Memory { size, max, per_segment, threshold: 0, bound: size / 2, space: 0 }
     }
 
+    /// The application asks for a buffer with room for a window of `window` octets, which stays so.
+    pub fn set_size(&mut self, window: u64) {
+        self.size = of_window(window);
+        self.max = self.size;
+        self.bound = self.bound.max(self.size / 2);
+    }
+
     /// Whole segments, below 2^16.
     pub fn first_window(&self, mss: u64) -> u64 {
         let room = self.size / 2;

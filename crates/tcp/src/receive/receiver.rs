@@ -6,7 +6,7 @@ use super::filling::Filling;
 use super::records::Records;
 use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
-use lopsided_core::{Duration, Payload, Seq, Time};
+use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Blocks that a receiver remembers for SACK, and those that it counts on having room for in an ACK (Linux).
@@ -145,6 +145,11 @@ impl Receiver {
 
     pub fn space(&self) -> u64 {
         self.buffer.space()
+    }
+
+    /// The buffer is of this size from now on.
+    pub fn set_buffer(&mut self, size: Bytes) {
+        self.buffer.set_size(size);
     }
 
     pub fn window_threshold(&self) -> u64 {

@@ -16,7 +16,7 @@ mod tlp;
 mod undo;
 mod undo_state;
 
-pub(crate) use rto::NoAnswer;
+pub(crate) use rto::{NoAnswer, TIMEOUTS_MAX};
 
 use crate::cc::PathState;
 use crate::profile::DuplicateCount;

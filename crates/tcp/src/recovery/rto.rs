@@ -12,7 +12,7 @@ use lopsided_core::{Bytes, Time};
 /// Timeouts in a row after which a connection is given up (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
 pub(crate) const TIMEOUTS_MAX: u32 = 15;
 
-/// There was no answer to [`TIMEOUTS_MAX`] retransmissions in a row.
+/// There was no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or for as long as the application waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
 
@@ -23,9 +23,10 @@ impl Recovery {
             return Ok(());
         }
         self.timeouts_in_a_row += 1;
-        if self.timeouts_in_a_row > TIMEOUTS_MAX {
+        if self.timeouts_in_a_row > TIMEOUTS_MAX || flight.ran_out(now) {
             return Err(NoAnswer);
         }
+        flight.begin_waiting(now);
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;

@@ -29,6 +29,9 @@ impl Sender {
             ..AckOutcome::default()
         };
         self.probes_out = 0;
+        if info.ack > self.flight.una() || self.flight.outstanding() == 0 {
+            self.flight.end_waiting();
+        }
         let prior_in_flight = self.in_flight();
         let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);

@@ -1,6 +1,7 @@
 //! How much the application may write, and when one that found the buffer full hears of room again.
 
 use crate::profile::{BufferRule, SendBufferAccounting};
+use lopsided_core::Bytes;
 
 /// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the
 /// headers.
@@ -55,6 +56,11 @@ impl SendBufferLimit {
                 filling.unfilled + begun * filling.mss
             }
         }
+    }
+
+    /// It is of this size from now on.
+    pub fn set_size(&mut self, size: Bytes) {
+        self.rule = BufferRule::Fixed(size);
     }
 
     /// The application filled the buffer and waits to be told of room.
@@ -121,7 +127,6 @@ impl SendBufferLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lopsided_core::Bytes;
 
     const MSS: u64 = 1448;
     const LINUX: SendBufferAccounting = SendBufferAccounting::Memory { per_segment: 768 };

@@ -23,6 +23,9 @@ pub(crate) struct Flight {
     pub clock: TimestampClock,
     pub counters: Counters,
     pub trace: Trace,
+    /// How long the application waits for an answer to what is sent again.
+    pub user_timeout: Option<Duration>,
+    give_up_at: Option<Time>,
     mss: u32,
     sack: bool,
     una: u64,
@@ -42,6 +45,8 @@ impl Flight {
             timers: TimerTable::new(),
             counters: Counters::default(),
             trace: Trace::default(),
+            user_timeout: None,
+            give_up_at: None,
             sack: false,
             peer_window: 0,
             una: 0,
@@ -113,7 +118,8 @@ impl Flight {
     // The timer that guards what was sent.
 
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
-        self.timers.set_loss(kind, self.profile.grain.deadline(now, after));
+        let due = self.profile.grain.deadline(now, after);
+        self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
     }
 
     /// The retransmission timer from now on.
@@ -134,6 +140,24 @@ impl Flight {
     pub fn rto_left(&self, now: Time) -> Duration {
         let Some(first) = self.scoreboard.first() else { return self.rtt.rto() };
         (first.sent_at + self.rtt.rto()).saturating_since(now)
+    }
+
+    /// The first timer of a row fired without an answer: from now on the application's patience counts.
+    pub fn begin_waiting(&mut self, now: Time) {
+        if self.give_up_at.is_none() {
+            self.give_up_at = self.user_timeout.map(|timeout| now + timeout);
+        }
+    }
+
+    /// The peer answered.
+    #[inline]
+    pub fn end_waiting(&mut self) {
+        self.give_up_at = None;
+    }
+
+    /// The application waits no longer.
+    pub fn ran_out(&self, now: Time) -> bool {
+        self.give_up_at.is_some_and(|at| at <= now)
     }
 
     /// The peer closed its window and nothing is out to reopen it: probe (RFC 9293 section 3.8.6.1).

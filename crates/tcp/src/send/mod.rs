@@ -6,6 +6,7 @@ mod buffer;
 mod buffer_limit;
 mod busy_time;
 mod flight;
+mod holding_back;
 mod pacing;
 mod peer_window;
 mod push_marks;

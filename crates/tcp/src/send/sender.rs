@@ -6,6 +6,7 @@ use super::buffer::SendBuffer;
 use super::buffer_limit::{SendBufferLimit, SendBufferState};
 use super::busy_time::{BusyTime, Occupation, Spent};
 use super::flight::Flight;
+use super::holding_back::HoldingBack;
 use super::pacing::Pacing;
 use super::peer_window::PeerWindow;
 use super::push_marks::{PushMarks, WriteState};
@@ -15,9 +16,9 @@ use crate::cc::{Controller, PathState};
 use crate::ecn::AccEcnSender;
 use crate::info::RttStats;
 use crate::profile::{Profile, PushRule};
-use crate::recovery::{NoAnswer, Recovery};
+use crate::recovery::{NoAnswer, Recovery, TIMEOUTS_MAX};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
-use lopsided_core::{Duration, Payload, Seq, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Payload, Seq, Time};
 
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -35,6 +36,8 @@ pub(crate) struct Sender {
     /// The application has closed its end of the stream.
     closed: bool,
     pub(super) fin_acked: bool,
+    pub hold: HoldingBack,
+    max_pacing_rate: Option<BitRate>,
     /// The end of the last segment shorter than a full one (Minshall's SND.SML).
     pub(super) snd_sml: u64,
     /// When new data, and when any data, was last sent.
@@ -60,6 +63,8 @@ impl Sender {
             window: PeerWindow::new(),
             closed: false,
             fin_acked: false,
+            hold: HoldingBack::default(),
+            max_pacing_rate: None,
             snd_sml: 0,
             last_sent: None,
             last_data_at: None,
@@ -150,11 +155,25 @@ impl Sender {
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
-        self.pacing.switch(self.flight.controller.pacing_rate().is_some());
+        self.switch_pacing();
         if self.flight.controller.needs_losses() {
             self.flight.scoreboard.watch_losses();
         }
         self.trace_phase();
+    }
+
+    fn switch_pacing(&mut self) {
+        self.pacing.switch(self.max_pacing_rate.is_some() || self.flight.controller.pacing_rate().is_some());
+    }
+
+    /// Data leaves no faster than this.
+    pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
+        self.max_pacing_rate = rate;
+        self.switch_pacing();
+    }
+
+    pub fn max_pacing_rate(&self) -> Option<BitRate> {
+        self.max_pacing_rate
     }
 
     /// Tells a listener when the congestion control has gone to another of its phases.
@@ -196,7 +215,12 @@ impl Sender {
         self.busy.so_far(now)
     }
 
-    /// Window probes since the peer was last heard.
+    /// The peer is asked whether it is still there.
+    pub fn count_probe(&mut self) {
+        self.probes_out += 1;
+    }
+
+    /// Probes since the peer was last heard.
     pub fn probes_out(&self) -> u32 {
         self.probes_out
     }
@@ -218,9 +242,16 @@ impl Sender {
         self.limit.room(self.buffer_state())
     }
 
+    /// The buffer is of this size from now on.
+    pub fn set_buffer(&mut self, size: Bytes) {
+        self.limit.set_size(size);
+        self.limit.note_written(self.buffer_state());
+    }
+
     /// Queues the first `len` octets of the payload.
     pub fn write(&mut self, payload: &Payload, len: u32) {
         let from = self.buffer.end();
+        self.hold.on_write();
         self.buffer.push(payload, len);
         if self.flight.profile.push == PushRule::Linux {
             self.push_marks.on_write(WriteState {
@@ -256,8 +287,12 @@ impl Sender {
             TimerKind::TailProbe => self.recovery.on_probe_timeout(now, &mut self.flight),
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),
             TimerKind::Persist => {
+                if self.probes_out >= TIMEOUTS_MAX || self.flight.ran_out(now) {
+                    return Err(NoAnswer);
+                }
+                self.flight.begin_waiting(now);
                 self.window_probe_due = true;
-                self.probes_out += 1;
+                self.count_probe();
                 self.flight.rtt.back_off();
             }
             _ => return self.recovery.on_rto(now, &mut self.flight),

@@ -1,9 +1,11 @@
 //! What a sender sends next: a probe, what was lost, new data within the windows.
 
+use super::flight::Flight;
 use super::sender::Sender;
-use crate::profile::{IdleRestart, Nagle};
+use crate::profile::IdleRestart;
+use crate::recovery::Recovery;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
-use lopsided_core::{Bytes, Duration, Time};
+use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,10 +155,8 @@ impl Sender {
 
     /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
     fn holds_short_back(&self) -> bool {
-        match self.flight.profile.nagle {
-            Nagle::BehindAny => self.flight.outstanding() > 0,
-            Nagle::BehindShort => self.snd_sml > self.flight.una(),
-        }
+        let flight = &self.flight;
+        self.hold.holds(flight.profile.nagle, flight.outstanding() > 0, self.snd_sml > flight.una())
     }
 
     /// A burst has ended: note whether the window was what ended it.
@@ -223,9 +223,10 @@ impl Sender {
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
-        let flight = &mut self.flight;
-        self.pacing.on_sent(now, paced, flight.counters.data_segments_out, || flight.controller.pacing_rate());
-        flight.counters.bytes_sent += Bytes::new(len);
+        let (most, flight, recovery) = (self.max_pacing_rate(), &self.flight, &self.recovery);
+        let rate = || pacing_rate(flight, recovery, most);
+        self.pacing.on_sent(now, paced, flight.counters.data_segments_out, rate);
+        self.flight.counters.bytes_sent += Bytes::new(len);
         self.last_data_at = Some(now);
     }
 
@@ -284,4 +285,19 @@ impl Sender {
             flight.controller.on_idle(now, window);
         }
     }
+}
+
+/// The rate that data is paced at: the congestion control's, or Linux's for one that has none, up to what the application
+/// allows.
+fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
+    let own = flight.controller.pacing_rate();
+    let Some(most) = most else { return own };
+    let usual = || {
+        let (cwnd, srtt) = (recovery.cwnd(flight), flight.rtt.srtt()?);
+        let early = flight.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh.get() / 2);
+        let window = u128::from(cwnd.max(flight.outstanding())) * if early { 200 } else { 120 } / 100;
+        let bps = window * 8 * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));
+        Some(BitRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
+    };
+    Some(own.or_else(usual).map_or(most, |rate| rate.min(most)))
 }

@@ -15,6 +15,7 @@ mod leaving;
 mod recovery;
 mod script;
 mod sending;
+mod socket_options;
 mod spec;
 mod timeouts;
 mod wrap;

@@ -285,6 +285,11 @@ impl Script {
         self.after_step();
     }
 
+    /// Takes what the connection sends now, after it was changed.
+    pub fn pump(&mut self) {
+        self.collect();
+    }
+
     // What the connection must do.
 
     /// The next segment that the connection sends.

@@ -1,0 +1,71 @@
+//! Keep-alives (RFC 9293 section 3.8.4): probes of a peer that has been silent for long, as Linux sends them.
+
+use super::Connection;
+use super::conn_event::ConnError;
+use lopsided_core::tcp_event::{State, TimerKind};
+use lopsided_core::{Duration, Time};
+
+/// When a silent peer is probed, and when it is given up. The default is Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before the first probe (TCP_KEEPIDLE).
+    pub idle: Duration,
+    /// Time between two probes (TCP_KEEPINTVL).
+    pub interval: Duration,
+    /// Probes without an answer after which the connection fails (TCP_KEEPCNT).
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    fn default() -> KeepAlive {
+        KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
+}
+
+impl Connection {
+    /// Probes a peer that is silent, or no more (SO_KEEPALIVE and its times).
+    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
+        self.keepalive = keepalive;
+        self.send.flight.timers.stop(TimerKind::KeepAlive);
+        if self.state > State::SynReceived {
+            self.start_keepalive(now);
+        }
+    }
+
+    /// The connection is established.
+    pub(super) fn start_keepalive(&mut self, now: Time) {
+        if let Some(KeepAlive { idle, .. }) = self.keepalive {
+            self.arm_keepalive(now, idle);
+        }
+    }
+
+    fn arm_keepalive(&mut self, now: Time, after: Duration) {
+        let deadline = self.send.flight.profile.grain.deadline(now, after);
+        self.send.flight.timers.set(TimerKind::KeepAlive, deadline);
+    }
+
+    #[cold]
+    pub(super) fn on_keepalive_timeout(&mut self, now: Time) {
+        let Some(KeepAlive { idle, interval, probes }) = self.keepalive else { return };
+        if matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        // What is out or waits for a window has timers of its own.
+        if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
+            return self.arm_keepalive(now, idle);
+        }
+        let heard = self.last_data_recv.max(self.last_ack_recv).unwrap_or(Time::ZERO);
+        let silent = now.saturating_since(heard);
+        if silent < idle {
+            return self.arm_keepalive(now, idle - silent);
+        }
+        if self.send.probes_out() >= probes {
+            self.reset_due = true;
+            self.fail(ConnError::TimedOut);
+            return;
+        }
+        self.send.count_probe();
+        self.keepalive_due = true;
+        self.arm_keepalive(now, interval);
+    }
+}

@@ -1,0 +1,177 @@
+//! What an application changes of its socket while the connection runs.
+
+use super::script::{MSS, PEER, Script, instant, linux, receive_buffer};
+use crate::cc::{Setup, build};
+use crate::{ConnError, ConnEvent, KeepAlive, Profile, State};
+use lopsided_core::{BitRate, Bytes, Duration};
+
+fn established(profile: Profile) -> Script {
+    let mut t = Script::established(profile, PEER);
+    t.expect_event(ConnEvent::Established);
+    t
+}
+
+#[test]
+fn nodelay_lets_a_short_segment_go_behind_another() {
+    let mut t = established(linux());
+    t.write(100, 300);
+    t.expect(100, "1:301 .");
+    t.write(110, 300);
+    t.expect_nothing_until(110);
+    // What waits goes when it is switched on.
+    t.connection.set_nodelay(true);
+    t.pump();
+    t.expect(110, "301:601 .");
+    t.write(120, 300);
+    t.expect(120, "601:901 .");
+    t.connection.set_nodelay(false);
+    t.write(130, 300);
+    t.expect_nothing_until(130);
+    t.inject(200, "ack 901");
+    t.expect(200, "901:1201 .");
+}
+
+#[test]
+fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed() {
+    let mut t = established(linux());
+    t.connection.set_cork(true);
+    t.write(100, 1300);
+    t.expect(100, "1:1001 .");
+    t.inject(200, "ack 1001");
+    // tcp(7) names a ceiling of 200 ms; it is the probe timer's, which is an RTO.
+    let rto = t.info().rto.as_millis_f64();
+    t.expect(200.0 + rto, "1001:1301 .");
+    t.write(600, 400);
+    t.expect_nothing_until(610);
+    t.write(610, 600);
+    t.expect(610, "1301:2301 .");
+    t.write(620, 100);
+    t.connection.set_cork(false);
+    t.pump();
+    t.expect_nothing_until(620);
+    t.inject(700, "ack 2301");
+    t.expect(700, "2301:2401 .");
+}
+
+#[test]
+fn a_fin_goes_though_it_is_corked() {
+    let mut t = established(linux());
+    t.connection.set_cork(true);
+    t.write(100, 300);
+    t.expect_nothing_until(101);
+    t.close(101);
+    t.expect(101, "F. 1:301 ack 1");
+}
+
+#[test]
+fn another_congestion_control_takes_the_window_over() {
+    let profile = linux();
+    let setup = Setup::new(&profile, Bytes::new(MSS), 0);
+    let mut t = established(profile);
+    t.write(100, 30_000);
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 10001");
+    t.drain();
+    let before = t.info();
+    assert_eq!(before.snd_cwnd, Bytes::new(20 * MSS));
+    for name in ["cubic", "bbr", "vegas", "prague"] {
+        t.connection.set_controller(instant(200), build(name, &setup).expect("built in"));
+        assert_eq!(t.info().snd_cwnd, before.snd_cwnd, "{name}");
+    }
+}
+
+#[test]
+fn buffers_of_a_chosen_size_hold_from_then_on() {
+    let mut t = established(linux());
+    t.connection.set_send_buffer(Bytes::new(5000));
+    assert_eq!(t.connection.writable(), 5000);
+    t.write(100, 5000);
+    t.expect_train(100, 1, 5001);
+    t.connection.set_send_buffer(Bytes::new(2000));
+    assert_eq!(t.connection.writable(), 0);
+    t.inject(200, "ack 4001");
+    assert_eq!(t.connection.writable(), 1000);
+
+    let mut t = established(receive_buffer(linux(), 20_000));
+    t.reads = false;
+    t.connection.set_receive_buffer(Bytes::new(50_000));
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001 win 49000");
+    // A smaller one takes nothing back.
+    t.connection.set_receive_buffer(Bytes::new(5000));
+    t.inject(101, "1001:2001");
+    t.expect(101, "ack 2001 win 48000");
+}
+
+#[test]
+fn a_rate_that_the_application_allows_spaces_segments_out() {
+    let mut t = established(linux());
+    // A segment of 1,000 octets each 5 ms.
+    t.connection.set_max_pacing_rate(Some(BitRate::from_bps(1_600_000)));
+    t.write(100, 20_000);
+    // The first ten of a connection are not paced.
+    t.expect_train(100, 1, 10_001);
+    t.inject(200, "ack 10001");
+    t.expect(200, "10001:11001 .");
+    // The pause before takes half of a segment's time off, as in Linux.
+    for segment in 11..20 {
+        t.expect(202.5 + 5.0 * (segment - 11) as f64, &format!("{}:{} .", segment * MSS + 1, (segment + 1) * MSS + 1));
+    }
+    assert_eq!(t.info().max_pacing_rate, Some(BitRate::from_bps(1_600_000)));
+}
+
+#[test]
+fn a_silent_peer_is_probed_and_given_up() {
+    let mut t = established(linux());
+    let times = KeepAlive { idle: Duration::from_secs(10), interval: Duration::from_secs(1), probes: 3 };
+    t.connection.set_keepalive(instant(100), Some(times));
+    t.expect(10_100, "0:0 ack 1");
+    t.inject(10_200, "ack 1");
+    // The clock starts anew with what was heard.
+    for at in [20_200, 21_200, 22_200] {
+        t.expect(at, "0:0 ack 1");
+    }
+    t.expect(23_200, "R. 1:1 ack 1");
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
+    t.expect_state(State::Closed);
+}
+
+#[test]
+fn keepalive_leaves_data_that_is_out_to_its_own_timers() {
+    let mut t = established(linux());
+    let times = KeepAlive { idle: Duration::from_millis(50), interval: Duration::from_millis(50), probes: 1 };
+    t.connection.set_keepalive(instant(100), Some(times));
+    t.write(120, 1000);
+    t.expect(120, "1:1001 .");
+    t.expect(420, "1:1001 .");
+    t.inject(430, "ack 1001");
+    t.expect(480, "1000:1000 ack 1");
+    t.connection.set_keepalive(instant(480), None);
+    t.expect_nothing_until(100_000);
+}
+
+#[test]
+fn the_users_timeout_ends_it_before_the_retransmissions_do() {
+    let mut t = established(linux());
+    t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    // Tail loss probe, then timeouts: the first begins the count.
+    t.expect(400, "1:1001 .");
+    t.expect(700, "1:1001 .");
+    t.expect(1300, "1:1001 .");
+    t.expect_nothing_until(1700);
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
+}
+
+#[test]
+fn a_closed_window_that_nobody_opens_ends_it_in_time() {
+    let mut t = established(linux());
+    t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
+    t.inject(100, "ack 1 win 0");
+    t.write(200, 1000);
+    t.expect(500, "0:0 ack 1");
+    t.expect(1100, "0:0 ack 1");
+    t.expect_nothing_until(2300);
+    t.expect_event(ConnEvent::Failed(ConnError::TimedOut));
+}
