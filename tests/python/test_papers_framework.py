@@ -202,7 +202,7 @@ def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
         assert words in report
     out = tmp_path / "out"
-    assert (out / "figures" / "figure-1.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (out / "figures" / "figure-1.svg").read_text(encoding="utf-8")
     data = pl.read_csv(out / "data" / "figure-1.csv")
     table = reproduction.measurements.table("queues")
     assert data["goodput_mbps"].to_list() == pytest.approx((table["goodput_bps"] / 1e6).to_list())

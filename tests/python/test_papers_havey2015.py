@@ -58,7 +58,7 @@ def test_a_short_run_is_measured(name, direction):
 def test_chapter_4_alone(tmp_path, capsys):
     assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
     assert "4 of the paper's 4 statements hold" in capsys.readouterr().out
-    assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.png").exists()
+    assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.svg").exists()
 
 
 def test_reasons_state_what_was_measured():

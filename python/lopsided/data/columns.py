@@ -25,8 +25,10 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
         codes, words = data
         return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
     # What does not exist is NaN in the simulator and null in a table.
-    series = pl.Series(name, np.frombuffer(data, dtype=_KINDS[kind]), nan_to_null=True)
-    return series if kind == "f64" else series.cast(pl.Int64)
+    values = np.frombuffer(data, dtype=_KINDS[kind])
+    if kind == "f64":
+        return pl.Series(name, values, nan_to_null=bool(np.isnan(values).any()))
+    return pl.Series(name, values.astype(np.int64))
 
 
 class Frames(Mapping[str, pl.DataFrame]):

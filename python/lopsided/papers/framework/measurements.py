@@ -101,7 +101,9 @@ class Measurements:
         self._rows = rows
         self._runs = runs
         self._medians: dict[str, pl.DataFrame] = {}
+        self._rows_of: dict[str, list[dict[str, Any]]] = {}
         self._found: dict[tuple[str, frozenset[tuple[str, Label]]], dict[str, Any]] = {}
+        self._curves: dict[tuple[str, str, str, frozenset[tuple[str, Label]]], Curve] = {}
 
     @property
     def repetitions(self) -> tuple[int, ...]:
@@ -141,7 +143,7 @@ class Measurements:
         """The one row of `table` with these labels; raises KeyError for none or several."""
         key = (experiment, frozenset(labels.items()))
         if key not in self._found:
-            found = self._where(experiment, labels).to_dicts()
+            found = self._where(experiment, labels)
             if len(found) != 1:
                 raise KeyError(f"{len(found)} settings of {experiment!r} with {labels}")
             self._found[key] = found[0]
@@ -154,14 +156,19 @@ class Measurements:
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
         """A column against the label `over`, which rises, in the settings with these labels."""
-        frame = self._where(experiment, labels).sort(over)
-        x, *values = (frame[name].cast(float).fill_null(math.nan).to_numpy() for name in (over, *_with_ends(column)))
-        return Curve(x, *values)
+        key = (experiment, column, over, frozenset(labels.items()))
+        if key not in self._curves:
+            rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
+            found = [[row[name] for row in rows] for name in (over, *_with_ends(column))]
+            # None, what was not measured, becomes NaN.
+            self._curves[key] = Curve(*(np.array(values, dtype=np.float64) for values in found))
+        return self._curves[key]
 
-    def _where(self, experiment: str, labels: Mapping[str, Label]) -> pl.DataFrame:
-        import polars as pl
-
-        return self.table(experiment).filter(*(pl.col(name) == value for name, value in labels.items()))
+    def _where(self, experiment: str, labels: Mapping[str, Label]) -> list[dict[str, Any]]:
+        if experiment not in self._rows_of:
+            self._rows_of[experiment] = self.table(experiment).to_dicts()
+        wanted = labels.items()
+        return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
         """The first repetition's run of the case with these labels; raises KeyError if there is none."""
@@ -172,7 +179,7 @@ class Measurements:
         import polars as pl
 
         rows = {
-            key: frame.filter(pl.col("repetition") == repetition % _count(frame)) for key, frame in self._rows.items()
+            key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()
         }
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
@@ -193,8 +200,10 @@ class Measurements:
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
-def _count(rows: pl.DataFrame) -> int:
-    return int(rows["repetition"].n_unique())
+def _nth(rows: pl.DataFrame, repetition: int) -> int:
+    """The repetition itself, or one of those that there are."""
+    there = sorted(rows["repetition"].unique().to_list())
+    return repetition if repetition in there else there[repetition % len(there)]
 
 
 def _with_ends(column: str) -> tuple[str, ...]:

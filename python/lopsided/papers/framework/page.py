@@ -22,7 +22,7 @@ _SHOWN_ROWS = 32
 
 
 def write(reproduction: Reproduction, folder: Path) -> Path:
-    """Writes report.html, every figure's data as CSV and drawing as PNG, and the summaries; returns the page's path.
+    """Writes report.html, every figure's data as CSV and drawing as SVG, and the summaries; returns the page's path.
 
     An earlier report in this folder is replaced as a whole; raises FolderError where anything else is there.
     """
@@ -42,7 +42,7 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
     for figure, artifact in reproduction.artifacts:
         artifact.data.write_csv(data / f"{figure.slug}.csv")
         if artifact.drawing is not None:
-            (figures / f"{figure.slug}.png").write_bytes(style.png(artifact.drawing))
+            style.write(artifact.drawing, figures / f"{figure.slug}.svg")
     for key in reproduction.digests:
         reproduction.measurements.runs(key).write_csv(data / f"{key}.csv")
     for name, frame in _summaries(reproduction).items():

@@ -191,13 +191,10 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 def buffers_of(run: Run) -> dict[str, dict[str, Array]]:
     """What the run recorded of both buffers, by direction: the columns of its table `queues`."""
-    import polars as pl
-
     queues = run.queues.to_polars()
-    parts = queues.select("direction", *(pl.col(name).cast(pl.Float64) for name in _QUEUE_COLUMNS)).partition_by(
-        "direction", as_dict=True
-    )
-    return {way: {name: parts[(way,)][name].to_numpy() for name in _QUEUE_COLUMNS} for way in ("down", "up")}
+    direction = queues["direction"].to_numpy()
+    columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
+    return {way: {name: values[direction == way] for name, values in columns.items()} for way in ("down", "up")}
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
