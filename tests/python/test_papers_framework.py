@@ -393,3 +393,36 @@ def test_numbers_are_written_with_three_digits_and_never_fewer_decimals_than_pri
         "–",
     ]
     assert text.spread(1.0, 1.0001) == "" and text.spread(1, 2) == "1.00 to 2.00"
+
+
+def test_all_studies_come_to_one_page(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(_m: Measurements) -> object:
+        raise UsageError("nothing to <draw>")
+
+    figure = replace(paper.figures[0], make=broken)
+    failing = replace(paper, key="toy2025", figures=(figure,))
+    studies = {"toy2024": paper, "toy2025": failing}
+    monkeypatch.setattr(papers, "available", lambda: list(studies))
+    monkeypatch.setattr(papers, "load", studies.__getitem__)
+    console = Console(record=True, width=80, file=(tmp_path / "console").open("w"))
+    out = tmp_path / "all"
+    assert papers.reproduce_all(out, 1, console) == 1
+    printed = console.export_text()
+    assert "toy2024" in printed and "1 of 2" in printed and "failed" in printed
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert 'href="toy2024/report.html"' in page and (out / "toy2024" / "report.html").is_file()
+    assert "nothing to &lt;draw&gt;" in page and not (out / "toy2025").exists()
+    for link in re.findall(r'(?:href|src)="([^"#]+)"', page):
+        assert (out / link).is_file(), link
+    # Again in the same place; but not where a stranger's file is.
+    assert papers.reproduce_all(out, 1, console) == 1
+    (out / "toy2024" / "notes.txt").write_text("mine")
+    with pytest.raises(FolderError, match=r"notes\.txt"):
+        papers.reproduce_all(out, 1, console)
+
+
+def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
+    """As a claim does that is judged on one seed alone and asks what would hold in another setting."""
+    lab = run_experiments(paper, paper.experiments, 3, run_jobs)
+    last = lab.repetition(2).instead("queues", "queues").repetition(2)
+    assert last.runs("queues")["repetition"].unique().to_list() == [2]

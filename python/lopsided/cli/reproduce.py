@@ -20,6 +20,7 @@ def reproduce(
     claims: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     quiet: Quiet = False,
 ) -> int:
     """Re-run a published study.
@@ -33,11 +34,12 @@ def reproduce(
         lopsided reproduce merritt2010 --figure 5.1
         lopsided reproduce merritt2010 --claims
         lopsided reproduce havey2015 --chapter 5
+        lopsided reproduce all
 
     Parameters
     ----------
     paper
-        The study, by first author and year, such as merritt2010.
+        The study, by first author and year, such as merritt2010; `all` for every one, with a page of all.
     chapter
         Only this chapter of a long study: its figures and claims.
     figure
@@ -45,14 +47,22 @@ def reproduce(
     claims
         Only the claims.
     out_folder
-        Where the report goes; default: `runs/PAPER`.
+        Where the report goes; default: `runs/PAPER`, for all of them `runs/reproduced`.
     repeat
         Seeds for each setting; default: the study's own.
+    sensitivity
+        Run it again under every other value of what the paper does not give; takes some times as long.
     """
     from lopsided import papers
+    from lopsided.errors import UsageError
 
-    target = out_folder or Path("runs") / paper
+    every = paper == "all"
+    if every and (chapter is not None or figure is not None or claims):
+        raise UsageError("all studies are re-run whole: name one for a chapter, a figure or its claims")
+    target = out_folder or Path("runs") / ("reproduced" if every else paper)
     with staged_progress(quiet=quiet) as report:
         console = errors() if quiet else out()
         console.quiet = quiet
-        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter)
+        if every:
+            return papers.reproduce_all(target, repeat, console, report, sensitivity)
+        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter, sensitivity)

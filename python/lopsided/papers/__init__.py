@@ -10,16 +10,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lopsided.errors import FolderError, UsageError
+from lopsided.data.output import told
+from lopsided.errors import LopsidedError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from lopsided.papers.framework.model import Figure, Paper
-    from lopsided.papers.framework.reproduction import Progress
+    from lopsided.papers.framework.reproduction import Progress, Reproduction
 
 
 def available() -> list[str]:
@@ -46,43 +49,101 @@ def reproduce(
     console: Console,
     progress: Progress = lambda _what, _share: None,
     chapter: str | None = None,
+    sensitivity: bool = False,
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
     Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
     folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the
-    number of seeds per setting. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's
-    own number of seeds, is not as recorded, else 0.
+    number of seeds per setting; with `sensitivity` everything is run again under every other value of what the paper
+    does not give. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own number
+    of seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
+
+    known = load(paper) if chapter is None else _chapter(load(paper), chapter)
+    out = out if chapter is None else out / f"chapter-{chapter}"
+    wanted = None if figure is None else _figure(known, figure)
+    everything = wanted is None and not claims_only
+    folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
+    figures = known.figures if everything else () if wanted is None else (wanted,)
+    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat)
+    reproduction, report = _reproduce(known, asked, folder, progress)
+    on_console.show(reproduction, console, report, in_full=not everything)
+    return 1 if _surprised(reproduction, repeat) else 0
+
+
+def reproduce_all(
+    out: Path,
+    repeat: int | None,
+    console: Console,
+    progress: Progress = lambda _what, _share: None,
+    sensitivity: bool = False,
+) -> int:
+    """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
+
+    A paper that fails is told and keeps the others from nothing. The code is 1 if one failed, or if a claim is not as
+    recorded.
+    """
+    from lopsided.papers.framework import console as on_console
+    from lopsided.papers.framework import index, report_folder
+
+    report_folder.check(out)
+    keys = available()
+    entries: list[index.Entry] = []
+    for number, key in enumerate(keys):
+        known = load(key)
+        begun = time.monotonic()
+
+        def within(what: str, share: float, key: str = key, number: int = number) -> object:
+            return progress(f"{key}: {what}", (number + share) / len(keys))
+
+        asked = _Asked(known.figures, True, sensitivity, repeat)
+        try:
+            found, _ = _reproduce(known, asked, out / key, within)
+        except LopsidedError as error:
+            entries.append(index.Entry(known, time.monotonic() - begun, failure=str(error)))
+        else:
+            entries.append(index.Entry(known, time.monotonic() - begun, found))
+    page = index.write(entries, out)
+    on_console.show_all(entries, console, page)
+    wrong = any(entry.failure or (entry.reproduction and _surprised(entry.reproduction, repeat)) for entry in entries)
+    return 1 if wrong else 0
+
+
+@dataclass(frozen=True)
+class _Asked:
+    figures: tuple[Figure, ...]
+    claims: bool
+    sensitivity: bool
+    repeat: int | None
+
+
+def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
+    """Runs what is asked for and writes its report into the folder."""
     from lopsided.papers.framework import page, report_folder
     from lopsided.papers.framework import reproduction as study
     from lopsided.studies.jobs import run_jobs
 
-    known = load(paper) if chapter is None else _chapter(load(paper), chapter)
-    out = out if chapter is None else out / f"chapter-{chapter}"
-    if repeat is not None and repeat < 1:
-        raise UsageError(f"cannot repeat a run {repeat} times")
-    wanted = None if figure is None else _figure(known, figure)
-    everything = wanted is None and not claims_only
-    folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
+    if asked.repeat is not None and asked.repeat < 1:
+        raise UsageError(f"cannot repeat a run {asked.repeat} times")
     report_folder.check(folder)
     reproduction = study.reproduce(
         known,
         run_jobs,
-        figures=known.figures if everything else () if wanted is None else (wanted,),
-        claims=wanted is None,
-        sensitivity=everything,
-        repetitions=repeat or known.repeat,
+        figures=asked.figures,
+        claims=asked.claims,
+        sensitivity=asked.sensitivity,
+        repetitions=asked.repeat or known.repeat,
         progress=progress,
     )
-    try:
-        report = page.write(reproduction, folder)
-    except OSError as error:
-        raise FolderError(f"cannot write {folder}: {error.strerror or error}") from error
-    on_console.show(reproduction, console, report, in_full=not everything)
-    surprised = repeat in (None, known.repeat) and any(outcome.surprising for outcome in reproduction.claims)
-    return 1 if surprised else 0
+    with told(folder):
+        return reproduction, page.write(reproduction, folder)
+
+
+def _surprised(reproduction: Reproduction, repeat: int | None) -> bool:
+    """Whether a claim is not as recorded; with another number of seeds than the paper's own, nothing is on record."""
+    return repeat in (None, reproduction.paper.repeat) and any(each.surprising for each in reproduction.claims)
 
 
 def _chapter(study: Paper, chapter: str) -> Paper:

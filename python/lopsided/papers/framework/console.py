@@ -12,8 +12,11 @@ from rich.text import Text
 from lopsided.papers.framework import text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from lopsided.papers.framework.index import Entry
     from lopsided.papers.framework.model import Comparison
     from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
 
@@ -34,6 +37,27 @@ def show(reproduction: Reproduction, console: Console, report: Path, *, in_full:
     _summary(reproduction, console, report, in_full)
 
 
+def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
+    """Prints a line for each study, and where the page of all is."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("study", no_wrap=True)
+    for heading in ("hold", "not as recorded", "figures", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("about", style="dim", overflow="ellipsis", no_wrap=True)
+    for entry in entries:
+        found, took = entry.reproduction, f"{entry.seconds:.1f} s"
+        if found is None:
+            table.add_row(entry.paper.key, Text("failed", style="red"), "", "", took, entry.failure)
+            continue
+        of_paper = [each for each in found.claims if each.claim.origin == "paper"]
+        held = f"{sum(each.verdict.holds for each in of_paper)} of {len(of_paper)}"
+        surprises = Text(str(entry.surprises), style="yellow") if entry.surprises else Text("–")
+        table.add_row(entry.paper.key, held, surprises, str(len(found.artifacts)), took, entry.paper.title)
+    console.print(table)
+    console.print("page  ", style="dim", end="")
+    console.print(str(page), markup=False, soft_wrap=True)
+
+
 def _summary(reproduction: Reproduction, console: Console, report: Path, in_full: bool) -> None:
     paper = reproduction.paper
     console.print(f"{paper.authors}, {paper.title}, {paper.year}", style="bold", markup=False)
@@ -49,6 +73,9 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
         console.print(f"  {len(surprises)} verdicts are not as recorded: {names}{more}", style="yellow", markup=False)
     if reproduction.sensitivities:
         console.print(f"  {_sensitivity(reproduction)}", markup=False)
+    elif paper.varied and not in_full:
+        untried = f"what the paper does not give was not varied: lopsided reproduce {paper.key} --sensitivity"
+        console.print(f"  {untried}", style="dim", markup=False)
     console.print(f"  {facts(reproduction)}", style="dim", markup=False)
     if reproduction.claims and not in_full:
         console.print(f"  one by one: lopsided reproduce {paper.key} --claims", style="dim", markup=False)

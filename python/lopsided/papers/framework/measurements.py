@@ -178,9 +178,7 @@ class Measurements:
         """The same, as if nothing but this repetition had been run; of an experiment with fewer, one of those."""
         import polars as pl
 
-        rows = {
-            key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()
-        }
+        rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +25,8 @@ def write(reproduction: Reproduction, folder: Path) -> Path:
 
     An earlier report in this folder is replaced as a whole; raises FolderError where anything else is there.
     """
-    temporary = report_folder.begin(folder)
-    try:
+    with report_folder.writing(folder, reproduction.paper.key) as temporary:
         _write(reproduction, temporary)
-        report_folder.finish(temporary, folder, reproduction.paper.key)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return folder / "report.html"
 
 
@@ -112,12 +107,12 @@ def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 def render(reproduction: Reproduction) -> str:
     """The whole page."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
-    return _template().render(
+    return template("page.html.j2").render(
         paper=reproduction.paper,
         facts=[
             ("runs", str(runs)),
             ("seeds per setting", str(reproduction.repetitions)),
-            ("lopsided", _version()),
+            ("lopsided", version()),
             *((f"digest of {key}", digest) for key, digest in reproduction.digests.items()),
         ],
         experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
@@ -133,7 +128,8 @@ def render(reproduction: Reproduction) -> str:
     )
 
 
-def _version() -> str:
+def version() -> str:
+    """Of lopsided."""
     from lopsided._native import __version__
 
     return __version__
@@ -226,7 +222,8 @@ def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
 
 
 @cache
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page of this folder."""
     import jinja2
 
     loader = jinja2.ChoiceLoader(
@@ -235,6 +232,4 @@ def _template() -> jinja2.Template:
             jinja2.PackageLoader("lopsided.views.html", package_path="."),
         ]
     )
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(
-        "page.html.j2"
-    )
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)

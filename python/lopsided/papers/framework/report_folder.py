@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lopsided.errors import FolderError
@@ -61,6 +62,17 @@ def begin(folder: Path) -> Path:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     return temporary
+
+
+@contextmanager
+def writing(folder: Path, paper: str) -> Generator[Path]:
+    """An empty folder to write a report in; as the block ends well it is moved to its place."""
+    temporary = begin(folder)
+    try:
+        yield temporary
+        finish(temporary, folder, paper)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def finish(temporary: Path, folder: Path, paper: str) -> None:

@@ -1,0 +1,69 @@
+"""All studies on one page: what came out of each, how many of its statements hold, its figures, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided.papers.framework import page, report_folder
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Paper
+    from lopsided.papers.framework.reproduction import Reproduction
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One study: what came out, or why nothing did."""
+
+    paper: Paper
+    seconds: float
+    reproduction: Reproduction | None = None
+    failure: str = ""
+
+    @property
+    def surprises(self) -> int:
+        """Verdicts that are not those on record."""
+        return sum(each.surprising for each in self.reproduction.claims) if self.reproduction else 0
+
+
+def write(entries: Sequence[Entry], folder: Path) -> Path:
+    """Writes index.html into the folder that holds the studies' reports, which stay; returns the page's path."""
+    with report_folder.writing(folder, "all") as temporary:
+        (temporary / "index.html").write_text(render(entries), encoding="utf-8")
+    return folder / "index.html"
+
+
+def render(entries: Sequence[Entry]) -> str:
+    """The whole page."""
+    return page.template("index.html.j2").render(
+        studies=[_study(entry) for entry in entries],
+        version=page.version(),
+        seconds=f"{sum(entry.seconds for entry in entries):.0f}",
+    )
+
+
+def _study(entry: Entry) -> dict[str, Any]:
+    paper, found = entry.paper, entry.reproduction
+    of_paper = [each for each in found.claims if each.claim.origin == "paper"] if found else []
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "authors": paper.authors,
+        "year": paper.year,
+        "summary": paper.summary,
+        "seconds": f"{entry.seconds:.1f}",
+        "failure": entry.failure,
+        "answer": found.answer if found else "",
+        "counts": found.counts() if found else [],
+        "surprises": entry.surprises,
+        "runs": sum(found.measurements.runs(key).height for key in found.digests) if found else 0,
+        "held": [each.claim.statement for each in of_paper if each.verdict.holds],
+        "not_held": [(each.claim.statement, each.verdict.why_not) for each in of_paper if not each.verdict.holds],
+        "figures": [
+            {"name": figure.name, "title": figure.title, "slug": figure.slug, "drawn": artifact.drawing is not None}
+            for figure, artifact in (found.artifacts if found else ())
+        ],
+    }
