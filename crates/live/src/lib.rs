@@ -7,11 +7,15 @@
 //! Leaves out: Ethernet. Packets are those of IP, as a TUN device gives them.
 
 mod clock;
-mod pump;
 #[cfg(target_os = "linux")]
-mod tun;
+pub mod command;
+#[cfg(target_os = "linux")]
+pub mod emulate;
+#[cfg(target_os = "linux")]
+mod linux;
+mod pump;
 
 pub use clock::Clock;
-pub use pump::{Io, Pumped, Wake, pump};
 #[cfg(target_os = "linux")]
-pub use tun::Tun;
+pub use linux::Tun;
+pub use pump::{Io, Pumped, Wake, pump};

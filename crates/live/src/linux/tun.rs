@@ -47,6 +47,11 @@ impl Tun {
         Ok(Tun { file })
     }
 
+    /// The same device once more.
+    pub fn again(&self) -> io::Result<Tun> {
+        Ok(Tun { file: self.file.try_clone()? })
+    }
+
     /// The next packet, into `packet` from its beginning; `None`: none waits.
     ///
     /// # Errors

@@ -1,0 +1,191 @@
+//! `lopsided-live emulate`: its arguments, and what it says at the end.
+
+use super::{USAGE, complain, say, summary};
+use crate::emulate::{EmulateError, Emulation, LineError, LineOptions, emulate, line};
+use lexopt::prelude::*;
+use lopsided_core::{Dir, Duration, Observer};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{NodeKind, node_labels};
+use lopsided_trace::{Capture, Tap};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+pub const EMULATE_HELP: &str = "\
+Run a command, or your shell, behind an emulated line.
+
+Usage: lopsided-live emulate [FILE] [OPTIONS] [-- COMMAND [ARGUMENTS]]
+
+  lopsided-live emulate --down 50M --up 5M --rtt 40ms --queue-up fq_codel -- curl -O https://example.org/file
+  lopsided-live emulate --preset docsis31-1000-35
+  lopsided-live emulate scenario.toml -- iperf3 -c 100.64.0.1
+
+The line:
+  FILE                 a scenario's file, for its network alone
+  --preset NAME        an access line by name, such as docsis31-1000-35
+  --down, --up RATE    such as 50M
+  --rtt TIME           the round trip without any queue, such as 40ms
+  --queue-down, --queue-up QUEUE
+                       a discipline such as fq_codel, a limit such as '100 packets', or a table
+                       such as '{ kind = \"pie\", target = \"5 ms\" }'
+  --loss-down, --loss-up SHARE   packets lost at random, such as '1 %'
+  --trace-down, --trace-up FILE  opportunities to send, in the format of Mahimahi
+  --set KEY=VALUE      any other setting of a scenario, such as link.down.jitter='5 ms'
+  --inside, --outside HOST       which hosts of FILE the command and the world are [client, server]
+  --mtu SIZE           the largest packet that the line takes [1500]
+  --seed NUMBER        of what is drawn at random [1]
+
+What is written:
+  --pcap FILE          a pcapng capture of what leaves the queues of each link; NAME-LINK.pcapng for several
+  --no-meter           no row of numbers at the bottom of the terminal
+  --quiet              no summary at the end
+
+The command finds this machine's own services, and its name server, at $LOPSIDED_GATEWAY (100.64.0.1). Its exit code is passed on.
+";
+
+/// What `emulate` is asked for.
+#[derive(Debug, Default)]
+pub struct EmulateArguments {
+    pub line: LineOptions,
+    pub emulation: Emulation,
+    pub pcap: Option<PathBuf>,
+    pub quiet: bool,
+    pub help: bool,
+}
+
+/// The largest packets of IP that a line may take: IPv6 asks for the least.
+const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
+
+/// Reads the arguments of `emulate`.
+///
+/// # Errors
+/// A sentence on what is wrong with them.
+pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, String> {
+    read(arguments).map_err(|error| error.to_string())
+}
+
+fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, lexopt::Error> {
+    let mut found = EmulateArguments::default();
+    let (line, emulation) = (&mut found.line, &mut found.emulation);
+    (emulation.mtu, emulation.seed, emulation.meter) = (1500, 1, true);
+    let mut parser = lexopt::Parser::from_args(arguments);
+    loop {
+        // What stands behind `--` is the command's, whatever it looks like.
+        if let Some(raw) = parser.try_raw_args() {
+            if raw.peek().is_some_and(|next| next == "--") {
+                emulation.command = raw.skip(1).collect();
+                return Ok(found);
+            }
+        }
+        let Some(argument) = parser.next()? else { return Ok(found) };
+        match argument {
+            Long("preset") => line.preset = Some(parser.value()?.string()?),
+            Long("down") => line.down = Some(parser.value()?.string()?),
+            Long("up") => line.up = Some(parser.value()?.string()?),
+            Long("rtt") => line.rtt = Some(parser.value()?.string()?),
+            Long("queue-down") => line.queue_down = Some(parser.value()?.string()?),
+            Long("queue-up") => line.queue_up = Some(parser.value()?.string()?),
+            Long("loss-down") => line.loss_down = Some(parser.value()?.string()?),
+            Long("loss-up") => line.loss_up = Some(parser.value()?.string()?),
+            Long("trace-down") => line.trace_down = Some(parser.value()?.into()),
+            Long("trace-up") => line.trace_up = Some(parser.value()?.into()),
+            Long("set") => {
+                let setting = parser.value()?.string()?;
+                let Some((key, value)) = setting.split_once('=') else {
+                    return Err(format!("--set {setting:?}: write --set key=value").into());
+                };
+                line.settings.push((key.trim().to_owned(), value.trim().to_owned()));
+            }
+            Long("inside") => line.inside = Some(parser.value()?.string()?),
+            Long("outside") => line.outside = Some(parser.value()?.string()?),
+            Long("mtu") => {
+                emulation.mtu = parser.value()?.parse()?;
+                if !MTUS.contains(&emulation.mtu) {
+                    return Err(format!(
+                        "--mtu {}: it must lie between {} and {}",
+                        emulation.mtu,
+                        MTUS.start(),
+                        MTUS.end()
+                    )
+                    .into());
+                }
+            }
+            Long("seed") => emulation.seed = parser.value()?.parse()?,
+            Long("pcap") => found.pcap = Some(parser.value()?.into()),
+            Long("no-meter") => emulation.meter = false,
+            Long("quiet") | Short('q') => found.quiet = true,
+            Long("help") | Short('h') => found.help = true,
+            Value(file) if line.file.is_none() => line.file = Some(file.into()),
+            Value(other) => {
+                let shown = other.to_string_lossy().into_owned();
+                return Err(format!("{shown:?}: one scenario's file; the command stands behind `--`").into());
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+}
+
+pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let EmulateArguments { line: options, emulation, pcap, quiet, help } = match emulate_arguments(arguments) {
+        Ok(found) => found,
+        Err(error) => return complain(format!("{error}\n`lopsided-live emulate --help` lists the options"), USAGE),
+    };
+    if help {
+        return say(EMULATE_HELP);
+    }
+    let (scenario, ends) = match line(&options) {
+        Ok(line) => line,
+        Err(LineError::Scenario(errors)) => {
+            eprint!("{errors}");
+            return USAGE;
+        }
+        Err(error) => return complain(error, USAGE),
+    };
+    let captures = match pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file)) {
+        Ok(captures) => captures,
+        Err((file, error)) => return complain(format!("cannot write {}: {error}", file.display()), 1),
+    };
+    let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
+    let emulated = match emulate(&scenario, ends, &emulation, observers.collect()) {
+        Ok(emulated) => emulated,
+        Err(error) => {
+            let code = if matches!(error, EmulateError::Line(_) | EmulateError::Build(_)) { USAGE } else { 1 };
+            return complain(error, code);
+        }
+    };
+    if !quiet {
+        eprint!("{}", summary::of(&emulated));
+    }
+    for (file, capture) in &captures {
+        if let Err(error) = capture.finish() {
+            complain(format!("cannot write {}: {error}", file.display()), 1);
+        }
+    }
+    emulated.exit_code
+}
+
+/// A capture for each link, at its queues.
+pub fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Capture)>, (PathBuf, io::Error)> {
+    let labels = node_labels(scenario);
+    let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
+    let links = &scenario.graph.links;
+    let named = |link: &str| match links.len() {
+        1 => file.to_owned(),
+        _ => file.with_file_name(format!("{}-{link}.pcapng", file.file_stem().unwrap_or_default().to_string_lossy())),
+    };
+    let open = |(link, nodes): (&lopsided_scenario::LinkSpec, &[&lopsided_sim::NodeLabel])| {
+        let taps = Dir::BOTH
+            .iter()
+            .zip(nodes)
+            .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
+        let path = named(&link.name);
+        // A link tells of a departure when it is next touched: at the latest as the packet arrives, or a sample is taken.
+        let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
+        match File::create(&path) {
+            Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),
+            Err(error) => Err((path, error)),
+        }
+    };
+    links.iter().zip(directions.chunks(Dir::BOTH.len())).map(open).collect()
+}

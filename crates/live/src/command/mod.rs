@@ -1,0 +1,52 @@
+//! The commands of `lopsided-live`, which `lopsided` has too.
+//!
+//! Exit codes: that of the command that was run; else 1 could not be done, 2 asked wrongly.
+
+mod emulate;
+mod summary;
+
+pub use emulate::{EMULATE_HELP, EmulateArguments, emulate_arguments};
+pub(crate) use summary::bits;
+
+use std::ffi::OsString;
+
+const HELP: &str = "\
+Emulated lines on real packets, in one binary.
+
+Usage: lopsided-live COMMAND [OPTIONS]
+
+Commands:
+  emulate   run a command, or a shell, behind an emulated line
+
+`lopsided-live COMMAND --help` says more.
+";
+
+/// What a process that was asked wrongly exits with.
+const USAGE: u8 = 2;
+
+/// Runs a command line, without the program's name; gives the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let mut arguments = arguments.into_iter();
+    let name = arguments.next().unwrap_or_default();
+    match name.to_str() {
+        Some("emulate") => emulate::run(arguments),
+        Some("--help" | "-h" | "help") => say(HELP),
+        Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
+        _ => {
+            eprint!("{HELP}");
+            USAGE
+        }
+    }
+}
+
+/// Prints what was asked for. Whoever reads no further has read enough.
+fn say(text: &str) -> u8 {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    0
+}
+
+fn complain(what: impl std::fmt::Display, code: u8) -> u8 {
+    eprintln!("error: {what}");
+    code
+}

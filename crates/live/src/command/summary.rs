@@ -1,0 +1,55 @@
+//! What is said when a command behind a line is over.
+
+use crate::emulate::Emulated;
+use std::fmt::Write;
+
+/// A row for each direction of each link, and the machine's part in it.
+pub(super) fn of(emulated: &Emulated) -> String {
+    let Emulated { result, pumped, refused, exit_code } = emulated;
+    let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
+    let _ = writeln!(
+        text,
+        "{:<12} {:<4} {:>12} {:>10} {:>11} {:>11} {:>9} {:>8}",
+        "link", "", "mean rate", "packets", "wait mean", "wait 95 %", "dropped", "lost"
+    );
+    let links = &result.links;
+    for row in 0..links.link.len() {
+        let rate = 8.0 * links.sent_bytes[row] as f64 / result.duration_s.max(1e-9);
+        let _ = writeln!(
+            text,
+            "{:<12} {:<4} {:>12} {:>10} {:>11} {:>11} {:>9} {:>8}",
+            &*links.link[row],
+            links.direction[row],
+            bits(rate),
+            links.sent_packets[row],
+            millis(links.sojourn_mean_ms[row]),
+            millis(links.sojourn_p95_ms[row]),
+            links.dropped_packets[row],
+            links.lost_packets[row],
+        );
+    }
+    let late = |share| pumped.lateness.quantile(share).map_or(0, |late| late.as_micros());
+    let _ = writeln!(text, "packets left the line {} us late (median), {} us (99 %)", late(0.5), late(0.99));
+    for (count, what) in
+        [(pumped.malformed, "were no packets of IP"), (*refused, "were refused by the kernel behind the line")]
+    {
+        if count > 0 {
+            let _ = writeln!(text, "{count} {what}");
+        }
+    }
+    text
+}
+
+fn millis(ms: f64) -> String {
+    if ms.is_nan() { "-".to_owned() } else { format!("{ms:.2} ms") }
+}
+
+/// A rate in about three digits.
+pub(crate) fn bits(rate: f64) -> String {
+    match rate {
+        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
+        rate if rate >= 1e6 => format!("{:.1} Mbit/s", rate / 1e6),
+        rate if rate >= 1e3 => format!("{:.0} kbit/s", rate / 1e3),
+        rate => format!("{rate:.0} bit/s"),
+    }
+}

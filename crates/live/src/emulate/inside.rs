@@ -1,0 +1,115 @@
+//! Process number 1 of the inner room: starts the command, waits for it, passes on signals, and takes everything along when it ends.
+
+use super::rooms::{DONE, Inside, SetUpError, inner_room, step, tell};
+use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};
+use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, setpgid};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// A message with this and an exit code: the command is over.
+pub(super) const EXITED: u8 = b'x';
+
+/// What a shell says of a program that is not there, or cannot be run.
+const NOT_FOUND: i32 = 127;
+const NOT_RUN: i32 = 126;
+
+pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
+    if let Err(error) = prepare(parent, inside) {
+        tell(parent, &error);
+        return 1;
+    }
+    match parent.receive() {
+        Ok(Some((message, _))) if message == [DONE] => {}
+        _ => return 1,
+    }
+    let Ok(code) = live(parent, inside) else { return 1 };
+    let _ = parent.send(&[EXITED, code], None);
+    i32::from(code)
+}
+
+fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
+    step("make a mount namespace", unshare(CloneFlags::CLONE_NEWNS))?;
+    let tun = inner_room(inside.mtu)?;
+    let none: Option<&str> = None;
+    step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
+    // Where a container hides parts of /proc it cannot be mounted anew: then it shows the processes outside.
+    let _ =
+        mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
+    if let Some(file) = &inside.resolv_conf {
+        let target = Path::new("/etc/resolv.conf");
+        // A machine without the file asks 127.0.0.1, where nobody answers in here; nothing can be done about that.
+        let _ = mount(Some(file.as_path()), target, none, MsFlags::MS_BIND, none);
+        let _ = std::fs::remove_file(file);
+    }
+    step("hand over the device of the inner room", parent.send(&[DONE], Some(tun.as_fd())))
+}
+
+/// From the command's start to its end; gives its exit code.
+fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
+    let mut ending = SigSet::empty();
+    ending.add(Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+    let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let command = match fork()? {
+        Side::Child => finish(|| become_command(inside)),
+        Side::Parent(pid) => pid,
+    };
+    loop {
+        let mut waits =
+            [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(parent.as_fd(), PollFlags::POLLIN)];
+        poll(&mut waits, PollTimeout::NONE)?;
+        let told = waits[1].any().unwrap_or(true);
+        while signals.read_signal()?.is_some() {}
+        if let Some(code) = reap(command)? {
+            return Ok(code);
+        }
+        if told {
+            match parent.receive()? {
+                // Everything in here ends with this process.
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some((message, _)) => {
+                    let signal = message.first().and_then(|number| Signal::try_from(i32::from(*number)).ok());
+                    signal.map_or(Ok(()), |signal| kill(command, signal))?;
+                }
+            }
+        }
+    }
+}
+
+/// Buries who died; gives the command's exit code if it did.
+fn reap(command: Pid) -> io::Result<Option<u8>> {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+            Ok(WaitStatus::StillAlive) | Err(nix::errno::Errno::ECHILD) => return Ok(None),
+            Ok(WaitStatus::Exited(pid, code)) if pid == command => return Ok(Some(code as u8)),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => return Ok(Some(128 + signal as u8)),
+            // Nobody outside could wake it again.
+            Ok(WaitStatus::Stopped(pid, _)) if pid == command => {
+                let _ = killpg(pid, Signal::SIGCONT);
+            }
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn become_command(inside: &Inside) -> i32 {
+    let input = io::stdin();
+    if input.is_terminal() && setpgid(Pid::from_raw(0), Pid::from_raw(0)).is_ok() {
+        let _ = own_terminal(input.as_fd());
+    }
+    let _ = forget_signals();
+    let Some((program, arguments)) = inside.command.split_first() else { return NOT_FOUND };
+    let error = Command::new(program).args(arguments).env("LOPSIDED_GATEWAY", super::rooms::GATEWAY.to_string()).exec();
+    eprintln!("error: cannot run {}: {error}", Path::new(program).display());
+    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+}

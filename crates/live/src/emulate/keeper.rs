@@ -1,0 +1,68 @@
+//! The keeper makes sockets in the outer room for whoever asks by its channel.
+
+use crate::linux::Channel;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, socket, sockopt,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// What a socket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// Serves until the other end is gone.
+pub(super) fn serve(channel: &Channel) {
+    while let Ok(Some((message, _))) = channel.receive() {
+        let made = request(&message).and_then(|(protocol, address)| make(protocol, address));
+        let told = match &made {
+            Ok(socket) => channel.send(b"+", Some(socket.as_fd())),
+            Err(error) => channel.send(format!("-{error}").as_bytes(), None),
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+/// A socket of the outer room that has this address.
+pub(super) fn ask(channel: &Channel, protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
+    let name = if protocol == Protocol::Tcp { "tcp" } else { "udp" };
+    channel.send(format!("{name} {address}").as_bytes(), None)?;
+    match channel.receive()? {
+        Some((_, Some(socket))) => Ok(socket),
+        Some((message, None)) => Err(io::Error::other(String::from_utf8_lossy(&message[1..]).into_owned())),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn request(message: &[u8]) -> io::Result<(Protocol, SocketAddr)> {
+    let text = std::str::from_utf8(message).map_err(io::Error::other)?;
+    let (name, address) = text.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
+    let protocol = if name == "tcp" { Protocol::Tcp } else { Protocol::Udp };
+    Ok((protocol, address.parse().map_err(io::Error::other)?))
+}
+
+fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let kind = if protocol == Protocol::Tcp { SockType::Stream } else { SockType::Datagram };
+    let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
+    setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+    if address.is_ipv4() {
+        setsockopt(&socket, sockopt::IpFreebind, &true)?;
+    } else {
+        setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+    }
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
+    if protocol == Protocol::Tcp {
+        listen(&socket, Backlog::new(BACKLOG)?)?;
+    }
+    Ok(socket)
+}

@@ -1,0 +1,129 @@
+//! A row at the bottom of the terminal that says how the line is doing, while the command has all the others.
+//!
+//! The rows above are made the part that scrolls, so that the row stays; a program that takes the whole screen writes over it until the
+//! next time.
+
+use super::Ends;
+use crate::command::bits;
+use lopsided_core::{Dir, NodeId};
+use lopsided_net::Network;
+use lopsided_scenario::{Hop, Scenario};
+use lopsided_sim::{Host, NodeKind, node_labels};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+/// Looks between two changes of what is shown, each of them an interval of the scenario's recording.
+const SHOWN_EVERY_S: f64 = 0.5;
+
+#[derive(Debug)]
+pub(super) struct Meter {
+    /// Towards the command, and away from it.
+    ways: [Way; 2],
+    size: (u16, u16),
+    shown_at_s: f64,
+}
+
+/// The narrowest link of one way.
+#[derive(Debug)]
+struct Way {
+    arrow: &'static str,
+    link: NodeId,
+    before: Seen,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sent_bytes: u64,
+    sent_packets: u64,
+    /// Over all packets that left so far.
+    waited_s: f64,
+    lost_packets: u64,
+}
+
+impl Meter {
+    /// `None` where standard error is no terminal.
+    pub fn start(scenario: &Scenario, ends: Ends) -> Option<Meter> {
+        let size = io::stderr().is_terminal().then(size)??;
+        let ways = [("\u{2193}", ends.outside, ends.inside), ("\u{2191}", ends.inside, ends.outside)].map(
+            |(arrow, from, to)| Some(Way { arrow, link: narrowest(scenario, from, to)?, before: Seen::default() }),
+        );
+        let [Some(down), Some(up)] = ways else { return None };
+        let meter = Meter { ways: [down, up], size, shown_at_s: 0.0 };
+        // A new row below, in case that the cursor is in the last one.
+        write_now(&format!("\n\x1b[A{}", meter.reserve()));
+        Some(meter)
+    }
+
+    /// Leaves the last row to itself, and the cursor where it was.
+    fn reserve(&self) -> String {
+        format!("\x1b7\x1b[1;{}r\x1b8", self.size.0 - 1)
+    }
+
+    pub fn show(&mut self, network: &mut Network<Host>) {
+        let now_s = network.now().as_secs_f64();
+        let passed_s = now_s - self.shown_at_s;
+        if passed_s < SHOWN_EVERY_S {
+            return;
+        }
+        self.shown_at_s = now_s;
+        let mut text = String::from(" line");
+        for way in &mut self.ways {
+            let seen = look(network, way.link);
+            let rate = 8.0 * (seen.sent_bytes - way.before.sent_bytes) as f64 / passed_s;
+            let packets = seen.sent_packets - way.before.sent_packets;
+            let waited_ms =
+                if packets == 0 { 0.0 } else { 1e3 * (seen.waited_s - way.before.waited_s) / packets as f64 };
+            let _ =
+                write!(text, "  {} {:>11} {waited_ms:>7.1} ms {:>6} lost", way.arrow, bits(rate), seen.lost_packets);
+            way.before = seen;
+        }
+        let mut drawn = String::new();
+        if let Some(size) = size().filter(|size| *size != self.size) {
+            self.size = size;
+            drawn.push_str(&self.reserve());
+        }
+        let (rows, columns) = self.size;
+        let text: String = text.chars().take(usize::from(columns)).collect();
+        let _ = write!(drawn, "\x1b7\x1b[{rows};1H\x1b[7m{text:<width$}\x1b[0m\x1b8", width = usize::from(columns));
+        write_now(&drawn);
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        write_now(&format!("\x1b7\x1b[r\x1b[{};1H\x1b[2K\x1b8", self.size.0));
+    }
+}
+
+/// In one piece, so that nothing of the command comes between.
+fn write_now(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Rows and columns of the terminal; `None` if it is too small.
+fn size() -> Option<(u16, u16)> {
+    let (rows, columns) = crate::linux::terminal_size(&io::stderr())?;
+    (rows >= 4 && columns >= 20).then_some((rows, columns))
+}
+
+fn narrowest(scenario: &Scenario, from: usize, to: usize) -> Option<NodeId> {
+    let path = scenario.graph.routes().path(from, to)?;
+    let rate = |hop: &&Hop| scenario.graph.links[hop.link].dir(hop.dir).rate.map_or(u64::MAX, |rate| rate.as_bps());
+    let hop = path.iter().min_by_key(rate)?;
+    let links = node_labels(scenario).into_iter().filter(|label| matches!(label.kind, NodeKind::Link(_)));
+    links.map(|label| label.node).nth(2 * hop.link + usize::from(hop.dir == Dir::Up))
+}
+
+fn look(network: &mut Network<Host>, link: NodeId) -> Seen {
+    network.with_link(link, |link, cx| {
+        let view = link.sync(cx);
+        let stats = view.queue_stats();
+        let sent_packets = stats.sent_packets();
+        Seen {
+            sent_bytes: stats.sent_bytes().get(),
+            sent_packets,
+            waited_s: stats.mean_sojourn().map_or(0.0, |mean| mean.as_secs_f64() * sent_packets as f64),
+            lost_packets: cx.counters().dropped_total().packets,
+        }
+    })
+}

@@ -1,0 +1,276 @@
+//! The two rooms on either side of an emulated line: network namespaces that nobody else is in.
+//!
+//! In the **inner** room runs the command, behind a TUN device that is its way out. The **outer** room is the rest of the world: its kernel
+//! answers for every address, and a process there makes the sockets that the [gateway](super::gateway) asks for. Nothing is changed outside
+//! of the two rooms. They belong to a user namespace, so that no privilege is needed to make them; where such are forbidden, root makes them
+//! without.
+//!
+//! ```text
+//! this process   pump, gateway, meter: no privilege, the machine's own network
+//!   keeper       in the outer room: makes sockets
+//!     init       in the inner room, number 1 of its process namespace: starts the command, waits for it
+//!       command
+//! ```
+//!
+//! Every process ends when the one that it answers to does, however that came about, and with init everything that the command started; with
+//! the last process the kernel takes back namespaces and devices. Nothing is left to clean up.
+
+use super::{inside, keeper};
+use crate::linux::{Channel, Netlink, Reach, Side, Tun, finish, fork};
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::{Pid, geteuid};
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+/// The far end of the line as the command sees it; there it reaches the services of this machine.
+pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
+pub(crate) const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 1);
+/// The command's own addresses.
+pub(crate) const INSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
+pub(crate) const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 2);
+
+/// The device's name in either room.
+const DEVICE: &str = "line0";
+
+/// What runs in the inner room.
+#[derive(Clone, Debug)]
+pub(crate) struct Inside {
+    pub command: Vec<OsString>,
+    pub mtu: u32,
+    /// To be seen in the place of /etc/resolv.conf, and then removed.
+    pub resolv_conf: Option<PathBuf>,
+}
+
+/// Both rooms as the pump has them.
+#[derive(Debug)]
+pub(crate) struct Rooms {
+    pub inner: Tun,
+    pub outer: Tun,
+    pub keeper: Channel,
+    /// Tells how the command ended; takes signals for it.
+    pub init: Channel,
+    /// The keeper.
+    pub pid: Pid,
+}
+
+/// What went wrong as the rooms were made, and at which step.
+#[derive(Debug)]
+pub struct SetUpError {
+    pub step: String,
+    pub cause: String,
+}
+
+impl std::fmt::Display for SetUpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot {}: {}", self.step, self.cause)
+    }
+}
+
+impl std::error::Error for SetUpError {}
+
+pub(super) fn step<T>(step: &str, done: Result<T, impl std::fmt::Display>) -> Result<T, SetUpError> {
+    done.map_err(|error| SetUpError { step: step.to_owned(), cause: error.to_string() })
+}
+
+/// What messages begin with.
+pub(super) const DONE: u8 = b'+';
+pub(super) const FAILED: u8 = b'-';
+/// The keeper's user namespace has no users yet.
+const NAME_USERS: u8 = b'u';
+
+impl Rooms {
+    /// Makes both rooms. The command waits for [`Rooms::start`].
+    pub fn make(inside: &Inside) -> Result<Rooms, SetUpError> {
+        let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
+        let (init, init_end) = step("make a channel", Channel::pair())?;
+        let pid = match step("start a process", fork())? {
+            Side::Child => {
+                drop((keeper, init));
+                finish(|| keep(keeper_end, init_end, inside));
+            }
+            Side::Parent(pid) => pid,
+        };
+        drop((keeper_end, init_end));
+        let rooms = (|| {
+            if answer(&keeper)?.0.first() == Some(&NAME_USERS) {
+                name_users(pid)?;
+            }
+            step("go on", keeper.send(&[DONE], None))?;
+            let outer = device(answer(&keeper)?)?;
+            Ok((outer, device(answer(&init)?)?))
+        })();
+        match rooms {
+            Ok((outer, inner)) => Ok(Rooms { inner, outer, keeper, init, pid }),
+            Err(error) => {
+                drop((keeper, init));
+                let _ = nix::sys::wait::waitpid(pid, None);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets the command begin.
+    pub fn start(&self) -> io::Result<()> {
+        self.init.send(&[DONE], None)
+    }
+}
+
+/// The next message of a child, unless it tells that something went wrong.
+fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
+    let lost =
+        || SetUpError { step: "make the rooms".to_owned(), cause: "a process ended for no reason told".to_owned() };
+    let (message, descriptor) = step("hear of a process", channel.receive())?.ok_or_else(lost)?;
+    match message.split_first() {
+        Some((&FAILED, told)) => {
+            let told = String::from_utf8_lossy(told).into_owned();
+            let (step, cause) = told.split_once('\n').unwrap_or((&told, ""));
+            Err(SetUpError { step: step.to_owned(), cause: cause.to_owned() })
+        }
+        _ => Ok((message, descriptor)),
+    }
+}
+
+fn device((_, descriptor): (Vec<u8>, Option<OwnedFd>)) -> Result<Tun, SetUpError> {
+    let none = || SetUpError { step: "take over a device".to_owned(), cause: "none came".to_owned() };
+    descriptor.map(Tun::from).ok_or_else(none)
+}
+
+/// Tells the parent what went wrong.
+pub(super) fn tell(channel: &Channel, error: &SetUpError) {
+    let mut message = vec![FAILED];
+    message.extend(format!("{}\n{}", error.step, error.cause).into_bytes());
+    message.truncate(1000);
+    let _ = channel.send(&message, None);
+}
+
+/// In the user namespace of a process, whoever exists here is who he is here.
+fn name_users(pid: Pid) -> Result<(), SetUpError> {
+    let write = |file: &str, text: &str| std::fs::write(format!("/proc/{pid}/{file}"), text);
+    let all = |file: &str| -> io::Result<String> {
+        let own = std::fs::read_to_string(format!("/proc/self/{file}"))?;
+        let fields = own.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        Ok(fields.filter(|line| line.len() == 3).map(|line| format!("{0} {0} {1}\n", line[0], line[2])).collect())
+    };
+    if geteuid().is_root() && all("uid_map").and_then(|map| write("uid_map", &map)).is_ok() {
+        return step("name the groups of a user namespace", all("gid_map").and_then(|map| write("gid_map", &map)));
+    }
+    let (user, group) = (geteuid(), nix::unistd::getegid());
+    let one = write("setgroups", "deny")
+        .and_then(|()| write("uid_map", &format!("{user} {user} 1")))
+        .and_then(|()| write("gid_map", &format!("{group} {group} 1")));
+    step("name the user of a user namespace", one)
+}
+
+/// The keeper's life.
+fn keep(keeper: Channel, init: Channel, inside: &Inside) -> i32 {
+    // A signal for all of a terminal's processes is for the command: the keeper ends when its parent does.
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
+    let room = outer_room(&keeper, inside.mtu)
+        .and_then(|()| step("make a process namespace", unshare(CloneFlags::CLONE_NEWPID)));
+    let child = match room.and_then(|()| step("start a process", fork())) {
+        Err(error) => {
+            tell(&keeper, &error);
+            return 1;
+        }
+        Ok(side) => side,
+    };
+    match child {
+        Side::Child => {
+            drop(keeper);
+            finish(|| inside::run(&init, inside))
+        }
+        Side::Parent(child) => {
+            drop(init);
+            keeper::serve(&keeper);
+            let _ = nix::sys::wait::waitpid(child, None);
+            0
+        }
+    }
+}
+
+fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
+    let message = match unshare(CloneFlags::CLONE_NEWUSER) {
+        Ok(()) => NAME_USERS,
+        // Forbidden, or this process is not in the outermost file system: root can do without.
+        Err(_) if geteuid().is_root() => DONE,
+        Err(error) => {
+            let cause = match error {
+                Errno::EPERM | Errno::ENOSPC | Errno::EUSERS => {
+                    format!(
+                        "{error}: this machine allows none (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, \
+                             kernel.apparmor_restrict_unprivileged_userns); root needs none"
+                    )
+                }
+                error => error.to_string(),
+            };
+            return Err(SetUpError { step: "make a user namespace".to_owned(), cause });
+        }
+    };
+    step("tell the parent", keeper.send(&[message], None))?;
+    if step("hear of the parent", keeper.receive())?.is_none() {
+        return Err(SetUpError { step: "go on".to_owned(), cause: "the parent is gone".to_owned() });
+    }
+    let tun = room(mtu)?;
+    let netlink = step("open netlink", Netlink::open())?;
+    // Every address is here, but for those of the inner room.
+    step(
+        "lead all addresses to the outer room",
+        netlink.add_route("lo", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Here),
+    )?;
+    step("lead to the inner room", netlink.add_route(DEVICE, INSIDE.into(), 32, Reach::BehindFirst))?;
+    set("ipv4/ip_nonlocal_bind", "1");
+    // A kernel without IPv6 has a line without.
+    let _ = netlink.add_route("lo", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Here);
+    let _ = netlink.add_route(DEVICE, INSIDE_V6.into(), 128, Reach::BehindFirst);
+    set("ipv6/ip_nonlocal_bind", "1");
+    step("hand over the device of the outer room", keeper.send(&[DONE], Some(tun.as_fd())))
+}
+
+pub(super) fn inner_room(mtu: u32) -> Result<Tun, SetUpError> {
+    let tun = room(mtu)?;
+    let netlink = step("open netlink", Netlink::open())?;
+    step("give an address", netlink.add_address(DEVICE, INSIDE.into()))?;
+    step("lead out", netlink.add_route(DEVICE, IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Behind))?;
+    if netlink.add_address(DEVICE, INSIDE_V6.into()).is_ok() {
+        let _ = netlink.add_route(DEVICE, IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Behind);
+    }
+    // Whoever is inside may ping without being root.
+    if !set("ipv4/ping_group_range", "0 2147483647") {
+        let group = nix::unistd::getegid();
+        set("ipv4/ping_group_range", &format!("{group} {group}"));
+    }
+    set("ipv4/ip_unprivileged_port_start", "0");
+    Ok(tun)
+}
+
+/// A network namespace with the device and nothing else.
+fn room(mtu: u32) -> Result<Tun, SetUpError> {
+    step("make a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
+    // No packets but those of the users.
+    for (what, value) in [
+        ("addr_gen_mode", "1"),
+        ("accept_ra", "0"),
+        ("autoconf", "0"),
+        ("router_solicitations", "0"),
+        ("accept_dad", "0"),
+    ] {
+        set(&format!("ipv6/conf/default/{what}"), value);
+    }
+    set("ipv4/conf/all/rp_filter", "0");
+    set("ipv4/conf/default/rp_filter", "0");
+    let tun = step("make a TUN device (/dev/net/tun)", Tun::create(DEVICE))?;
+    let netlink = step("open netlink", Netlink::open())?;
+    step("bring up the loopback device", netlink.bring_up("lo", None))?;
+    step("bring up the TUN device", netlink.bring_up(DEVICE, Some(mtu)))?;
+    Ok(tun)
+}
+
+/// Changes a setting of this network namespace. False if it cannot be, as where /proc is read-only: then it stays as Linux has it.
+fn set(what: &str, value: &str) -> bool {
+    std::fs::write(format!("/proc/sys/net/{what}"), value).is_ok()
+}

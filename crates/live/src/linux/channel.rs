@@ -1,0 +1,71 @@
+//! Messages between a process and its children, with an open descriptor each where one is to be handed over.
+//!
+//! Whoever has the other end notices its death, however that came about, as the end of the messages.
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg, sendmsg,
+    socketpair,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// The most octets of a message.
+const MOST: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Channel(OwnedFd);
+
+impl Channel {
+    pub fn pair() -> io::Result<(Channel, Channel)> {
+        let (here, there) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Channel(here), Channel(there)))
+    }
+
+    /// # Errors
+    /// If nobody has the other end.
+    pub fn send(&self, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let descriptors: Vec<RawFd> = descriptor.iter().map(AsRawFd::as_raw_fd).collect();
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let control = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
+        // An empty message would look like the end.
+        debug_assert!(!message.is_empty() && message.len() <= MOST);
+        sendmsg::<UnixAddr>(self.0.as_raw_fd(), &[IoSlice::new(message)], control, MsgFlags::MSG_NOSIGNAL, None)?;
+        Ok(())
+    }
+
+    /// The next message, or `None` where nobody has the other end any more.
+    pub fn receive(&self) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
+        let mut message = vec![0; MOST];
+        let mut control = cmsg_space!([RawFd; 1]);
+        let mut slices = [IoSliceMut::new(&mut message)];
+        let received = loop {
+            let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+            match recvmsg::<UnixAddr>(self.0.as_raw_fd(), &mut slices, Some(&mut control), flags) {
+                Err(Errno::EINTR) => {}
+                Err(Errno::ECONNRESET) => return Ok(None),
+                other => break other?,
+            }
+        };
+        let mut descriptor = None;
+        for part in received.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(descriptors) = part {
+                for raw in descriptors {
+                    #[expect(unsafe_code, reason = "no library takes ownership of what came in a message")]
+                    // SAFETY: the kernel made this descriptor for us as the message was received, and nobody else knows its number.
+                    descriptor.replace(unsafe { OwnedFd::from_raw_fd(raw) });
+                }
+            }
+        }
+        let len = received.bytes;
+        message.truncate(len);
+        Ok((len > 0).then_some((message, descriptor)))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,13 @@
+//! What is asked of Linux: devices, addresses and routes, processes in namespaces of their own, and how these talk to each other.
+
+mod channel;
+mod netlink;
+mod process;
+mod terminal;
+mod tun;
+
+pub(crate) use channel::Channel;
+pub(crate) use netlink::{Netlink, Reach};
+pub(crate) use process::{Side, finish, forget_signals, fork, hurry, own_terminal};
+pub(crate) use terminal::terminal_size;
+pub use tun::Tun;

@@ -1,0 +1,74 @@
+//! Processes: a copy of this one that does something else, and who may read and write the terminal.
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask};
+use nix::unistd::{ForkResult, Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Which of the two a process is after [`fork`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Parent(Pid),
+    Child,
+}
+
+/// Makes a copy of this process. The copy ends by [`finish`], and never returns to what its parent was about.
+pub(crate) fn fork() -> io::Result<Side> {
+    #[expect(unsafe_code, reason = "the child has only this thread: what others held stays as it was")]
+    // SAFETY: the child allocates, which the C libraries that this runs on allow after a fork, and takes no lock that another thread of
+    // the parent could have held.
+    let forked = unsafe { nix::unistd::fork() }?;
+    Ok(match forked {
+        ForkResult::Parent { child } => Side::Parent(child),
+        ForkResult::Child => Side::Child,
+    })
+}
+
+/// Does the child's work and ends it with the code that this gives.
+pub(crate) fn finish(work: impl FnOnce() -> i32) -> ! {
+    let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
+    #[expect(unsafe_code, reason = "what the parent would do as it ends is not for the child to do")]
+    // SAFETY: ends the process at once.
+    unsafe {
+        nix::libc::_exit(code)
+    }
+}
+
+/// Makes this process' group the one that reads the terminal.
+pub(crate) fn own_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    if tcgetpgrp(terminal)? == getpgrp() {
+        return Ok(());
+    }
+    // Whoever is in the background is stopped for asking, unless it does not listen.
+    let mut stopping = SigSet::empty();
+    stopping.add(Signal::SIGTTOU);
+    let mut before = SigSet::empty();
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stopping), Some(&mut before))?;
+    let done = tcsetpgrp(terminal, getpgrp());
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    Ok(done?)
+}
+
+/// Every signal does again what it does to a new program.
+pub(crate) fn forget_signals() -> io::Result<()> {
+    let usual = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
+        #[expect(unsafe_code, reason = "a handler could be anything; this is none")]
+        // SAFETY: the default action runs no code of this process.
+        unsafe {
+            sigaction(signal, &usual)?;
+        }
+    }
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+    Ok(())
+}
+
+/// This thread goes before what else the machine does, where its user may say so; what it starts does not.
+pub(crate) fn hurry() {
+    let urgency = nix::libc::sched_param { sched_priority: 10 };
+    #[expect(unsafe_code, reason = "no library that is used here has this call")]
+    // SAFETY: the kernel reads the parameter during the call.
+    let _ = unsafe {
+        nix::libc::sched_setscheduler(0, nix::libc::SCHED_RR | nix::libc::SCHED_RESET_ON_FORK, &raw const urgency)
+    };
+}
