@@ -26,8 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the inputs name."""
     place = tmp_path_factory.mktemp("bad")
     good = (ROOT / "scenarios/adsl.toml").read_text()
+    wifi = (ROOT / "scenarios/wifi.toml").read_text()
     texts = {
         "adsl.toml": good,
+        "wifi.toml": wifi,
+        "both.toml": change(wifi, 'standard = "802.11ac"', 'rate = "54 Mbit/s"\nmcs = 3'),
+        "cellar.toml": change(wifi, 'name = "attic", mcs', 'name = "cellar", mcs'),
+        "attic.toml": change(wifi, "mcs = 1", "mcs = 12"),
         "empty.toml": "",
         "nul.toml": good + "\0",
         "twice.toml": good + "\n[link]\nrtt = '5 ms'\n",

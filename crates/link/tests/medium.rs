@@ -1,14 +1,20 @@
 //! Media: every frame arrives at most once and ends once. The polled one sends one thing at a time and pays for losses with time; packet radios
 //! pay for turning round; a shared Ethernet for collisions.
 
-use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
-    CsmaCd, CsmaCdConfig, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig, Polled, PolledConfig,
+    CsmaCd, CsmaCdConfig, FrameId, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig, Polled, PolledConfig,
+    Wifi, WifiConfig,
 };
 use proptest::prelude::*;
 
 fn at(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
+}
+
+/// The first frame of a station.
+fn frame(station: usize) -> FrameId {
+    FrameId { station, number: 0 }
 }
 
 /// 8 Mbit/s is an octet a microsecond: polls of 20, acknowledgements of 10, 100 us to turn around.
@@ -42,14 +48,14 @@ fn run_out(medium: &mut dyn Medium) -> Vec<(Time, MediumEvent)> {
 #[test]
 fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_poll() {
     let mut medium = medium(0.0, 3, 1);
-    medium.request(2, 0, Bytes::new(1000), at(0));
-    medium.request(0, 0, Bytes::new(500), at(0));
+    medium.request(frame(2), 0, Bytes::new(1000), at(0));
+    medium.request(frame(0), 0, Bytes::new(500), at(0));
     // Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has nothing: a poll of 120.
     let expected = [
-        (at(620), MediumEvent::Delivered(0)),
-        (at(730), MediumEvent::Done(0)),
-        (at(730 + 120 + 120 + 1000), MediumEvent::Delivered(2)),
-        (at(730 + 120 + 120 + 1000 + 110), MediumEvent::Done(2)),
+        (at(620), MediumEvent::Delivered(frame(0))),
+        (at(730), MediumEvent::Done(frame(0))),
+        (at(730 + 120 + 120 + 1000), MediumEvent::Delivered(frame(2))),
+        (at(730 + 120 + 120 + 1000 + 110), MediumEvent::Done(frame(2))),
     ];
     assert_eq!(run_out(&mut medium), expected);
 }
@@ -57,10 +63,10 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
 #[test]
 fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
     let mut medium = medium(1.0, 2, 1);
-    medium.request(1, 0, Bytes::new(500), at(0));
+    medium.request(frame(1), 0, Bytes::new(500), at(0));
     // Three tries of 730 us; station 0 is polled before the first, stations 2 and 0 before each other one.
     let end = 3 * 730 + 5 * 120;
-    assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(1))]);
+    assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(frame(1), DropReason::RetriesExhausted))]);
 }
 
 /// Turnarounds of 100 us, control frames of 10 octets, 50 us from a frame's end until the packet is there.
@@ -93,43 +99,43 @@ fn two_steps(medium: &mut PacketRadio) -> Time {
 #[test]
 fn a_radio_calls_sends_one_frame_and_hears_that_it_came() {
     let mut medium = radios(radio_config(), 2);
-    medium.request(0, 1, Bytes::new(1000), at(0));
+    medium.request(frame(0), 1, Bytes::new(1000), at(0));
     // RTS and CTS of 110 each, the frame of 1100, 50 until it is there; its acknowledgement takes 110.
-    let expected = [(at(1370), MediumEvent::Delivered(0)), (at(1430), MediumEvent::Done(0))];
+    let expected = [(at(1370), MediumEvent::Delivered(frame(0))), (at(1430), MediumEvent::Done(frame(0)))];
     assert_eq!(run_out(&mut medium), expected);
 }
 
 #[test]
 fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
     let mut medium = radios(radio_config(), 2);
-    medium.request(0, 1, Bytes::new(1000), at(0));
+    medium.request(frame(0), 1, Bytes::new(1000), at(0));
     assert_eq!(two_steps(&mut medium), at(110));
     // The peer answers by now: it does not call.
-    medium.request(1, 0, Bytes::new(40), at(150));
+    medium.request(frame(1), 0, Bytes::new(40), at(150));
     // The frame ends at 1320, the answer of 40 octets at 1460, its acknowledgement at 1570.
     let expected = [
-        (at(1370), MediumEvent::Delivered(0)),
-        (at(1460), MediumEvent::Done(0)),
-        (at(1510), MediumEvent::Delivered(1)),
-        (at(1570), MediumEvent::Done(1)),
+        (at(1370), MediumEvent::Delivered(frame(0))),
+        (at(1460), MediumEvent::Done(frame(0))),
+        (at(1510), MediumEvent::Delivered(frame(1))),
+        (at(1570), MediumEvent::Done(frame(1))),
     ];
     assert_eq!(run_out(&mut medium), expected);
     // Without it, each has an exchange of its own, of three turnarounds and control frames beside the frame.
     let mut medium = radios(PacketRadioConfig { piggyback: false, ..radio_config() }, 2);
-    medium.request(0, 1, Bytes::new(1000), at(0));
+    medium.request(frame(0), 1, Bytes::new(1000), at(0));
     two_steps(&mut medium);
-    medium.request(1, 0, Bytes::new(40), at(150));
-    assert_eq!(run_out(&mut medium).last(), Some(&(at(1430 + 110 + 110 + 140 + 110), MediumEvent::Done(1))));
+    medium.request(frame(1), 0, Bytes::new(40), at(150));
+    assert_eq!(run_out(&mut medium).last(), Some(&(at(1430 + 110 + 110 + 140 + 110), MediumEvent::Done(frame(1)))));
 }
 
 #[test]
 fn a_radio_that_talks_to_another_does_not_answer() {
     // 1 talks to 2 when 0 calls it: 0 backs off and calls until 1 is free.
     let mut medium = radios(radio_config(), 3);
-    medium.request(1, 2, Bytes::new(1000), at(0));
-    medium.request(0, 1, Bytes::new(500), at(10));
+    medium.request(frame(1), 2, Bytes::new(1000), at(0));
+    medium.request(frame(0), 1, Bytes::new(500), at(10));
     let seen = run_out(&mut medium);
-    assert_eq!(seen[1], (at(1430), MediumEvent::Done(1)));
+    assert_eq!(seen[1], (at(1430), MediumEvent::Done(frame(1))));
     assert!(seen[2].0 >= at(1430 + 110 + 600 + 50) && seen.len() == 4, "{seen:?}");
     let mut unanswered = 0.0;
     medium.sample(&mut |radio, quantity, value| {
@@ -140,8 +146,8 @@ fn a_radio_that_talks_to_another_does_not_answer() {
     assert!(unanswered >= 1.0);
     // Neighbours of a talk that overhear it do not even call.
     let mut medium = radios(PacketRadioConfig { overhear: true, ..radio_config() }, 3);
-    medium.request(1, 2, Bytes::new(1000), at(0));
-    medium.request(0, 1, Bytes::new(500), at(10));
+    medium.request(frame(1), 2, Bytes::new(1000), at(0));
+    medium.request(frame(0), 1, Bytes::new(500), at(10));
     run_out(&mut medium);
     medium.sample(&mut |radio, quantity, value| {
         if (radio, quantity) == (Some(0), "calls_unanswered") {
@@ -165,17 +171,17 @@ fn cable() -> CsmaCdConfig {
 #[test]
 fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
     let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
-    medium.request(0, 1, Bytes::new(1000), at(100));
+    medium.request(frame(0), 1, Bytes::new(1000), at(100));
     // The first step: it has begun, and is heard everywhere by now.
     for now in [at(100), at(105)] {
         assert_eq!((medium.next_event(), medium.on_event(now)), (Some(now), MediumEvent::Nothing));
     }
-    medium.request(1, 0, Bytes::new(500), at(300));
+    medium.request(frame(1), 0, Bytes::new(500), at(300));
     let expected = [
-        (at(1100), MediumEvent::Delivered(0)),
-        (at(1100), MediumEvent::Done(0)),
-        (at(1612), MediumEvent::Delivered(1)),
-        (at(1612), MediumEvent::Done(1)),
+        (at(1100), MediumEvent::Delivered(frame(0))),
+        (at(1100), MediumEvent::Done(frame(0))),
+        (at(1612), MediumEvent::Delivered(frame(1))),
+        (at(1612), MediumEvent::Done(frame(1))),
     ];
     assert_eq!(run_out(&mut medium), expected);
 }
@@ -183,8 +189,8 @@ fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
 #[test]
 fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
-    medium.request(0, 1, Bytes::new(1000), at(0));
-    medium.request(1, 0, Bytes::new(1000), at(4));
+    medium.request(frame(0), 1, Bytes::new(1000), at(0));
+    medium.request(frame(1), 0, Bytes::new(1000), at(4));
     let seen = run_out(&mut medium);
     // Reach, preamble and jam: nothing before 17 us; then two frames and at least a gap.
     assert!(seen.len() == 4 && seen[0].0 >= at(17 + 12 + 1000), "{seen:?}");
@@ -200,7 +206,7 @@ proptest! {
         loss in 0.0..0.9_f64,
         retries in 0..6_u32,
         seed: u64,
-        kind in 0..4_u8,
+        kind in 0..6_u8,
         frames in prop::collection::vec((0..3_usize, 28..1500_u64), 1..40),
     ) {
         let rng = Rng::for_role(seed, "medium");
@@ -208,7 +214,11 @@ proptest! {
         let mut medium: Box<dyn Medium> = match kind {
             0 => Box::new(medium(loss, retries, seed)),
             1 | 2 => Box::new(PacketRadio::new(radio, 3, rng)),
-            _ => Box::new(CsmaCd::new(cable(), 3, rng)),
+            3 => Box::new(CsmaCd::new(cable(), 3, rng)),
+            _ => {
+                let wifi = WifiConfig { frame_error: loss, ack_error: loss, retries, acknowledge: kind == 4, ..WifiConfig::default() };
+                Box::new(Wifi::new(wifi, &["ap".into(), "b".into(), "c".into()], rng).unwrap())
+            }
         };
         let mut waiting = frames;
         let (mut with_medium, mut delivered, mut latest) = ([false; 3], [false; 3], Time::ZERO);
@@ -217,22 +227,22 @@ proptest! {
             while let Some(place) = waiting.iter().position(|(station, _)| !with_medium[*station]) {
                 let (station, size) = waiting.remove(place);
                 (with_medium[station], delivered[station]) = (true, false);
-                medium.request(station, if station == 1 { 2 } else { 1 }, Bytes::new(size), latest);
+                medium.request(frame(station), if station == 1 { 2 } else { 1 }, Bytes::new(size), latest);
             }
             let Some(now) = medium.next_event() else { break };
             prop_assert!(now >= latest);
             latest = now;
             match medium.on_event(now) {
-                MediumEvent::Nothing => {}
-                MediumEvent::Delivered(station) => {
+                MediumEvent::Nothing | MediumEvent::Fill { .. } => {}
+                MediumEvent::Delivered(FrameId { station, .. }) => {
                     prop_assert!(with_medium[station] && !delivered[station]);
                     delivered[station] = true;
                 }
-                MediumEvent::Done(station) => {
+                MediumEvent::Done(FrameId { station, .. }) => {
                     prop_assert!(with_medium[station] && delivered[station]);
                     with_medium[station] = false;
                 }
-                MediumEvent::Lost(station) => {
+                MediumEvent::Lost(FrameId { station, .. }, _) => {
                     prop_assert!(with_medium[station] && !delivered[station]);
                     with_medium[station] = false;
                 }

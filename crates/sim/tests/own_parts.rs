@@ -48,7 +48,7 @@ impl MediumKind for OwnMedium {
         &self.0.settings
     }
 
-    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.0.build(stations, rng)
     }
 }

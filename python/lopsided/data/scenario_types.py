@@ -531,7 +531,54 @@ class CsmaCdMedium(TypedDict):
     reach_s: float
 
 
-Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium
+class WifiStation(TypedDict):
+    """A station of a Wi-Fi channel, and what differs between the access point and it."""
+
+    name: str
+    rate_bps: int | None
+    frame_error: float | None
+    acknowledge: bool | None
+    reorder: bool | None
+
+
+class WifiMedium(TypedDict):
+    """Wi-Fi: stations that contend for a channel (IEEE 802.11 DCF and EDCA), with aggregation."""
+
+    kind: Literal["wifi"]
+    name: str
+    queue: Queue
+    standard: Literal["802.11a", "802.11n", "802.11ac", "802.11ax"]
+    rate_bps: int
+    symbol_s: float
+    preamble_s: float
+    control_rate_bps: int
+    control_preamble_s: float
+    slot_s: float
+    sifs_s: float
+    aifsn: int
+    cw_min: int
+    cw_max: int
+    edca: bool
+    eifs_extra_s: float
+    propagation_s: float
+    retries: int
+    rts_threshold_bytes: int | None
+    header_bytes: int
+    amsdu_bytes: int
+    ampdu: int
+    ampdu_size_bytes: int
+    ppdu_time_s: float
+    window: int
+    aggregation_queues: int
+    acknowledge: bool
+    reorder: bool
+    frame_error: float
+    ack_error: float
+    access_point: bool
+    stations: list[WifiStation]
+
+
+Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
 
 
 class HeaderCompression(TypedDict):

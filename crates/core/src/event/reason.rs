@@ -42,6 +42,7 @@ reasons! {
         RetriesExhausted = "retries_exhausted", "the medium's ARQ gave it up";
         AckFiltered = "ack_filtered", "an ACK that a later one in the queue covers, removed by a filter";
         ContextLost = "context_lost", "its compressed header could not be rebuilt: one before it was lost";
+        Collided = "collided", "two stations sent at once, and nothing sends it again";
     }
 }
 

@@ -1,6 +1,6 @@
 //! Media as scenarios choose them: by kind, each with keys of its own.
 
-use super::{CsmaCdConfig, Medium, PacketRadioConfig, PolledConfig};
+use super::{CsmaCdConfig, Medium, PacketRadioConfig, PolledConfig, WifiConfig};
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType};
@@ -18,13 +18,13 @@ pub struct MediumSettings {
 pub trait MediumKind: Part {
     fn settings(&self) -> &MediumSettings;
 
-    /// The medium of one run, with its own stream of random numbers.
-    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault>;
+    /// The medium of one run for stations of these names, with its own stream of random numbers.
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault>;
 }
 
 /// The kinds of media, the default first. A new one is a line here.
 const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] =
-    &[entry::<PolledConfig>, entry::<PacketRadioConfig>, entry::<CsmaCdConfig>];
+    &[entry::<PolledConfig>, entry::<PacketRadioConfig>, entry::<CsmaCdConfig>, entry::<WifiConfig>];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(MEDIUM_KINDS);
 
@@ -37,7 +37,7 @@ pub static MEDIA: Family = Family {
     members: || KINDS.members(),
 };
 
-type BuildMedium = fn(&dyn AnyPart, usize, Rng) -> Result<Box<dyn Medium>, Fault>;
+type BuildMedium = fn(&dyn AnyPart, &[String], Rng) -> Result<Box<dyn Medium>, Fault>;
 
 #[derive(Clone, Copy)]
 struct Vtable {
@@ -89,8 +89,8 @@ impl MediumConfig {
         (self.0.build.settings)(&*self.0.part)
     }
 
-    /// The medium of one run, for so many stations. Its random draws are keyed by the run's seed and its name.
-    pub fn build(&self, stations: usize, seed: u64) -> Result<Box<dyn Medium>, Fault> {
+    /// The medium of one run, for stations of these names. Its random draws are keyed by the run's seed and its name.
+    pub fn build(&self, stations: &[String], seed: u64) -> Result<Box<dyn Medium>, Fault> {
         let rng = Rng::for_role(seed, &format!("{}/medium", self.settings().name));
         (self.0.build.build)(&*self.0.part, stations, rng)
     }

@@ -7,9 +7,9 @@
 //!
 //! Left out: stations at different distances, late collisions, capture's cure (BLAM), carrier extension.
 
-use super::{Medium, MediumEvent, MediumKind, MediumSettings};
+use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
-use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
 /// attemptLimit and backoffLimit (IEEE 802.3 clause 4.4.2).
@@ -84,9 +84,9 @@ impl MediumKind for CsmaCdConfig {
         &self.settings
     }
 
-    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
-        Ok(Box::new(CsmaCd::new(self.clone(), stations, rng)))
+        Ok(Box::new(CsmaCd::new(self.clone(), stations.len(), rng)))
     }
 }
 
@@ -116,8 +116,8 @@ enum Cable {
 
 #[derive(Debug, Default)]
 struct Station {
-    /// The octets of the frame on the cable.
-    frame: Option<Bytes>,
+    /// The frame, and its octets on the cable.
+    frame: Option<(FrameId, Bytes)>,
     /// When its backoff is over.
     ready: Time,
     tries: u32,
@@ -148,7 +148,7 @@ impl CsmaCd {
             }
         }
         if involved.len() == 1 {
-            let wire = self.stations[station].frame.expect("it has begun to send it");
+            let (_, wire) = self.stations[station].frame.expect("it has begun to send it");
             let until = (at + self.config.rate.time_to_send(wire, 0).0).max(now);
             self.cable = Cable::Frame { station, until };
             return MediumEvent::Nothing;
@@ -170,9 +170,10 @@ impl CsmaCd {
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
             let station = &mut self.stations[number];
-            (station.frame, station.tries) = (None, 0);
+            let (frame, _) = station.frame.take().expect("a collision is of frames");
+            station.tries = 0;
             station.given_up += 1;
-            return MediumEvent::Lost(number);
+            return MediumEvent::Lost(frame, DropReason::RetriesExhausted);
         }
         self.cable = Cable::Free { since: until + self.config.bits(GAP) };
         MediumEvent::Nothing
@@ -180,9 +181,9 @@ impl CsmaCd {
 }
 
 impl Medium for CsmaCd {
-    fn request(&mut self, station: usize, _to: usize, size: Bytes, now: Time) {
-        let place = &mut self.stations[station];
-        let earlier = place.frame.replace(self.config.framing.wire_size(size));
+    fn request(&mut self, id: FrameId, _to: usize, size: Bytes, now: Time) {
+        let place = &mut self.stations[id.station];
+        let earlier = place.frame.replace((id, self.config.framing.wire_size(size)));
         assert!(earlier.is_none(), "a station has one frame at a time");
         (place.ready, place.tries) = (now, 0);
     }
@@ -209,12 +210,12 @@ impl Medium for CsmaCd {
             Cable::Frame { station, until } => {
                 self.stations[station].frames_sent += 1;
                 self.cable = Cable::Sent { station, at: until };
-                MediumEvent::Delivered(station)
+                MediumEvent::Delivered(self.stations[station].frame.expect("it was sent").0)
             }
             Cable::Sent { station, at } => {
-                self.stations[station].frame = None;
+                let (frame, _) = self.stations[station].frame.take().expect("it was sent");
                 self.cable = Cable::Free { since: at + self.config.bits(GAP) };
-                MediumEvent::Done(station)
+                MediumEvent::Done(frame)
             }
         }
     }

@@ -12,9 +12,9 @@
 //!
 //! Left out: frequency hopping, RTS that collide or get lost, the answer "busy" (NACK-CTS), capture.
 
-use super::{Medium, MediumEvent, MediumKind, MediumSettings};
+use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
-use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::BTreeMap;
 
@@ -151,9 +151,9 @@ impl MediumKind for PacketRadioConfig {
         &self.settings
     }
 
-    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
-        Ok(Box::new(PacketRadio::new(self.clone(), stations, rng)))
+        Ok(Box::new(PacketRadio::new(self.clone(), stations.len(), rng)))
     }
 }
 
@@ -189,6 +189,7 @@ struct Radio {
 
 #[derive(Debug)]
 struct Frame {
+    id: FrameId,
     to: usize,
     wire: Bytes,
     tries: u32,
@@ -347,8 +348,8 @@ impl PacketRadio {
         place.given_up += u64::from(over.is_some() && !acknowledged);
         match over {
             None => MediumEvent::Nothing,
-            Some(frame) if frame.delivered => MediumEvent::Done(radio),
-            Some(_) => MediumEvent::Lost(radio),
+            Some(frame) if frame.delivered => MediumEvent::Done(frame.id),
+            Some(frame) => MediumEvent::Lost(frame.id, DropReason::RetriesExhausted),
         }
     }
 
@@ -356,7 +357,7 @@ impl PacketRadio {
         match &mut self.radios[radio].frame {
             Some(frame) if !frame.delivered => {
                 frame.delivered = true;
-                MediumEvent::Delivered(radio)
+                MediumEvent::Delivered(frame.id)
             }
             _ => MediumEvent::Nothing,
         }
@@ -364,8 +365,9 @@ impl PacketRadio {
 }
 
 impl Medium for PacketRadio {
-    fn request(&mut self, station: usize, to: usize, size: Bytes, now: Time) {
-        let frame = Frame { to, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
+    fn request(&mut self, id: FrameId, to: usize, size: Bytes, now: Time) {
+        let station = id.station;
+        let frame = Frame { id, to, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.radios[station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
         if self.radios[station].busy_with.is_none() {

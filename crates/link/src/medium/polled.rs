@@ -7,9 +7,9 @@
 //!
 //! Left out: loss of polls, contention, and an acknowledgement that rides on a frame the other way.
 
-use super::{Medium, MediumEvent, MediumKind, MediumSettings};
+use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
-use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
+use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -86,9 +86,9 @@ impl MediumKind for PolledConfig {
         &self.settings
     }
 
-    fn build(&self, stations: usize, rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
-        Ok(Box::new(Polled::new(self.clone(), stations, rng)))
+        Ok(Box::new(Polled::new(self.clone(), stations.len(), rng)))
     }
 }
 
@@ -137,6 +137,7 @@ struct Station {
 
 #[derive(Debug)]
 struct Frame {
+    id: FrameId,
     wire: Bytes,
     tries: u32,
     delivered: bool,
@@ -186,7 +187,7 @@ impl Polled {
         match &mut place.frame {
             Some(frame) if arrived && !frame.delivered => {
                 frame.delivered = true;
-                MediumEvent::Delivered(station)
+                MediumEvent::Delivered(frame.id)
             }
             _ => MediumEvent::Nothing,
         }
@@ -202,16 +203,16 @@ impl Polled {
         self.poll(station + 1, now);
         match over {
             None => MediumEvent::Nothing,
-            Some(frame) if frame.delivered => MediumEvent::Done(station),
-            Some(_) => MediumEvent::Lost(station),
+            Some(frame) if frame.delivered => MediumEvent::Done(frame.id),
+            Some(frame) => MediumEvent::Lost(frame.id, DropReason::RetriesExhausted),
         }
     }
 }
 
 impl Medium for Polled {
-    fn request(&mut self, station: usize, _to: usize, size: Bytes, now: Time) {
-        let frame = Frame { wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
-        let earlier = self.stations[station].frame.replace(frame);
+    fn request(&mut self, id: FrameId, _to: usize, size: Bytes, now: Time) {
+        let frame = Frame { id, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
+        let earlier = self.stations[id.station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
         if let State::Idle { next } = self.state {
             self.poll(next, now);

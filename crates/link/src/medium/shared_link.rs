@@ -1,12 +1,13 @@
 //! A node of several ports, each a station with a queue, that share one medium.
 //!
 //! A packet enters by the port of its station, waits in that station's queue, and crosses the medium in its turn; then it leaves by the
-//! port that leads to its destination, or, where the medium says that it takes several hops, waits in the queue of the next station. The frame that a station has with the medium is out of its queue. Crossing is no hop: the time to
-//! live stays.
+//! port that leads to its destination, or, where the medium says that it takes several hops, waits in the queue of the next station.
+//! The frames that a station has with the medium are out of its queue. Where the medium says so, a station has a queue for each station
+//! that it sends to. Crossing is no hop: the time to live stays.
 //!
 //! Leaves out: propagation within the medium; the links that join stations have delays.
 
-use super::{Medium, MediumEvent};
+use super::{FrameId, Medium, MediumEvent};
 use lopsided_core::{Count, Cx, DropReason, Event, EventMask, Node, Packet, Port, Time};
 use lopsided_queue::{Qdisc, Queue, QueueStats};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,82 +25,159 @@ pub struct SharedLink {
 #[derive(Debug)]
 struct Station {
     name: String,
+    lanes: Vec<Lane>,
+    /// The frames that are with the medium, by number.
+    frames: BTreeMap<u64, Frame>,
+    requested: u64,
+}
+
+/// A queue of a station and what left it.
+#[derive(Debug)]
+struct Lane {
+    name: String,
+    /// Where a station has a queue for each, the station that it leads to.
+    receiver: usize,
     queue: Queue,
     stats: QueueStats,
-    /// The packet of the frame that is with the medium; empty once it was delivered.
-    frame: Option<Packet>,
+    /// How many frames are with the medium.
+    with_medium: usize,
+}
+
+#[derive(Debug)]
+struct Frame {
+    lane: usize,
+    /// Empty once it was delivered.
+    packet: Option<Packet>,
     /// The station that it goes to.
     next: usize,
-    /// A frame is with the medium.
-    sending: bool,
+}
+
+/// An empty queue of a station.
+#[derive(Debug)]
+pub struct StationQueue {
+    pub name: String,
+    /// Where a station has a queue for each, the station that it leads to.
+    pub receiver: usize,
+    pub queue: Queue,
 }
 
 impl SharedLink {
-    /// Stations by port, each with its name and its empty queue.
-    pub fn new(stations: Vec<(String, Queue)>, medium: Box<dyn Medium>, ports: BTreeMap<IpAddr, Port>) -> SharedLink {
-        let station =
-            |(name, queue)| Station { name, queue, stats: QueueStats::default(), frame: None, next: 0, sending: false };
+    /// Stations by port, each with its name and its queues.
+    pub fn new(
+        stations: Vec<(String, Vec<StationQueue>)>,
+        medium: Box<dyn Medium>,
+        ports: BTreeMap<IpAddr, Port>,
+    ) -> SharedLink {
+        let lane = |StationQueue { name, receiver, queue }| Lane {
+            name,
+            receiver,
+            queue,
+            stats: QueueStats::default(),
+            with_medium: 0,
+        };
+        let station = |(name, queues): (String, Vec<_>)| Station {
+            name,
+            lanes: queues.into_iter().map(lane).collect(),
+            frames: BTreeMap::new(),
+            requested: 0,
+        };
         SharedLink { stations: stations.into_iter().map(station).collect(), medium, ports, out: VecDeque::new() }
     }
 
-    /// Gives the medium this station's next frame, if it has none and one is ready.
-    fn feed(&mut self, number: usize, cx: &mut Cx<'_>) {
-        let (now, station) = (cx.now(), &mut self.stations[number]);
-        if station.sending || station.queue.ready_at(now) != Some(now) {
-            return;
+    /// Gives the medium what it takes now of a station's queue.
+    fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        loop {
+            let place = &self.stations[station].lanes[lane];
+            if place.queue.ready_at(now) != Some(now)
+                || !self.medium.takes(station, place.receiver, place.with_medium)
+                || !self.give(station, lane, cx)
+            {
+                return;
+            }
         }
-        let given = station.queue.dequeue(cx);
-        let backlog = station.queue.backlog();
+    }
+
+    /// Gives the medium the next packet of a station's queue, and says whether there was one.
+    fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
+        let (now, station) = (cx.now(), &mut self.stations[number]);
+        let place = &mut station.lanes[lane];
+        let given = place.queue.dequeue(cx);
+        let backlog = place.queue.backlog();
+        let was_one = given.is_some();
         if let Some(given) = given {
             let size = given.packet.size();
-            station.stats.left(now, given.enqueued_at, size);
+            place.stats.left(now, given.enqueued_at, size);
             cx.trace(EventMask::QUEUES, || Event::Dequeued {
                 packet: &given.packet,
                 backlog_packets: backlog.packets,
                 backlog_bytes: backlog.bytes,
                 sojourn: now - given.enqueued_at,
             });
-            let to = self.ports.get(&given.packet.dst()).map_or(number, |port| usize::from(port.0));
-            station.next = self.medium.next_hop(number, to);
-            (station.frame, station.sending) = (Some(given.packet), true);
-            self.medium.request(number, station.next, size, now);
+            place.with_medium += 1;
+            let next = next_hop(&*self.medium, &self.ports, number, &given.packet);
+            station.frames.insert(station.requested, Frame { lane, packet: Some(given.packet), next });
+            self.medium.request(FrameId { station: number, number: station.requested }, next, size, now);
+            station.requested += 1;
         }
-        station.stats.settle(now, backlog);
+        place.stats.settle(now, backlog);
+        was_one
     }
 
     /// A packet joins a station's queue.
     fn take(&mut self, number: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let next = next_hop(&*self.medium, &self.ports, number, &packet);
         let station = &mut self.stations[number];
+        let separate = self.medium.queue_per_receiver();
+        let lane = station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0);
         let size = packet.size();
-        station.queue.enqueue(packet, cx);
-        station.stats.offered(cx.now(), size, station.queue.backlog());
-        self.feed(number, cx);
+        station.lanes[lane].queue.enqueue(packet, cx);
+        let backlog = station.lanes[lane].queue.backlog();
+        station.lanes[lane].stats.offered(cx.now(), size, backlog);
+        self.feed(number, lane, cx);
     }
 
     fn on_event(&mut self, event: MediumEvent, cx: &mut Cx<'_>) {
         match event {
             MediumEvent::Nothing => {}
-            MediumEvent::Delivered(number) => {
-                let packet = self.stations[number].frame.take().expect("a frame is delivered once");
-                let here = self.stations[number].next;
+            MediumEvent::Fill { station, receiver } => {
+                let lanes = &self.stations[station].lanes;
+                if let Some(lane) = lanes.iter().position(|lane| lane.receiver == receiver) {
+                    self.feed(station, lane, cx);
+                }
+            }
+            MediumEvent::Delivered(id) => {
+                let frame = self.stations[id.station].frames.get_mut(&id.number).expect("it is with the medium");
+                let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
                 match self.ports.get(&packet.dst()) {
                     Some(port) if usize::from(port.0) == here => self.out.push_back((*port, packet)),
                     Some(_) => self.take(here, packet, cx),
                     None => cx.drop(packet, DropReason::NoRoute),
                 }
             }
-            MediumEvent::Done(number) => {
-                self.stations[number].sending = false;
-                self.feed(number, cx);
+            MediumEvent::Done(id) => {
+                let ended = self.end(id);
+                assert!(ended.packet.is_none(), "a frame that is done was delivered");
+                self.feed(id.station, ended.lane, cx);
             }
-            MediumEvent::Lost(number) => {
-                let packet = self.stations[number].frame.take().expect("a frame that was delivered is not lost");
-                cx.drop(packet, DropReason::RetriesExhausted);
-                self.stations[number].sending = false;
-                self.feed(number, cx);
+            MediumEvent::Lost(id, reason) => {
+                let ended = self.end(id);
+                cx.drop(ended.packet.expect("a frame that was delivered is not lost"), reason);
+                self.feed(id.station, ended.lane, cx);
             }
         }
     }
+
+    fn end(&mut self, id: FrameId) -> Frame {
+        let station = &mut self.stations[id.station];
+        let frame = station.frames.remove(&id.number).expect("a frame ends once");
+        station.lanes[frame.lane].with_medium -= 1;
+        frame
+    }
+}
+
+fn next_hop(medium: &dyn Medium, ports: &BTreeMap<IpAddr, Port>, from: usize, packet: &Packet) -> usize {
+    medium.next_hop(from, ports.get(&packet.dst()).map_or(from, |port| usize::from(port.0)))
 }
 
 impl Node for SharedLink {
@@ -112,7 +190,9 @@ impl Node for SharedLink {
             let event = self.medium.on_event(cx.now());
             self.on_event(event, cx);
         }
-        (0..self.stations.len()).for_each(|number| self.feed(number, cx));
+        for station in 0..self.stations.len() {
+            (0..self.stations[station].lanes.len()).for_each(|lane| self.feed(station, lane, cx));
+        }
     }
 
     fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
@@ -121,25 +201,29 @@ impl Node for SharedLink {
 
     fn poll_timeout(&self) -> Option<Time> {
         // A discipline that holds packets back names a time; the others are fed at once.
-        let waiting = self.stations.iter().filter(|station| !station.sending);
-        let ready = waiting.filter_map(|station| station.queue.ready_at(Time::ZERO)).min();
+        let held_back = self.stations.iter().enumerate().flat_map(|(number, station)| {
+            let lanes = station.lanes.iter();
+            lanes.filter(move |lane| self.medium.takes(number, lane.receiver, lane.with_medium))
+        });
+        let ready = held_back.filter_map(|lane| lane.queue.ready_at(Time::ZERO)).min();
         [self.medium.next_event(), ready].into_iter().flatten().min()
     }
 
     fn held(&self) -> Count {
-        let with_medium = self.stations.iter().filter_map(|station| station.frame.as_ref());
-        let sizes = with_medium.chain(self.out.iter().map(|(_, packet)| packet)).map(|packet| packet.size());
-        let queued = self.stations.iter().map(|station| {
-            let backlog = station.queue.backlog();
+        let with_medium = self.stations.iter().flat_map(|station| station.frames.values());
+        let packets =
+            with_medium.filter_map(|frame| frame.packet.as_ref()).chain(self.out.iter().map(|(_, packet)| packet));
+        let queued = self.stations.iter().flat_map(|station| &station.lanes).map(|lane| {
+            let backlog = lane.queue.backlog();
             Count { packets: u64::from(backlog.packets), bytes: backlog.bytes }
         });
-        Count::of(sizes) + queued.sum()
+        Count::of(packets.map(Packet::size)) + queued.sum()
     }
 
-    /// For each station what was counted at its queue; then what the medium tells.
+    /// For each queue what was counted at it; then what the medium tells.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
-        for station in &self.stations {
-            let (name, stats) = (station.name.as_str(), &station.stats);
+        for lane in self.stations.iter().flat_map(|station| &station.lanes) {
+            let (name, stats) = (lane.name.as_str(), &lane.stats);
             out(name, "backlog_packets", f64::from(stats.backlog().packets));
             out(name, "arrived_packets", stats.arrived_packets() as f64);
             out(name, "sent_packets", stats.sent_packets() as f64);

@@ -3,14 +3,15 @@
 use super::topology::Topology;
 use crate::address::address;
 use crate::error::BuildError;
-use lopsided_link::SharedLink;
+use lopsided_link::{SharedLink, StationQueue};
 use lopsided_net::Routes;
 use lopsided_queue::Qdisc;
-use lopsided_scenario::{MediumSpec, NodeRef, Scenario};
+use lopsided_scenario::{Hop, MediumSpec, NodeRef, Scenario};
 use lopsided_spec::Fault;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The node of the medium: a station for each of its links, called after the node at the other end.
+/// The node of the medium: a station for each of its links, called after the node at the other end, with one queue or one for each
+/// station that it sends to.
 pub(super) fn build(
     spec: &MediumSpec,
     routes: &Routes,
@@ -25,22 +26,36 @@ pub(super) fn build(
         what: if fault.key.is_empty() { fault.to_string() } else { format!("{}: {fault}", fault.key) },
     };
     let own = NodeRef::Router(spec.router);
-    let mut stations = Vec::new();
-    for hop in &net.outlets[net.hosts + spec.router] {
+    let name_of = |hop: &Hop| {
         let link = &scenario.graph.links[hop.link];
-        let other = if link.from == own { link.to } else { link.from };
-        let name = scenario.graph.name(other).to_owned();
-        let queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
-        if queue.senses().is_some() {
-            let fault = Fault::new("queue", "a station of a medium has no far end that could return sensing packets");
-            return Err(wrong(fault.help("put the discipline in front of the link that leads to the medium")));
-        }
-        stations.push((name, if audit { queue.checked() } else { queue }));
-    }
-    if stations.len() < 2 {
+        scenario.graph.name(if link.from == own { link.to } else { link.from }).to_owned()
+    };
+    let names: Vec<String> = net.outlets[net.hosts + spec.router].iter().map(name_of).collect();
+    if names.len() < 2 {
         return Err(wrong(Fault::new("", "a medium joins at least two stations: add links to it")));
     }
-    let medium = spec.medium.build(stations.len(), seed).map_err(wrong)?;
+    let medium = spec.medium.build(&names, seed).map_err(wrong)?;
+    let mut stations = Vec::new();
+    for (number, station) in names.iter().enumerate() {
+        // The queues of a station: what each is called, and where it leads.
+        let receivers: BTreeSet<usize> =
+            (0..names.len()).filter(|to| *to != number).map(|to| medium.next_hop(number, to)).collect();
+        let queues: Vec<(String, usize)> = match medium.queue_per_receiver() && receivers.len() > 1 {
+            true => receivers.iter().map(|to| (format!("{station}/{}", names[*to]), *to)).collect(),
+            false => vec![(station.clone(), receivers.first().copied().unwrap_or(number))],
+        };
+        let mut lanes = Vec::new();
+        for (name, receiver) in queues {
+            let queue = settings.queue.build(seed, &format!("{}/{name}", settings.name)).map_err(wrong)?;
+            if queue.senses().is_some() {
+                let fault =
+                    Fault::new("queue", "a station of a medium has no far end that could return sensing packets");
+                return Err(wrong(fault.help("put the discipline in front of the link that leads to the medium")));
+            }
+            lanes.push(StationQueue { name, receiver, queue: if audit { queue.checked() } else { queue } });
+        }
+        stations.push((station.clone(), lanes));
+    }
     let hosts = (0..net.hosts).map(address);
     let ports: BTreeMap<_, _> = hosts.filter_map(|host| routes.to(host).map(|port| (host, port))).collect();
     Ok(SharedLink::new(stations, medium, ports))

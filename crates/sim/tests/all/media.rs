@@ -54,3 +54,34 @@ fn a_scenario_with_a_medium_reads_back() {
     let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
     assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
 }
+
+const WIFI: &str = include_str!("../../../../scenarios/wifi.toml");
+
+#[test]
+fn wifi_stations_take_turns_and_nothing_is_lost_from_the_books() {
+    let short =
+        WIFI.replace("duration = \"10 s\"", "duration = \"1 s\"").replace("start = \"2 s\"", "start = \"0.1 s\"");
+    let result = run(&short);
+    assert!(result.conservation.holds());
+    assert!(result.flows.goodput_bps.iter().all(|goodput| *goodput > 1e6), "{:?}", result.flows.goodput_bps);
+    assert_eq!(run(&short).digest, result.digest);
+    // Without acknowledgements TCP sees what the air loses.
+    let unreliable =
+        run(&short.replace("\"1 s\"", "\"4 s\"").replace("kind = \"wifi\"", "kind = \"wifi\"\nacknowledge = false"));
+    let lost = |result: &RunResult, reason: &str| -> u64 {
+        let drops = result.drops.reason.iter().zip(&result.drops.packets);
+        drops.filter(|(why, _)| **why == reason).map(|(_, packets)| *packets).sum()
+    };
+    assert!(unreliable.conservation.holds());
+    assert!(lost(&unreliable, "random_loss") > 20, "{:?}", unreliable.drops);
+    assert_eq!((lost(&result, "random_loss"), lost(&result, "collided")), (0, 0));
+    let sum = |result: &RunResult| result.flows.goodput_bps.iter().sum::<f64>();
+    assert!(sum(&unreliable) < 0.5 * sum(&result));
+}
+
+#[test]
+fn a_scenario_with_wifi_reads_back() {
+    let resolved = scenario(WIFI);
+    let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
+    assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
+}

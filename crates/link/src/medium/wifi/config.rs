@@ -1,0 +1,407 @@
+//! A Wi-Fi channel as scenarios write it.
+
+use super::Wifi;
+use super::phy::{Modulation, Rate, Standard};
+use crate::medium::{Medium, MediumKind, MediumSettings};
+use lopsided_core::{BitRate, Bytes, Duration, Rng};
+use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+
+/// A Wi-Fi channel as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WifiConfig {
+    pub settings: MediumSettings,
+    pub standard: Standard,
+    /// These four are another way to say the rate, and gone once the part is complete.
+    pub mcs: Option<u32>,
+    pub width_mhz: Option<u32>,
+    pub streams: Option<u32>,
+    pub guard: Option<Duration>,
+    pub rate: BitRate,
+    pub symbol: Duration,
+    pub preamble: Duration,
+    pub control_rate: BitRate,
+    pub control_preamble: Duration,
+    pub slot: Duration,
+    pub sifs: Duration,
+    pub aifsn: u32,
+    pub cw_min: u32,
+    pub cw_max: u32,
+    pub edca: bool,
+    pub eifs_extra: Duration,
+    pub propagation: Duration,
+    pub retries: u32,
+    pub rts_threshold: Option<Bytes>,
+    pub header: Bytes,
+    pub amsdu: Bytes,
+    pub ampdu: u32,
+    pub ampdu_size: Bytes,
+    pub ppdu_time: Duration,
+    pub window: u32,
+    pub aggregation_queues: u32,
+    pub acknowledge: bool,
+    pub reorder: bool,
+    pub frame_error: f64,
+    pub ack_error: f64,
+    pub access_point: bool,
+    pub stations: Vec<WifiStation>,
+}
+
+/// What one station has of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WifiStation {
+    pub name: String,
+    pub rate: Option<BitRate>,
+    pub mcs: Option<u32>,
+    pub frame_error: Option<f64>,
+    pub acknowledge: Option<bool>,
+    pub reorder: Option<bool>,
+}
+
+impl Part for WifiStation {
+    const NAME: &'static str = "wifi station";
+    const TEXT: &'static str = "A station of a Wi-Fi channel, and what differs between the access point and it.";
+    const KEYS: &'static [Key<WifiStation>] = &[
+        key("name", |station: &mut Self| &mut station.name, "The node whose link joins it.").required("\"laptop\""),
+        key("rate", |station: &mut Self| &mut station.rate, "Of data to it and from it.").default_text("the channel's"),
+        key("mcs", |station: &mut Self| &mut station.mcs, "The same as a modulation and coding scheme.")
+            .default_text("the channel's")
+            .input_only(),
+        key(
+            "frame_error",
+            |station: &mut Self| &mut station.frame_error,
+            "The probability that a packet to it or from it is received in error.",
+        )
+        .default_text("the channel's"),
+        key(
+            "acknowledge",
+            |station: &mut Self| &mut station.acknowledge,
+            "Whether it acknowledges the frames that it receives.",
+        )
+        .default_text("the channel's"),
+        key("reorder", |station: &mut Self| &mut station.reorder, "Whether it holds back what came before its turn.")
+            .default_text("the channel's"),
+    ];
+    const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["rate", "mcs"]];
+
+    fn check(&self) -> Result<(), Fault> {
+        self.rate.map_or(Ok(()), |rate| check_rate("rate", rate))?;
+        self.frame_error.map_or(Ok(()), |error| check_probability("frame_error", error))
+    }
+}
+
+impl Scalar for WifiStation {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<WifiStation>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<WifiStation, String> {
+        value.into_part()
+    }
+}
+
+impl Default for WifiConfig {
+    fn default() -> WifiConfig {
+        WifiConfig::of(Standard::default())
+    }
+}
+
+impl WifiConfig {
+    /// A standard's own parameters, of best effort (access category AC_BE) in the 5 GHz band, and a usual station's rate.
+    ///
+    /// Slot, SIFS and contention windows: IEEE 802.11-2020 tables 17-21 and 9-155. Without QoS the wait is DIFS, which is AIFS of two slots.
+    /// Sizes: table 9-25 (A-MPDU of 802.11n 65,535 octets, of 802.11ac 1,048,575), IEEE 802.11ax-2021 clause 27 (6,500,631); windows of 64 and
+    /// 256; a PPDU of 5.484 ms at most (aPPDUMaxTime). A packet takes a MAC header of 24 octets, 26 with QoS, LLC and SNAP of 8, a check
+    /// sequence of 4. EIFS waits for an ACK at 6 Mbit/s.
+    pub fn of(standard: Standard) -> WifiConfig {
+        let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
+        let qos = standard != Standard::A;
+        let (ampdu, ampdu_size) = match standard {
+            Standard::A => (1, 65_535),
+            Standard::N => (64, 65_535),
+            Standard::Ac => (64, 1_048_575),
+            Standard::Ax => (256, 6_500_631),
+        };
+        WifiConfig {
+            settings: MediumSettings::default(),
+            standard,
+            mcs: None,
+            width_mhz: None,
+            streams: None,
+            guard: None,
+            rate,
+            symbol,
+            preamble,
+            control_rate: BitRate::from_bps(24_000_000),
+            control_preamble: super::phy::LEGACY_PREAMBLE,
+            slot: Duration::from_micros(9),
+            sifs: Duration::from_micros(16),
+            aifsn: if qos { 3 } else { 2 },
+            cw_min: 15,
+            cw_max: 1023,
+            edca: qos,
+            eifs_extra: Duration::from_micros(16 + 44),
+            propagation: Duration::ZERO,
+            retries: 7,
+            rts_threshold: None,
+            header: Bytes::new(if qos { 38 } else { 36 }),
+            amsdu: Bytes::ZERO,
+            ampdu,
+            ampdu_size: Bytes::new(ampdu_size),
+            ppdu_time: Duration::from_micros(5_484),
+            window: ampdu,
+            aggregation_queues: 1,
+            acknowledge: true,
+            reorder: true,
+            frame_error: 0.0,
+            ack_error: 0.0,
+            access_point: true,
+            stations: Vec::new(),
+        }
+    }
+
+    /// What frames to or from a station are sent at.
+    pub(super) fn rate_of(&self, own: &WifiStation) -> Rate {
+        Rate { rate: own.rate.unwrap_or(self.rate), symbol: self.symbol, preamble: self.preamble }
+    }
+
+    /// What control frames are sent at.
+    pub(super) fn control(&self) -> Rate {
+        // Legacy symbols, where there are symbols at all.
+        let symbol = if self.symbol.is_zero() { Duration::ZERO } else { Duration::from_micros(4) };
+        Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
+    }
+
+    /// Turns what was said of the modulation into rates.
+    fn settle_modulation(&mut self) -> Result<Rate, Fault> {
+        let usual = self.standard.usual();
+        let modulation = Modulation {
+            mcs: self.mcs.take().unwrap_or(usual.mcs),
+            width_mhz: self.width_mhz.take().unwrap_or(usual.width_mhz),
+            streams: self.streams.take().unwrap_or(usual.streams),
+            guard: self.guard.take().unwrap_or(usual.guard),
+        };
+        for station in &mut self.stations {
+            if let Some(mcs) = station.mcs.take() {
+                let rate = self.standard.rate(Modulation { mcs, ..modulation });
+                let rate =
+                    rate.map_err(|fault| Fault::new("stations", format!("{}: {}", station.name, fault.message)))?;
+                station.rate = Some(rate.rate);
+            }
+        }
+        self.standard.rate(modulation)
+    }
+}
+
+impl Part for WifiConfig {
+    const NAME: &'static str = "wifi";
+    const TEXT: &'static str =
+        "Wi-Fi: stations that contend for a channel (IEEE 802.11 DCF and EDCA), with aggregation.";
+    const EXCLUSIVE: &'static [&'static [&'static str]] =
+        &[&["rate", "mcs"], &["rate", "width_mhz"], &["rate", "streams"], &["rate", "guard"]];
+    const KEYS: &'static [Key<WifiConfig>] = &[
+        key(
+            "name",
+            |wifi: &mut Self| &mut wifi.settings.name,
+            "Links join stations to it by this name; the first is the access point.",
+        )
+        .required("\"wifi\""),
+        key(
+            "queue",
+            |wifi: &mut Self| &mut wifi.settings.queue,
+            "The queue of each station; the access point has one for each station.",
+        )
+        .default_text("50 packets"),
+        key(
+            "standard",
+            |wifi: &mut Self| &mut wifi.standard,
+            "Whose rates, times and limits hold where nothing else is said, in the 5 GHz band.",
+        ),
+        key(
+            "mcs",
+            |wifi: &mut Self| &mut wifi.mcs,
+            "The modulation and coding scheme of a stream, as 802.11ac counts them.",
+        )
+        .default_text("the standard's highest")
+        .input_only(),
+        key("width_mhz", |wifi: &mut Self| &mut wifi.width_mhz, "The channel: 20, 40, 80 or 160 MHz.")
+            .default_text("20 of 802.11a, 40 of 802.11n, else 80")
+            .input_only(),
+        key("streams", |wifi: &mut Self| &mut wifi.streams, "Spatial streams (MIMO).")
+            .default_text("2, of 802.11a 1")
+            .input_only(),
+        key("guard", |wifi: &mut Self| &mut wifi.guard, "The guard interval of a symbol.")
+            .default_text("400 ns of 802.11n and 802.11ac, else 800 ns")
+            .input_only(),
+        key("rate", |wifi: &mut Self| &mut wifi.rate, "Of data.")
+            .default_text("from standard, MCS, width, streams and guard interval"),
+        key("symbol", |wifi: &mut Self| &mut wifi.symbol, "A PPDU is a whole number of them; without: bit by bit.")
+            .default_text("of the standard"),
+        key("preamble", |wifi: &mut Self| &mut wifi.preamble, "What goes before the data of a PPDU.")
+            .default_text("from standard and streams"),
+        key("control_rate", |wifi: &mut Self| &mut wifi.control_rate, "Of RTS, CTS and acknowledgements."),
+        key("control_preamble", |wifi: &mut Self| &mut wifi.control_preamble, "What goes before those."),
+        key("slot", |wifi: &mut Self| &mut wifi.slot, "The slot of the backoff."),
+        key("sifs", |wifi: &mut Self| &mut wifi.sifs, "Between the frames of an exchange."),
+        key("aifsn", |wifi: &mut Self| &mut wifi.aifsn, "Slots after SIFS before a backoff goes on; 2 is DIFS.")
+            .default_text("2 of 802.11a, else 3"),
+        key(
+            "cw_min",
+            |wifi: &mut Self| &mut wifi.cw_min,
+            "The backoff is 0 to so many slots; it doubles with each failure.",
+        ),
+        key("cw_max", |wifi: &mut Self| &mut wifi.cw_max, "Up to so many."),
+        key(
+            "edca",
+            |wifi: &mut Self| &mut wifi.edca,
+            "The slot in which another begins counts for the backoff, as EDCA does and DCF does not.",
+        )
+        .default_text("on but for 802.11a"),
+        key(
+            "eifs_extra",
+            |wifi: &mut Self| &mut wifi.eifs_extra,
+            "What stations wait beside AIFS after what none could read.",
+        ),
+        key("propagation", |wifi: &mut Self| &mut wifi.propagation, "From station to station."),
+        key("retries", |wifi: &mut Self| &mut wifi.retries, "How often a frame is sent again before it is given up."),
+        key(
+            "rts_threshold",
+            |wifi: &mut Self| &mut wifi.rts_threshold,
+            "More octets in a PPDU than this are sent after RTS and CTS.",
+        )
+        .none_word("none"),
+        key("header", |wifi: &mut Self| &mut wifi.header, "Octets of MAC header, LLC, SNAP and check sequence.")
+            .default_text("38, without QoS 36"),
+        key(
+            "amsdu",
+            |wifi: &mut Self| &mut wifi.amsdu,
+            "Packets share a frame up to so many octets (A-MSDU): one error loses them all.",
+        )
+        .default_text("0: none"),
+        key("ampdu", |wifi: &mut Self| &mut wifi.ampdu, "Frames share a PPDU up to this number (A-MPDU).")
+            .default_text("64; 256 of 802.11ax, 1 of 802.11a"),
+        key("ampdu_size", |wifi: &mut Self| &mut wifi.ampdu_size, "And up to so many octets.")
+            .default_text("of the standard"),
+        key("ppdu_time", |wifi: &mut Self| &mut wifi.ppdu_time, "And so much time on the air."),
+        key(
+            "window",
+            |wifi: &mut Self| &mut wifi.window,
+            "Frames from the oldest without acknowledgement that may be under way (block-ACK window).",
+        )
+        .default_text("the same number as `ampdu`"),
+        key(
+            "aggregation_queues",
+            |wifi: &mut Self| &mut wifi.aggregation_queues,
+            "A sender deals frames to so many queues, each with aggregates and a window of its own on its part of the rate.",
+        ),
+        key(
+            "acknowledge",
+            |wifi: &mut Self| &mut wifi.acknowledge,
+            "Without, every frame is sent once (no-ACK policy).",
+        ),
+        key("reorder", |wifi: &mut Self| &mut wifi.reorder, "The receiver holds back what came before its turn."),
+        key(
+            "frame_error",
+            |wifi: &mut Self| &mut wifi.frame_error,
+            "The probability that a packet is received in error, each time that it is sent.",
+        ),
+        key(
+            "ack_error",
+            |wifi: &mut Self| &mut wifi.ack_error,
+            "The probability that an acknowledgement is received in error.",
+        ),
+        key(
+            "access_point",
+            |wifi: &mut Self| &mut wifi.access_point,
+            "Stations reach each other through the first; otherwise directly.",
+        ),
+        key("stations", |wifi: &mut Self| &mut wifi.stations, "Stations that differ: [{ name = \"attic\", mcs = 1 }]."),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        let usual = WifiConfig::of(self.standard);
+        macro_rules! unless_given {
+            ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
+        }
+        unless_given!(aifsn edca header ampdu ampdu_size);
+        if !given.has("window") {
+            self.window = if self.ampdu > 1 { self.ampdu } else { usual.window };
+        }
+        let rate = self.settle_modulation()?;
+        if !given.has("rate") {
+            self.rate = rate.rate;
+        }
+        if !given.has("symbol") {
+            self.symbol = rate.symbol;
+        }
+        if !given.has("preamble") {
+            self.preamble = rate.preamble;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        check_rate("rate", self.rate)?;
+        check_rate("control_rate", self.control_rate)?;
+        check_probability("frame_error", self.frame_error)?;
+        check_probability("ack_error", self.ack_error)?;
+        if self.slot.is_zero() {
+            return Err(Fault::new("slot", "a backoff needs slots that take time"));
+        }
+        if self.cw_min == 0 || self.cw_max < self.cw_min || self.cw_max > 32_767 {
+            return Err(Fault::new("cw_max", "contention windows are 1 to 32767, and the largest is no smaller"));
+        }
+        if self.aifsn == 0 || self.aifsn > 15 {
+            return Err(Fault::new("aifsn", "AIFS is 1 to 15 slots"));
+        }
+        if self.retries > 255 {
+            return Err(Fault::new("retries", "a frame is sent again at most 255 times"));
+        }
+        if !(1..=1024).contains(&self.ampdu) || !(1..=1024).contains(&self.window) {
+            let key = if (1..=1024).contains(&self.ampdu) { "window" } else { "ampdu" };
+            return Err(Fault::new(key, "from 1 frame to 1024"));
+        }
+        if !(1..=16).contains(&self.aggregation_queues) {
+            return Err(Fault::new("aggregation_queues", "from 1 to 16"));
+        }
+        if self.amsdu > Bytes::new(11_454) {
+            return Err(Fault::new("amsdu", "a frame has at most 11454 octets").help("3839 and 7935 are usual"));
+        }
+        if self.ppdu_time > Duration::from_millis(100) {
+            return Err(Fault::new("ppdu_time", "a PPDU takes at most 100 ms").help("the standard has 5.484 ms"));
+        }
+        Ok(())
+    }
+}
+
+fn check_rate(key: &'static str, rate: BitRate) -> Result<(), Fault> {
+    match (1..=10_000_000_000_000).contains(&rate.as_bps()) {
+        true => Ok(()),
+        false => Err(Fault::new(key, "a medium needs at least 1 bit/s and at most 10 Tbit/s")),
+    }
+}
+
+fn check_probability(key: &'static str, probability: f64) -> Result<(), Fault> {
+    match (0.0..=1.0).contains(&probability) {
+        true => Ok(()),
+        false => Err(Fault::new(key, "a probability must be from 0 to 1")),
+    }
+}
+
+impl MediumKind for WifiConfig {
+    fn settings(&self) -> &MediumSettings {
+        &self.settings
+    }
+
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+        self.check()?;
+        let mut config = self.clone();
+        let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
+        let Rate { rate, symbol, preamble } = config.settle_modulation()?;
+        if said {
+            config = WifiConfig { rate, symbol, preamble, ..config };
+        }
+        Ok(Box::new(Wifi::new(config, stations, rng)?))
+    }
+}

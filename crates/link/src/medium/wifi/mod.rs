@@ -1,0 +1,452 @@
+//! Wi-Fi: stations that contend for one channel, and send aggregates of frames (IEEE 802.11-2020).
+//!
+//! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random number of slots in which
+//! it stays free (DCF and EDCA, clause 10). Who begins in the same slot as another collides: all is lost that both send, and stations wait
+//! EIFS. The range of the random number doubles with each failure. With `rts_threshold` long PPDUs are announced, and only announcements
+//! collide.
+//!
+//! What a station sends to one receiver at a time are MPDUs in an A-MPDU, each with a packet, or with several (A-MSDU). The receiver answers
+//! with a block acknowledgement, and what it lacks comes again, before new ones: from the oldest frame without acknowledgement on only `window`
+//! may be under way, so that one early loss makes the next aggregate short. The receiver hands packets on in order and waits for what is
+//! missing until its sender gives it up after `retries`. Without acknowledgement everything is sent once, and nothing stalls.
+//!
+//! The first station is the access point. It has a queue for each other and serves them in turn, an aggregate each (Linux has had such
+//! queues in mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be sent; the first of a queue goes ahead to
+//! contend for it.
+//!
+//! What was chosen where the standard leaves a choice: who begins within a slot of another's beginning collides; after a collision everyone
+//! waits alike; a frame that was lost to noise was readable for others, so that they wait until its acknowledgement's time is over; an aggregate of
+//! one MPDU is answered with an ACK.
+//!
+//! Left out: rate control, other access categories and bursts (TXOP), hidden stations and capture, beacons, power saving, several users
+//! at once (MU-MIMO, OFDMA), airtime as what the access point shares fairly, signals of 2.4 GHz. A block-ACK request costs no time.
+
+mod config;
+mod outbox;
+mod phy;
+
+pub use config::{WifiConfig, WifiStation};
+pub use phy::Standard;
+
+use super::{FrameId, Medium, MediumEvent};
+use lopsided_core::{Bytes, DropReason, Duration, Rng, Time};
+use lopsided_spec::Fault;
+use outbox::{Limits, Outbox};
+use phy::Rate;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The channel of one run.
+#[derive(Debug)]
+pub struct Wifi {
+    config: WifiConfig,
+    rng: Rng,
+    stations: Vec<Station>,
+    channel: Channel,
+    /// Who sends, or is about to.
+    senders: Vec<Sender>,
+    /// What stations are still to be told, and when it happened.
+    told: VecDeque<MediumEvent>,
+    told_at: Time,
+    collisions: u64,
+    busy: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Channel {
+    /// Nobody sends; it has been free since.
+    Free { since: Time },
+    /// Someone's backoff is over, and aggregates are filled.
+    Filling { at: Time },
+    /// Something is on the air; the last of the data ends, or the last of what collides.
+    Data { until: Time },
+    /// The acknowledgement, or the time in which it was to come.
+    Ack { until: Time, received: bool },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    station: usize,
+    receiver: usize,
+    /// Octets on the air, of the longest of its aggregation queues.
+    octets: Bytes,
+    mpdus: usize,
+}
+
+#[derive(Debug)]
+struct Station {
+    /// By receiver.
+    peers: BTreeMap<usize, Peer>,
+    /// The receiver that was sent to last.
+    latest: usize,
+    backoff: Backoff,
+    /// Transmissions in a row without an acknowledgement.
+    failures: u32,
+    own: WifiStation,
+    rate: Rate,
+    counts: Counts,
+}
+
+/// The aggregation queues towards one receiver.
+#[derive(Debug)]
+struct Peer {
+    queues: Vec<Outbox>,
+    /// The queue that the next packet goes to.
+    next_queue: usize,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    ppdus_sent: u64,
+    frames_sent: u64,
+    frames_lost: u64,
+    packets_given_up: u64,
+    collisions: u64,
+    acks_lost: u64,
+    airtime: Duration,
+}
+
+/// How far a station's backoff is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backoff {
+    /// It is over, and nothing was to be sent.
+    Over,
+    /// So many slots are left, from AIFS after the channel has become free.
+    Slots(u64),
+    /// The packet came to a free channel and a backoff that was over: it goes at once.
+    None { at: Time },
+}
+
+impl Peer {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(Outbox::is_empty)
+    }
+}
+
+impl Wifi {
+    /// A channel for stations of these names, the access point first.
+    ///
+    /// # Errors
+    /// If the settings of a station are for none of these names.
+    pub fn new(config: WifiConfig, names: &[String], rng: Rng) -> Result<Wifi, Fault> {
+        for station in &config.stations {
+            if !names.contains(&station.name) {
+                let message = format!("no link joins a station `{}` to the channel", station.name);
+                return Err(Fault::new("stations", message).help(format!("there are {}", names.join(", "))));
+            }
+        }
+        let mut stations = Vec::new();
+        for name in names {
+            let own = config.stations.iter().find(|station| station.name == *name).cloned().unwrap_or_default();
+            stations.push(Station {
+                peers: BTreeMap::new(),
+                latest: 0,
+                backoff: Backoff::Over,
+                failures: 0,
+                rate: config.rate_of(&own),
+                own,
+                counts: Counts::default(),
+            });
+        }
+        Ok(Wifi {
+            config,
+            rng,
+            stations,
+            channel: Channel::Free { since: Time::ZERO },
+            senders: Vec::new(),
+            told: VecDeque::new(),
+            told_at: Time::ZERO,
+            collisions: 0,
+            busy: Duration::ZERO,
+        })
+    }
+
+    /// Of two stations the one that is not the access point, whose settings hold between them.
+    fn client(&self, from: usize, to: usize) -> &Station {
+        &self.stations[if self.config.access_point && to == 0 { from } else { to }]
+    }
+
+    fn acknowledges(&self, sender: &Sender) -> bool {
+        // A station says how it is sent to; the access point does as the channel.
+        self.stations[sender.receiver].own.acknowledge.unwrap_or(self.config.acknowledge)
+    }
+
+    fn reorders(&self, receiver: usize) -> bool {
+        self.stations[receiver].own.reorder.unwrap_or(self.config.reorder)
+    }
+
+    /// What an aggregation queue from one station to another may send at once.
+    fn limits(&self, from: usize, to: usize) -> Limits {
+        let (config, rate) = (&self.config, self.client(from, to).rate);
+        let data_nanos = u128::from(config.ppdu_time.saturating_sub(rate.preamble).as_nanos());
+        let most = u128::from(rate.rate.as_bps()) * data_nanos / 8_000_000_000 / u128::from(config.aggregation_queues);
+        Limits {
+            header: config.header,
+            amsdu: config.amsdu,
+            frames: config.ampdu,
+            size: config.ampdu_size.min(Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))),
+            window: config.window,
+        }
+    }
+
+    fn aifs(&self) -> Duration {
+        self.config.sifs + self.config.slot * u64::from(self.config.aifsn)
+    }
+
+    /// When a station begins to send if the channel stays free.
+    fn begins(&self, station: &Station, since: Time) -> Option<Time> {
+        if station.peers.values().all(Peer::is_empty) {
+            return None;
+        }
+        match station.backoff {
+            Backoff::Over => None,
+            Backoff::Slots(slots) => Some(since + self.aifs() + self.config.slot * slots),
+            Backoff::None { at } => Some(at),
+        }
+    }
+
+    /// The instant at which the next station begins.
+    fn next_begin(&self, since: Time) -> Option<Time> {
+        self.stations.iter().filter_map(|station| self.begins(station, since)).min()
+    }
+
+    fn draw_backoff(&mut self, station: usize) {
+        let failures = self.stations[station].failures.min(16);
+        let range = ((u64::from(self.config.cw_min) + 1) << failures).min(u64::from(self.config.cw_max) + 1);
+        self.stations[station].backoff = Backoff::Slots(self.rng.below(range));
+    }
+
+    /// Somebody's backoff is over: those who begin now take what they can, and the others' backoffs stop.
+    fn on_begin(&mut self, since: Time, now: Time) {
+        let (slot, aifs) = (self.config.slot, self.aifs());
+        for number in 0..self.stations.len() {
+            let station = &self.stations[number];
+            if self.begins(station, since).is_some_and(|at| at < now + slot) {
+                let receiver = next_receiver(station);
+                self.stations[number].latest = receiver;
+                self.senders.push(Sender { station: number, receiver, octets: Bytes::ZERO, mpdus: 0 });
+                let peer = self.stations[number].peers.get_mut(&receiver).expect("it has something for it");
+                peer.queues.iter_mut().for_each(Outbox::open);
+                self.told.push_back(MediumEvent::Fill { station: number, receiver });
+                continue;
+            }
+            let Backoff::Slots(slots) = station.backoff else { continue };
+            let idle = now.saturating_since(since + aifs).as_nanos() / slot.as_nanos();
+            let begun = u64::from(self.config.edca && now >= since + aifs);
+            // A backoff that ends with nothing to send is over.
+            let left = slots.saturating_sub(idle + begun);
+            let waits = !station.peers.values().all(Peer::is_empty);
+            self.stations[number].backoff = if left == 0 && !waits { Backoff::Over } else { Backoff::Slots(left) };
+        }
+        self.told_at = now;
+        self.channel = Channel::Filling { at: now };
+    }
+
+    /// The aggregates are full: they go on the air.
+    fn on_filled(&mut self, now: Time) {
+        let collides = self.senders.len() > 1;
+        let mut longest = Duration::ZERO;
+        for place in 0..self.senders.len() {
+            let Sender { station, receiver, .. } = self.senders[place];
+            let peer = self.stations[station].peers.get_mut(&receiver).expect("it sends to it");
+            let closed: Vec<(usize, Bytes)> = peer.queues.iter_mut().map(Outbox::close).collect();
+            let mpdus = closed.iter().map(|(mpdus, _)| mpdus).sum();
+            let octets = closed.iter().map(|(_, octets)| *octets).max().unwrap_or(Bytes::ZERO);
+            (self.senders[place].mpdus, self.senders[place].octets) = (mpdus, octets);
+            let (announced, data) = self.times(&self.senders[place]);
+            let on_air = if collides && !announced.is_zero() {
+                self.config.control().airtime(phy::RTS)
+            } else {
+                announced + data
+            };
+            let counts = &mut self.stations[station].counts;
+            counts.ppdus_sent += 1;
+            counts.frames_sent += mpdus as u64;
+            counts.collisions += u64::from(collides);
+            counts.airtime += on_air;
+            longest = longest.max(on_air);
+        }
+        self.collisions += u64::from(collides);
+        self.busy += longest;
+        self.channel = Channel::Data { until: now + longest + self.config.propagation };
+    }
+
+    /// How long RTS, CTS and what is between them take, where they come first; and how long the data does.
+    fn times(&self, sender: &Sender) -> (Duration, Duration) {
+        let config = &self.config;
+        let announced = match config.rts_threshold {
+            Some(threshold) if sender.octets > threshold => {
+                let control = config.control();
+                let gaps = (config.sifs + config.propagation) * 2;
+                control.airtime(phy::RTS) + control.airtime(phy::CTS) + gaps
+            }
+            _ => Duration::ZERO,
+        };
+        let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
+        (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
+    }
+
+    /// SIFS, and the acknowledgement of an aggregate.
+    fn ack_time(&self, sender: &Sender) -> Duration {
+        let octets = if sender.mpdus == 1 { phy::ACK } else { phy::block_ack(self.config.window) };
+        self.config.sifs + self.config.control().airtime(octets) + self.config.propagation
+    }
+
+    fn on_data(&mut self, now: Time) {
+        if self.senders.len() > 1 {
+            let until = now + self.config.eifs_extra;
+            self.channel = Channel::Ack { until, received: false };
+            return;
+        }
+        let sender = self.senders[0];
+        let error = self.client(sender.station, sender.receiver).own.frame_error.unwrap_or(self.config.frame_error);
+        let in_order = self.reorders(sender.receiver);
+        let (rng, told) = (&mut self.rng, &mut self.told);
+        let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("it sent to it");
+        let mut received = 0;
+        for queue in &mut peer.queues {
+            received += queue.arrive(|| !rng.chance(error));
+            queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
+        }
+        self.told_at = now;
+        self.stations[sender.station].counts.frames_lost += (sender.mpdus - received) as u64;
+        if !self.acknowledges(&sender) {
+            self.settle(now, true);
+            return;
+        }
+        let heard = received > 0 && !self.rng.chance(self.config.ack_error);
+        self.stations[sender.station].counts.acks_lost += u64::from(received > 0 && !heard);
+        let took = self.ack_time(&sender);
+        self.busy += took;
+        self.channel = Channel::Ack { until: now + took, received: heard };
+    }
+
+    /// The exchange is over for all that were in it.
+    fn settle(&mut self, now: Time, success: bool) {
+        let collided = self.senders.len() > 1;
+        for sender in std::mem::take(&mut self.senders) {
+            let acknowledges = self.acknowledges(&sender);
+            let in_order = self.reorders(sender.receiver);
+            let retries = acknowledges.then_some(self.config.retries);
+            let reason = match (acknowledges, collided) {
+                (true, _) => DropReason::RetriesExhausted,
+                (false, true) => DropReason::Collided,
+                (false, false) => DropReason::RandomLoss,
+            };
+            let told = &mut self.told;
+            let station = &mut self.stations[sender.station];
+            let peer = station.peers.get_mut(&sender.receiver).expect("it sent to it");
+            for queue in &mut peer.queues {
+                let mut lost = 0;
+                queue.settle(success, retries, |frame| {
+                    lost += 1;
+                    told.push_back(MediumEvent::Lost(frame, reason));
+                });
+                queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
+                queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
+                station.counts.packets_given_up += lost;
+            }
+            // Without acknowledgements nobody learns of a failure.
+            let failed = !success && acknowledges && station.failures < self.config.retries;
+            station.failures = if failed { station.failures + 1 } else { 0 };
+            self.draw_backoff(sender.station);
+        }
+        self.told_at = now;
+        self.channel = Channel::Free { since: now };
+    }
+}
+
+/// The station that is sent to next: the one after the last that there is something for.
+fn next_receiver(station: &Station) -> usize {
+    let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
+    let after = station.peers.range(station.latest + 1..).find_map(waiting);
+    after.or_else(|| station.peers.iter().find_map(waiting)).expect("it has something to send")
+}
+
+impl Medium for Wifi {
+    fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
+        let limits = self.limits(frame.station, to);
+        let queues = self.config.aggregation_queues as usize;
+        let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
+        let slots_over = match (self.channel, self.stations[frame.station].backoff) {
+            (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
+            _ => false,
+        };
+        let station = &mut self.stations[frame.station];
+        let was_empty = station.peers.values().all(Peer::is_empty);
+        let peer = station
+            .peers
+            .entry(to)
+            .or_insert_with(|| Peer { queues: (0..queues).map(|_| Outbox::new(limits)).collect(), next_queue: 0 });
+        let queue = peer.next_queue;
+        peer.queues[queue].push(frame, size);
+        peer.next_queue = (queue + 1) % queues;
+        if !was_empty {
+            return;
+        }
+        if station.backoff == Backoff::Over || slots_over {
+            match busy {
+                true => self.draw_backoff(frame.station),
+                false => station.backoff = Backoff::None { at: now },
+            }
+        }
+    }
+
+    fn takes(&self, station: usize, receiver: usize, _with_medium: usize) -> bool {
+        let filling = matches!(self.channel, Channel::Filling { .. })
+            && self.senders.iter().any(|sender| (sender.station, sender.receiver) == (station, receiver));
+        match self.stations[station].peers.get(&receiver) {
+            None => true,
+            Some(peer) if filling => peer.queues[peer.next_queue].wants(),
+            Some(peer) => peer.is_empty(),
+        }
+    }
+
+    fn queue_per_receiver(&self) -> bool {
+        true
+    }
+
+    fn next_hop(&self, from: usize, to: usize) -> usize {
+        if self.config.access_point && from != 0 { 0 } else { to }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        if !self.told.is_empty() {
+            return Some(self.told_at);
+        }
+        match self.channel {
+            Channel::Free { since } => self.next_begin(since),
+            Channel::Filling { at } => Some(at),
+            Channel::Data { until } | Channel::Ack { until, .. } => Some(until),
+        }
+    }
+
+    fn on_event(&mut self, now: Time) -> MediumEvent {
+        if let Some(event) = self.told.pop_front() {
+            return event;
+        }
+        match self.channel {
+            Channel::Free { since } => self.on_begin(since, now),
+            Channel::Filling { .. } => self.on_filled(now),
+            Channel::Data { .. } => self.on_data(now),
+            Channel::Ack { received, .. } => self.settle(now, received),
+        }
+        self.told.pop_front().unwrap_or(MediumEvent::Nothing)
+    }
+
+    /// Of a station: PPDUs and frames sent, frames received in error, packets given up, collisions it was in, acknowledgements lost, time on the
+    /// air. Of the channel: collisions, and the time in use.
+    fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
+        for (number, station) in self.stations.iter().enumerate() {
+            let counts = &station.counts;
+            out(Some(number), "ppdus_sent", counts.ppdus_sent as f64);
+            out(Some(number), "frames_sent", counts.frames_sent as f64);
+            out(Some(number), "frames_lost", counts.frames_lost as f64);
+            out(Some(number), "packets_given_up", counts.packets_given_up as f64);
+            out(Some(number), "collisions", counts.collisions as f64);
+            out(Some(number), "acks_lost", counts.acks_lost as f64);
+            out(Some(number), "airtime_s", counts.airtime.as_secs_f64());
+        }
+        out(None, "collisions", self.collisions as f64);
+        out(None, "busy_s", self.busy.as_secs_f64());
+    }
+}

@@ -1,0 +1,348 @@
+//! What a station has for one receiver: frames in the order of their numbers from the oldest without acknowledgement on, aggregated for the next
+//! transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and what the receiver has of them.
+
+use crate::medium::FrameId;
+use lopsided_core::Bytes;
+use std::collections::VecDeque;
+
+/// Octets of LLC and SNAP, of an A-MSDU's subframe header, and of an A-MPDU's delimiter.
+const LLC: u64 = 8;
+const SUBFRAME: u64 = 14;
+const DELIMITER: u64 = 4;
+
+/// What an aggregate may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub header: Bytes,
+    pub amsdu: Bytes,
+    pub frames: u32,
+    /// The smaller of the size's limit and what the time on the air allows.
+    pub size: Bytes,
+    pub window: u32,
+}
+
+/// An MPDU that was sent or is about to be.
+#[derive(Debug)]
+struct Mpdu {
+    number: u64,
+    packets: Vec<FrameId>,
+    /// Of the MPDU.
+    size: Bytes,
+    tries: u32,
+    received: bool,
+    /// Handed on by the receiver.
+    released: bool,
+    /// The sender is done with it.
+    settled: bool,
+}
+
+/// One aggregation queue.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    limits: Limits,
+    /// Packets that no MPDU has yet.
+    waiting: VecDeque<(FrameId, Bytes)>,
+    /// MPDUs in the order of their numbers.
+    under_way: VecDeque<Mpdu>,
+    next_number: u64,
+    /// Numbers of the MPDUs in the next or present aggregate, and their octets.
+    aggregate: Vec<u64>,
+    aggregate_size: Bytes,
+    /// The aggregate is being put together.
+    open: bool,
+}
+
+fn padded(octets: u64) -> u64 {
+    octets.next_multiple_of(4)
+}
+
+impl Outbox {
+    pub fn new(limits: Limits) -> Outbox {
+        Outbox {
+            limits,
+            waiting: VecDeque::new(),
+            under_way: VecDeque::new(),
+            next_number: 0,
+            aggregate: Vec::new(),
+            aggregate_size: Bytes::ZERO,
+            open: false,
+        }
+    }
+
+    /// Whether there is nothing that the sender has still to send.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
+    }
+
+    pub fn push(&mut self, packet: FrameId, size: Bytes) {
+        self.waiting.push_back((packet, size));
+        if self.open {
+            self.take_waiting();
+        }
+    }
+
+    /// Begins the next aggregate: what has no acknowledgement first.
+    pub fn open(&mut self) {
+        self.open = true;
+        self.aggregate.clear();
+        self.aggregate_size = Bytes::ZERO;
+        for place in 0..self.under_way.len() {
+            let Mpdu { number, size, settled, .. } = self.under_way[place];
+            if settled {
+                continue;
+            }
+            if !self.has_room(size) {
+                break;
+            }
+            self.add(number, size);
+        }
+        self.take_waiting();
+    }
+
+    /// Whether the open aggregate could take another packet.
+    pub fn wants(&self) -> bool {
+        let smallest = self.limits.header + Bytes::new(20);
+        let joins =
+            self.limits.amsdu > Bytes::ZERO && self.aggregate.last().is_some_and(|last| *last >= self.fresh_from());
+        self.open && self.waiting.is_empty() && (joins || self.has_place(smallest))
+    }
+
+    /// The first number that was never sent.
+    fn fresh_from(&self) -> u64 {
+        let sent = self.under_way.iter().rev().find(|mpdu| mpdu.tries > 0);
+        sent.map_or(0, |mpdu| mpdu.number + 1)
+    }
+
+    /// Octets that an MPDU adds to the aggregate.
+    fn on_air(&self, mpdu: Bytes) -> Bytes {
+        match self.limits.frames {
+            1 => mpdu,
+            _ => Bytes::new(DELIMITER + padded(mpdu.get())),
+        }
+    }
+
+    /// Room in the aggregate. A first MPDU always has it.
+    fn has_room(&self, mpdu: Bytes) -> bool {
+        self.aggregate.is_empty()
+            || (self.aggregate.len() < self.limits.frames as usize
+                && self.aggregate_size + self.on_air(mpdu) <= self.limits.size)
+    }
+
+    /// Room in the aggregate and in the window for a new MPDU.
+    fn has_place(&self, mpdu: Bytes) -> bool {
+        let oldest = self.under_way.front().map_or(self.next_number, |mpdu| mpdu.number);
+        self.next_number - oldest < u64::from(self.limits.window) && self.has_room(mpdu)
+    }
+
+    fn add(&mut self, number: u64, mpdu: Bytes) {
+        self.aggregate.push(number);
+        self.aggregate_size += self.on_air(mpdu);
+    }
+
+    fn take_waiting(&mut self) {
+        while let Some(&(packet, size)) = self.waiting.front() {
+            if !self.join(packet, size) && !self.begin(packet, size) {
+                return;
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// A packet joins the last MPDU, if that was never sent and has room (A-MSDU).
+    fn join(&mut self, packet: FrameId, size: Bytes) -> bool {
+        let (limits, fresh_from) = (self.limits, self.fresh_from());
+        let Some(last) = self.under_way.back_mut().filter(|last| last.number >= fresh_from) else { return false };
+        let subframe = Bytes::new(padded(SUBFRAME + LLC + size.get()));
+        let (joined, before) = (last.size + subframe, last.size);
+        let body = Bytes::new(joined.get().saturating_sub(limits.header.get().saturating_sub(LLC)));
+        let grown = match limits.frames {
+            1 => joined.get() - before.get(),
+            _ => padded(joined.get()) - padded(before.get()),
+        };
+        if body > limits.amsdu || self.aggregate_size + Bytes::new(grown) > limits.size {
+            return false;
+        }
+        last.size = joined;
+        last.packets.push(packet);
+        self.aggregate_size += Bytes::new(grown);
+        true
+    }
+
+    /// A packet begins an MPDU.
+    fn begin(&mut self, packet: FrameId, size: Bytes) -> bool {
+        let octets = match self.limits.amsdu {
+            Bytes::ZERO => self.limits.header.get() + size.get(),
+            // As an A-MSDU of one so far.
+            _ => self.limits.header.get().saturating_sub(LLC) + padded(SUBFRAME + LLC + size.get()),
+        };
+        let mpdu = Bytes::new(octets);
+        if !self.has_place(mpdu) {
+            return false;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        self.under_way.push_back(Mpdu {
+            number,
+            packets: vec![packet],
+            size: mpdu,
+            tries: 0,
+            received: false,
+            released: false,
+            settled: false,
+        });
+        self.add(number, mpdu);
+        true
+    }
+
+    /// The aggregate is sent: how many MPDUs, and how many octets.
+    pub fn close(&mut self) -> (usize, Bytes) {
+        self.open = false;
+        for place in 0..self.aggregate.len() {
+            let number = self.aggregate[place];
+            self.mpdu(number).tries += 1;
+        }
+        (self.aggregate.len(), self.aggregate_size)
+    }
+
+    fn mpdu(&mut self, number: u64) -> &mut Mpdu {
+        let place = self.under_way.partition_point(|mpdu| mpdu.number < number);
+        self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
+    }
+
+    /// The aggregate arrives, of each MPDU what `survives` its packets. How many were received.
+    pub fn arrive(&mut self, mut survives: impl FnMut() -> bool) -> usize {
+        let mut received = 0;
+        for place in 0..self.aggregate.len() {
+            let number = self.aggregate[place];
+            let mpdu = self.mpdu(number);
+            // Every packet is drawn for, so that what one run loses does not depend on how packets share frames.
+            let whole = mpdu.packets.iter().fold(true, |whole, _| survives() && whole);
+            mpdu.received |= whole;
+            received += usize::from(whole);
+        }
+        received
+    }
+
+    /// Hands on what the receiver has: with `in_order` only what none before it is missing of.
+    pub fn release(&mut self, in_order: bool, mut delivered: impl FnMut(FrameId)) {
+        for mpdu in &mut self.under_way {
+            if mpdu.received && !mpdu.released {
+                mpdu.released = true;
+                mpdu.packets.iter().for_each(|packet| delivered(*packet));
+            }
+            if in_order && !mpdu.received {
+                return;
+            }
+        }
+    }
+
+    /// The aggregate's exchange is over. `acknowledged`: what arrived is known. What was tried more than `retries` times again is given up:
+    /// `None` gives up at once whatever did not arrive.
+    pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
+        for place in 0..self.aggregate.len() {
+            let number = self.aggregate[place];
+            let mpdu = self.mpdu(number);
+            mpdu.settled |= mpdu.received && acknowledged;
+            if mpdu.settled || retries.is_some_and(|retries| mpdu.tries <= retries) {
+                continue;
+            }
+            // Given up. The receiver may have it all the same.
+            mpdu.settled = true;
+            if !mpdu.received {
+                mpdu.packets.drain(..).for_each(&mut lost);
+            }
+        }
+        self.aggregate.clear();
+        self.aggregate_size = Bytes::ZERO;
+        // The window's beginning tells the receiver of what was given up.
+        self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
+    }
+
+    /// Forgets what both ends are done with.
+    pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
+        while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
+            let mpdu = self.under_way.pop_front().expect("there is a first");
+            mpdu.packets.iter().for_each(|packet| done(*packet));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { header: Bytes::new(38), amsdu: Bytes::ZERO, frames: 64, size: Bytes::new(1 << 20), window: 64 };
+
+    fn id(number: u64) -> FrameId {
+        FrameId { station: 0, number }
+    }
+
+    /// Fills an aggregate from an endless queue, and gives the numbers of its frames.
+    fn fill(outbox: &mut Outbox, next: &mut u64) -> Vec<u64> {
+        outbox.open();
+        while outbox.wants() {
+            outbox.push(id(*next), Bytes::new(1500));
+            *next += 1;
+        }
+        let sent = outbox.aggregate.clone();
+        outbox.close();
+        sent
+    }
+
+    /// What arrives of an aggregate and is acknowledged; gives what the receiver hands on.
+    fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
+        let (mut place, mut released) = (0, Vec::new());
+        outbox.arrive(|| {
+            place += 1;
+            !lost.contains(&place)
+        });
+        outbox.settle(true, Some(7), |_| panic!("nothing is given up"));
+        outbox.release(true, |packet| released.push(packet.number));
+        outbox.forget(|_| {});
+        released
+    }
+
+    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one: three frames go next. The third is lost
+    /// again: the window moves by one more, and two go.
+    #[test]
+    fn an_early_loss_makes_the_next_aggregates_short() {
+        let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
+        assert_eq!(fill(&mut outbox, &mut next), (0..64).collect::<Vec<_>>());
+        assert_eq!(exchange(&mut outbox, &[2, 3]), [0]);
+        assert_eq!(fill(&mut outbox, &mut next), [1, 2, 64]);
+        assert_eq!(exchange(&mut outbox, &[2]), [1]);
+        assert_eq!(fill(&mut outbox, &mut next), [2, 65]);
+        assert_eq!(exchange(&mut outbox, &[]), (2..66).collect::<Vec<_>>());
+        assert_eq!(fill(&mut outbox, &mut next), (66..130).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_given_up_lets_the_rest_go_on() {
+        let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
+        fill(&mut outbox, &mut next);
+        let (mut place, mut lost, mut released) = (0, Vec::new(), Vec::new());
+        outbox.arrive(|| {
+            place += 1;
+            place != 1
+        });
+        outbox.settle(true, Some(0), |packet| lost.push(packet.number));
+        outbox.release(true, |packet| released.push(packet.number));
+        assert_eq!((lost, released), (vec![0], (1..64).collect()));
+    }
+
+    /// Five packets of 1,524 octets with their subframe headers fit into 7,935; one that is lost takes the others with it.
+    #[test]
+    fn packets_that_share_a_frame_share_its_fate() {
+        let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };
+        let (mut outbox, mut next, mut place) = (Outbox::new(limits), 0, 0);
+        fill(&mut outbox, &mut next);
+        assert_eq!((outbox.under_way.len(), outbox.under_way[0].packets.len()), (1, 5));
+        assert_eq!(outbox.under_way[0].size, Bytes::new(30 + 5 * 1524));
+        let received = outbox.arrive(|| {
+            place += 1;
+            place != 4
+        });
+        assert_eq!((received, place), (0, 5));
+    }
+}
