@@ -1,17 +1,24 @@
 """Counts the instructions that a delivered data packet costs, and fails where a bound of instructions.toml is passed.
 
 Instructions, unlike time, are the same on a busy machine, so a test can hold the hot path to them.
+
+`--record` adds a line to history.csv: the day, the subject of the commit that was measured (its hash would not outlive
+a rebase), and each figure.
 """
 
+import argparse
+import csv
 import re
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 from run import build_bench, target_folder
 
 BOUNDS = Path(__file__).with_name("instructions.toml")
+HISTORY = Path(__file__).with_name("history.csv")
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -32,17 +39,37 @@ def per_packet(program: str, arguments: list[str]) -> float:
     return (whole - starting) / packets
 
 
+def record(measured: dict[str, float]) -> None:
+    """Adds what the last commit costs to the history."""
+    subject = subprocess.run(["git", "log", "-1", "--format=%s"], capture_output=True, text=True, check=True)
+    with HISTORY.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    figures = {name: f"{figure:.0f}" for name, figure in measured.items()}
+    rows.append({"day": f"{datetime.now(UTC):%Y-%m-%d}", "commit": subject.stdout.strip(), **figures})
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    with HISTORY.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> None:
     """Measures each workload; one closing line says how many kept their bound."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--record", action="store_true", help="add a line to history.csv")
+    asked = arguments.parse_args()
     program = build_bench(target_folder())
     failed = 0
     bounds = tomllib.loads(BOUNDS.read_text())
-    for name, bound in bounds.items():
-        measured = per_packet(program, bound["arguments"])
-        over = measured > bound["most"]
+    measured = {name: per_packet(program, bound["arguments"]) for name, bound in bounds.items()}
+    for name, figure in measured.items():
+        most = bounds[name]["most"]
+        over = figure > most
         failed += over
-        print(f"{name}: {measured:,.0f} instructions a packet, at most {bound['most']:,}{' FAILED' if over else ''}")
+        print(f"{name}: {figure:,.0f} instructions a packet, at most {most:,}{' FAILED' if over else ''}")
     print(f"{len(bounds) - failed} passed, {failed} failed")
+    if asked.record:
+        record(measured)
     sys.exit(1 if failed else 0)
 
 

@@ -136,6 +136,12 @@ impl<'a> Cx<'a> {
         result
     }
 
+    /// Whether someone wants to see events of these kinds.
+    #[inline]
+    pub fn is_watched(&self, kinds: EventMask) -> bool {
+        self.accounting.mask().has(kinds)
+    }
+
     /// Tells the observers of an event of this kind, built only if someone wants it.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {

@@ -1,7 +1,8 @@
-//! A drop-tail FIFO and the line behind it in one ring: packets on the line, then packets that wait, then room.
+//! A drop-tail FIFO and the line behind it.
 //!
-//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it enters. That a
-//! packet leaves the queue only moves a border in the ring: it is written once and read once.
+//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it enters, even where
+//! that is still to come: see [`crate::Link::pass_through`]. What the clock has to pass before it counts is in the statistics only
+//! once it did: the courses of the packets wait in a ring until somebody asks, or until it is full.
 
 use crate::line::{Line, Measured, dequeued};
 use crate::shaper::Shaper;
@@ -11,24 +12,41 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
+    /// The buffer as it is when the latest packet has entered.
     room: BufferLimit,
-    /// Those on the line, then those that wait.
-    packets: VecDeque<Packet>,
-    /// The course of each packet: what is asked more often than the packets themselves stands close together. The length is a
-    /// power of two.
-    schedules: Vec<Schedule>,
-    /// How many packets were ever taken from the line. Its index is this count's remainder by the ring's length, and so below.
-    front: usize,
-    /// How many packets ever left the queue: the number of the first that waits.
-    next_to_depart: usize,
-    /// How many packets ever came in.
+    /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is none.
+    packets: VecDeque<Arriving>,
+    next_arrival: Time,
+    /// The courses of the packets that have not arrived when they were last counted. The length is a power of two; the place of a
+    /// packet is its number's remainder.
+    courses: Vec<Course>,
+    /// How many packets were taken in, and how many of them were counted as they entered, left the queue and arrived.
     end: usize,
+    entered: usize,
+    departed: usize,
+    arrived: usize,
+    /// How many have left the buffer when the latest packet has entered.
+    released: usize,
+    /// Those that the queue has no room for when they come.
+    refused: VecDeque<Refused>,
+}
+
+#[derive(Debug)]
+struct Arriving {
+    at: Time,
+    packet: Packet,
+}
+
+#[derive(Debug)]
+struct Refused {
+    at: Time,
+    packet: Packet,
 }
 
 /// The course of one packet.
 #[derive(Clone, Copy, Debug)]
-struct Schedule {
-    entered: Time,
+struct Course {
+    enters: Time,
     departs: Time,
     arrives: Time,
     /// Octets of IP, and on the wire.
@@ -36,11 +54,11 @@ struct Schedule {
     wire: u32,
 }
 
-const NOTHING: Schedule = Schedule { entered: Time::ZERO, departs: Time::ZERO, arrives: Time::ZERO, size: 0, wire: 0 };
+const NOTHING: Course = Course { enters: Time::ZERO, departs: Time::ZERO, arrives: Time::ZERO, size: 0, wire: 0 };
 /// Small, because a big topology has thousands of links.
 const SMALLEST: usize = 4;
 
-impl Schedule {
+impl Course {
     fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.size))
     }
@@ -52,144 +70,261 @@ impl Schedule {
 
 impl DropTailPath {
     pub(crate) fn new(room: BufferLimit) -> DropTailPath {
-        let schedules = vec![NOTHING; SMALLEST];
-        DropTailPath { room, packets: VecDeque::new(), schedules, front: 0, next_to_depart: 0, end: 0 }
+        DropTailPath {
+            room,
+            packets: VecDeque::new(),
+            next_arrival: Time::MAX,
+            courses: vec![NOTHING; SMALLEST],
+            end: 0,
+            entered: 0,
+            departed: 0,
+            arrived: 0,
+            released: 0,
+            refused: VecDeque::new(),
+        }
     }
 
-    /// A packet arrives at the queue.
+    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link.
     #[inline]
     pub(crate) fn handle_packet(
         &mut self,
         packet: Packet,
-        size: Bytes,
+        at: Time,
         line: &mut Line,
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) {
-        let now = cx.now();
-        if !self.room.fits(size) {
-            return refuse(packet, size, measured, cx);
-        }
-        let wire = line.framing.wire_size(size);
-        let (departs, sent) = line.shaper.schedule(now, wire);
-        let arrives = sent + line.delay;
-        measured.queue.entered(now, size);
-        let Backlog { packets, bytes } = measured.queue.backlog();
-        self.push(packet, |packet| {
-            cx.trace_enqueued(packet, packets, bytes);
-            Schedule { entered: now, departs, arrives, size: size.get() as u32, wire: wire.get() as u32 }
-        });
-        if departs <= now {
-            self.catch_up(measured, cx);
-        }
-    }
-
-    /// A packet that fits joins those that wait, and this is its course.
-    #[inline]
-    fn push(&mut self, packet: Packet, course: impl FnOnce(&Packet) -> Schedule) {
-        self.packets.push_back(packet);
-        // Only now, so that the packet is not carried about meanwhile.
-        let schedule = course(self.packets.back().expect("it was just put there"));
-        if self.end - self.front == self.schedules.len() {
-            self.grow();
-        }
-        self.room.charge(schedule.size());
-        let index = self.index(self.end);
-        self.schedules[index] = schedule;
-        self.end += 1;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let (old, new) = (self.schedules.len(), 2 * self.schedules.len());
-        let mut schedules = vec![NOTHING; new];
-        for count in self.front..self.end {
-            schedules[count & (new - 1)] = self.schedules[count & (old - 1)];
-        }
-        self.schedules = schedules;
-    }
-
-    #[inline]
-    fn index(&self, count: usize) -> usize {
-        count & (self.schedules.len() - 1)
-    }
-
-    /// Accounts for what was scheduled to have left the queue by now.
-    #[inline(always)]
-    pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
-        if self.is_departure_due(cx.now()) {
-            self.depart_due(measured, cx);
-        }
-    }
-
-    #[inline]
-    fn is_departure_due(&self, now: Time) -> bool {
-        self.next_to_depart < self.end && self.schedules[self.index(self.next_to_depart)].departs <= now
-    }
-
-    /// Lets those go whose time has come: one at least.
-    #[inline(never)]
-    fn depart_due(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
-        loop {
-            let schedule = self.depart();
-            measured.queue.left(schedule.departs, schedule.entered, schedule.size());
-            measured.wire_bytes += schedule.wire();
-            let (backlog, path) = (measured.queue.backlog(), &*self);
-            cx.at(schedule.departs).trace(EventMask::QUEUES, || {
-                let packet = path.last_departed().expect("it has not arrived before it departed");
-                dequeued(packet, backlog, schedule.departs, schedule.entered)
-            });
-            if !self.is_departure_due(cx.now()) {
-                return;
+        match self.take_in(packet.size(), at, line, measured, cx) {
+            None => self.refuse(packet, at, measured, cx),
+            Some(arrives) => {
+                self.next_arrival = self.next_arrival.min(arrives);
+                self.packets.push_back(Arriving { at: arrives, packet });
+                self.catch_up(measured, cx);
             }
         }
     }
 
-    /// The next packet leaves the queue.
+    /// A packet enters at `at` and is given back at once, with the time at which it arrives. `None`: it was refused.
     #[inline]
-    fn depart(&mut self) -> Schedule {
-        let schedule = self.schedules[self.index(self.next_to_depart)];
-        self.next_to_depart += 1;
-        self.room.release(schedule.size());
-        schedule
+    pub(crate) fn pass_through(
+        &mut self,
+        packet: Packet,
+        at: Time,
+        line: &mut Line,
+        measured: &mut Measured,
+        cx: &mut Cx<'_>,
+    ) -> Option<(Packet, Time)> {
+        match self.take_in(packet.size(), at, line, measured, cx) {
+            None => {
+                self.refuse(packet, at, measured, cx);
+                None
+            }
+            Some(arrives) => Some((packet, arrives)),
+        }
     }
 
-    fn last_departed(&self) -> Option<&Packet> {
-        self.packets.get(self.next_to_depart - self.front - 1)
-    }
-
-    /// When the next packet arrives, whether it is on the line yet or not.
-    #[inline]
-    pub(crate) fn next_arrival(&self) -> Option<Time> {
-        (self.front < self.end).then(|| self.schedules[self.index(self.front)].arrives)
-    }
-
-    /// Takes the first packet on the line, and its size, if it has arrived.
-    #[inline]
-    pub(crate) fn take_arrived(&mut self, now: Time) -> Option<(Packet, Bytes)> {
-        let index = self.index(self.front);
-        let schedule = self.schedules[index];
-        if self.front == self.next_to_depart || schedule.arrives > now {
+    /// Notes the course of a packet of this size, and gives the time at which it arrives; `None` if the buffer is full then.
+    #[inline(always)]
+    fn take_in(
+        &mut self,
+        size: Bytes,
+        at: Time,
+        line: &mut Line,
+        measured: &mut Measured,
+        cx: &mut Cx<'_>,
+    ) -> Option<Time> {
+        self.release_until(at);
+        if !self.room.fits(size) {
             return None;
         }
-        self.front += 1;
-        self.packets.pop_front().map(|packet| (packet, schedule.size()))
+        let wire = line.framing.wire_size(size);
+        let (departs, sent) = line.shaper.schedule(at, wire);
+        let arrives = sent + line.delay;
+        if self.end - self.arrived == self.courses.len() {
+            self.count_until(cx.now(), measured, cx);
+            if self.end - self.arrived == self.courses.len() {
+                self.grow();
+            }
+        }
+        let index = self.index(self.end);
+        let (size32, wire32) = (size.get() as u32, wire.get() as u32);
+        self.courses[index] = Course { enters: at, departs, arrives, size: size32, wire: wire32 };
+        let all_counted = self.departed == self.end;
+        self.end += 1;
+        if departs > at {
+            self.room.charge(size);
+            return Some(arrives);
+        }
+        // An idle line: the packet takes no room.
+        self.released = self.end;
+        if all_counted && at == cx.now() && !cx.is_watched(EventMask::QUEUES) {
+            self.entered = self.end;
+            self.departed = self.end;
+            measured.queue.passed(size);
+            measured.wire_bytes += wire;
+        }
+        Some(arrives)
+    }
+
+    /// Frees the room of those that leave the queue by `at`.
+    #[inline(always)]
+    fn release_until(&mut self, at: Time) {
+        while self.released < self.end {
+            let course = &self.courses[self.index(self.released)];
+            if course.departs > at {
+                return;
+            }
+            self.room.release(course.size());
+            self.released += 1;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let (old, new) = (self.courses.len(), 2 * self.courses.len());
+        let mut courses = vec![NOTHING; new];
+        for number in self.arrived..self.end {
+            courses[number & (new - 1)] = self.courses[number & (old - 1)];
+        }
+        self.courses = courses;
+    }
+
+    #[inline]
+    fn index(&self, number: usize) -> usize {
+        number & (self.courses.len() - 1)
+    }
+
+    #[inline]
+    fn course(&self, number: usize) -> Course {
+        self.courses[self.index(number)]
+    }
+
+    /// Tells the watchers what happened up to now, if there are any.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
+        if cx.is_watched(EventMask::QUEUES) {
+            self.count_until(cx.now(), measured, cx);
+        }
+    }
+
+    /// Puts into the statistics what happened up to now.
+    #[inline(never)]
+    pub(crate) fn count_until(&mut self, now: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while self.entered < self.end {
+            let course = self.course(self.entered);
+            if course.enters > now {
+                break;
+            }
+            self.count_departures(course.enters, measured, cx);
+            if course.departs == course.enters && !cx.is_watched(EventMask::QUEUES) {
+                measured.queue.passed(course.size());
+                measured.wire_bytes += course.wire();
+                self.departed += 1;
+            } else {
+                self.count_entry(course, measured, cx);
+            }
+            self.entered += 1;
+        }
+        self.count_departures(now, measured, cx);
+        while self.arrived < self.departed && self.course(self.arrived).arrives <= now {
+            self.arrived += 1;
+        }
+        self.drop_refused(now, measured, cx);
+    }
+
+    /// Counts the next packet as it enters.
+    #[inline]
+    fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
+        measured.queue.entered(course.enters, course.size());
+        if cx.is_watched(EventMask::QUEUES) {
+            let Backlog { packets, bytes } = measured.queue.backlog();
+            cx.at(course.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
+        }
+    }
+
+    /// Counts those that left the queue by `until`, of those that were counted as they entered.
+    #[inline(always)]
+    fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while self.departed < self.entered {
+            let course = self.course(self.departed);
+            if course.departs > until {
+                return;
+            }
+            measured.queue.left(course.departs, course.enters, course.size());
+            measured.wire_bytes += course.wire();
+            let (backlog, path) = (measured.queue.backlog(), &*self);
+            cx.at(course.departs).trace(EventMask::QUEUES, || {
+                dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
+            });
+            self.departed += 1;
+        }
+    }
+
+    /// The packet with this number. Where somebody watches, none passes through, and none arrives before it is counted.
+    fn packet(&self, number: usize) -> &Packet {
+        &self.packets[self.packets.len() - (self.end - number)].packet
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, packet: Packet, at: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        self.refused.push_back(Refused { at, packet });
+        self.catch_up(measured, cx);
+        self.drop_refused(cx.now(), measured, cx);
+    }
+
+    /// Drops those that found no room up to now.
+    #[inline]
+    fn drop_refused(&mut self, now: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while self.refused.front().is_some_and(|refused| refused.at <= now) {
+            if let Some(Refused { at, packet }) = self.refused.pop_front() {
+                measured.queue.offered(at, packet.size(), measured.queue.backlog());
+                cx.at(at).drop(packet, DropReason::QueueFull);
+            }
+        }
+    }
+
+    /// When the next packet arrives by an event of this link, whether it is on the line yet or not.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Option<Time> {
+        (self.next_arrival != Time::MAX).then_some(self.next_arrival)
+    }
+
+    /// Takes the first packet on the line if it has arrived.
+    #[inline]
+    pub(crate) fn take_arrived(&mut self, now: Time) -> Option<Packet> {
+        if self.next_arrival > now {
+            return None;
+        }
+        let first = self.packets.pop_front()?;
+        self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
+        Some(first.packet)
+    }
+
+    /// The packets that are in the hands of this link.
+    pub(crate) fn held(&self) -> Count {
+        let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
+        Count::of(arriving.chain(self.refused.iter().map(|refused| refused.packet.size())))
+    }
+
+    // As last counted.
+
+    /// How many packets have arrived.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived as u64
     }
 
     /// The packets that wait.
     pub(crate) fn waiting(&self) -> Count {
-        Count::of((self.next_to_depart..self.end).map(|count| self.schedules[self.index(count)].size()))
+        self.sum(self.departed, self.entered)
     }
 
     /// The packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
-        Count::of((self.front..self.next_to_depart).map(|count| self.schedules[self.index(count)].size()))
+        self.sum(self.arrived, self.departed)
     }
-}
 
-#[cold]
-#[inline(never)]
-fn refuse(packet: Packet, size: Bytes, measured: &mut Measured, cx: &mut Cx<'_>) {
-    measured.queue.offered(cx.now(), size, measured.queue.backlog());
-    cx.drop(packet, DropReason::QueueFull);
+    fn sum(&self, from: usize, to: usize) -> Count {
+        Count::of((from..to).map(|number| self.course(number).size()))
+    }
 }

@@ -17,9 +17,10 @@ pub(crate) struct Line {
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) queue: QueueStats,
+    pub(crate) lost: Count,
+    /// Of a [`QueuedPath`](crate::queued_path::QueuedPath).
     pub(crate) received: Count,
     pub(crate) delivered: Count,
-    pub(crate) lost: Count,
     pub(crate) wire_bytes: Bytes,
 }
 

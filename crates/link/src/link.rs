@@ -65,10 +65,43 @@ impl Link {
         Link { path, line: Line { shaper, framing, delay }, measured: Measured::default() }
     }
 
-    /// The link as it is now: accounts for the departures owed up to now, which changes no result.
+    /// The link as it is now: accounts for all that is owed up to now, which changes no result.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
-        self.catch_up(cx);
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.count_until(cx.now(), &mut self.measured, cx),
+            TransmitPath::Queued(path) => path.catch_up(&mut self.line, &mut self.measured, cx),
+        }
         LinkView { link: self }
+    }
+
+    /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::pass_through`] and
+    /// [`Link::handle_packet_at`] take packets that enter at a time to come.
+    pub fn foretells(&self) -> bool {
+        matches!(self.path, TransmitPath::DropTail(_)) && !self.line.delay.is_zero()
+    }
+
+    /// A packet enters at `at`, no earlier than any before it, and is given back with the time at which it will be out again. `None`: the
+    /// queue has no room for it then. Only for a link that [foretells](Link::foretells); not where anybody watches.
+    #[inline]
+    pub fn pass_through(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Packet, Time)> {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.pass_through(packet, at, &mut self.line, &mut self.measured, cx),
+            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
+        }
+    }
+
+    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not [foretell](Link::foretells) that is now.
+    #[inline]
+    pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.handle_packet(packet, at, &mut self.line, &mut self.measured, cx),
+            TransmitPath::Queued(path) => {
+                let size = packet.size();
+                self.measured.received.record(size);
+                path.catch_up(&mut self.line, &mut self.measured, cx);
+                path.handle_packet(packet, size, &mut self.line, &mut self.measured, cx);
+            }
+        }
     }
 
     /// Where the packets turn that the discipline makes to sense the link; `None` if it makes none.
@@ -145,30 +178,27 @@ impl LinkView<'_> {
 
     /// What became of every packet.
     pub fn counters(&self) -> LinkCounters {
-        let (waiting, in_flight) = match &self.link.path {
-            TransmitPath::DropTail(path) => (path.waiting(), path.in_flight()),
-            TransmitPath::Queued(path) => (path.waiting(), path.in_flight()),
-        };
-        let Measured { queue, received, delivered, lost, .. } = &self.link.measured;
+        let Measured { queue, lost, received, delivered, .. } = &self.link.measured;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };
-        LinkCounters { received: *received, delivered: *delivered, dropped, lost: *lost, waiting, in_flight }
+        match &self.link.path {
+            TransmitPath::DropTail(path) => {
+                let (waiting, in_flight) = (path.waiting(), path.in_flight());
+                let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
+                let received = sent + dropped + queue.backlog().into();
+                let delivered = Count { packets: path.arrived(), bytes: sent.bytes - in_flight.bytes };
+                LinkCounters { received, delivered, dropped, lost: *lost, waiting, in_flight }
+            }
+            TransmitPath::Queued(path) => {
+                let (waiting, in_flight) = (path.waiting(), path.in_flight());
+                LinkCounters { received: *received, delivered: *delivered, dropped, lost: *lost, waiting, in_flight }
+            }
+        }
     }
 }
 
 impl Node for Link {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        let size = packet.size();
-        self.measured.received.record(size);
-        match &mut self.path {
-            TransmitPath::DropTail(path) => {
-                path.catch_up(&mut self.measured, cx);
-                path.handle_packet(packet, size, &mut self.line, &mut self.measured, cx);
-            }
-            TransmitPath::Queued(path) => {
-                path.catch_up(&mut self.line, &mut self.measured, cx);
-                path.handle_packet(packet, size, &mut self.line, &mut self.measured, cx);
-            }
-        }
+        self.handle_packet_at(packet, cx.now(), cx);
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
@@ -177,11 +207,14 @@ impl Node for Link {
 
     #[inline]
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let (packet, size) = match &mut self.path {
+        let packet = match &mut self.path {
             TransmitPath::DropTail(path) => path.take_arrived(cx.now())?,
-            TransmitPath::Queued(path) => path.take_arrived(&mut self.measured, cx)?,
+            TransmitPath::Queued(path) => {
+                let (packet, size) = path.take_arrived(&mut self.measured, cx)?;
+                self.measured.delivered.record(size);
+                packet
+            }
         };
-        self.measured.delivered.record(size);
         Some((Port(0), packet))
     }
 
@@ -193,10 +226,10 @@ impl Node for Link {
         }
     }
 
-    /// The packets inside, waiting or on the line.
+    /// The packets in its hands.
     fn held(&self) -> Count {
         match &self.path {
-            TransmitPath::DropTail(path) => path.waiting() + path.in_flight(),
+            TransmitPath::DropTail(path) => path.held(),
             TransmitPath::Queued(path) => path.waiting() + path.in_flight(),
         }
     }

@@ -7,10 +7,14 @@
 //! **A link** is the exception, for it is the most frequent: it is asked once for each time that it names, and gives at most one packet.
 //! Where several arrive at one instant it names that instant again. What it is given it never sends on at once, but at a time that it
 //! names.
+//!
+//! **A follower** is a link all of whose packets come over one other link and the router behind that. What becomes of a packet in either is
+//! then known as it enters the first, and it goes through both at once, or through a whole row of them; that it gets from one to the
+//! next is no event. See [`Network::with_followers`].
 
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Count, Cx, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Count, Cx, EventMask, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
 use std::collections::VecDeque;
 
@@ -74,6 +78,13 @@ pub enum Progress {
     Paused,
 }
 
+/// A node's place in rows of links.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    follows: Option<NodeId>,
+    leads_by: Option<NodeId>,
+}
+
 #[derive(Debug)]
 pub struct Network<H> {
     /// First, so that it is closed when the nodes are dropped with the packets they hold.
@@ -90,6 +101,8 @@ pub struct Network<H> {
     events: u64,
     /// What came out at edges.
     egress: VecDeque<(NodeId, Delivered)>,
+    /// Of each node, the link that it follows, and the router by which it leads others. Empty where nothing follows.
+    rows: Vec<Row>,
 }
 
 impl<H: Node> Network<H> {
@@ -115,7 +128,26 @@ impl<H: Node> Network<H> {
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
+            rows: Vec::new(),
         }
+    }
+
+    /// Promises of each pair that the second link gets packets over the first alone, through one router. It counts where both links
+    /// [foretell](Link::foretells) and nobody watches, and changes no result.
+    #[must_use]
+    pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (NodeId, NodeId)>) -> Network<H> {
+        if self.accounting.mask() != EventMask::NONE {
+            return self;
+        }
+        for (leader, follower) in pairs {
+            let foretells = |node: NodeId| matches!(&self.nodes[node.index()], NetNode::Link(link) if link.foretells());
+            if foretells(leader) && foretells(follower) {
+                self.rows.resize(self.nodes.len(), Row::default());
+                self.rows[follower.index()].follows = Some(leader);
+                self.rows[leader.index()].leads_by = Some(self.wire(leader, Port(0)).node);
+            }
+        }
+        self
     }
 
     /// The latest instant that it was brought to.
@@ -193,7 +225,7 @@ impl<H: Node> Network<H> {
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
         self.now = now;
         let packet = Cx::new(now, edge, &mut self.accounting).originate(new);
-        self.forward(self.wires[self.first_wire[edge.index()] as usize], packet);
+        self.forward(self.wire(edge, Port(0)), packet);
         self.drain_transmits();
     }
 
@@ -246,7 +278,7 @@ impl<H: Node> Network<H> {
                 // Set before the packet goes on: what it meets may be the same link.
                 self.queue.set(index, link.poll_timeout());
                 if let Some((_, packet)) = arrived {
-                    self.forward(self.wires[self.first_wire[index] as usize], packet);
+                    self.forward(self.wire(node, Port(0)), packet);
                 }
                 if self.dirty.is_empty() {
                     return;
@@ -276,8 +308,7 @@ impl<H: Node> Network<H> {
             };
             match out {
                 Some((port, packet)) => {
-                    let wire = self.first_wire[node.index()] as usize + usize::from(port.0);
-                    self.forward(self.wires[wire], packet);
+                    self.forward(self.wire(node, port), packet);
                 }
                 None => {
                     self.dirty.pop();
@@ -295,7 +326,7 @@ impl<H: Node> Network<H> {
             match &mut self.nodes[wire.node.index()] {
                 NetNode::Router(router) => match router.forward(&mut packet) {
                     Ok(port) => {
-                        wire = self.wires[self.first_wire[wire.node.index()] as usize + usize::from(port.0)];
+                        wire = self.wire(wire.node, port);
                         continue;
                     }
                     Err(why) => return cx.drop(packet, why),
@@ -306,14 +337,10 @@ impl<H: Node> Network<H> {
                     self.queue.set(wire.node.index(), link.poll_timeout());
                     let Some(on) = passing else { return };
                     packet = on;
-                    let first = self.first_wire[wire.node.index()] as usize;
-                    wire = self.wires[first + usize::from(Link::SENSED.0)];
+                    wire = self.wire(wire.node, Link::SENSED);
                     continue;
                 }
-                NetNode::Link(link) => {
-                    link.handle_packet(wire.port, packet, &mut cx);
-                    return self.queue.set(wire.node.index(), link.poll_timeout());
-                }
+                NetNode::Link(_) => return self.cross(wire.node, packet),
                 NetNode::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
                 NetNode::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
                 NetNode::Edge => {
@@ -323,6 +350,45 @@ impl<H: Node> Network<H> {
             }
             return self.dirty.push(wire.node);
         }
+    }
+
+    /// Hands the packet to a link, and through all that follow.
+    #[inline(always)]
+    fn cross(&mut self, mut node: NodeId, mut packet: Packet) {
+        let mut at = self.now;
+        loop {
+            let follower = self.follower(node, &packet);
+            let NetNode::Link(link) = &mut self.nodes[node.index()] else {
+                unreachable!("links are followed by links")
+            };
+            let mut cx = Cx::new(self.now, node, &mut self.accounting);
+            let Some(next) = follower else {
+                link.handle_packet_at(packet, at, &mut cx);
+                return self.queue.set(node.index(), link.poll_timeout());
+            };
+            match link.pass_through(packet, at, &mut cx) {
+                None => return,
+                Some(passed) => (packet, at) = passed,
+            }
+            let lives = packet.lower_ttl();
+            debug_assert!(lives, "it was looked at before");
+            node = next;
+        }
+    }
+
+    /// The follower of this link that the packet goes to next.
+    #[inline(always)]
+    fn follower(&self, link: NodeId, packet: &Packet) -> Option<NodeId> {
+        let by = self.rows.get(link.index())?.leads_by?;
+        let NetNode::Router(router) = &self.nodes[by.index()] else { return None };
+        let next = self.wire(by, router.route(packet)?).node;
+        (self.rows[next.index()].follows == Some(link)).then_some(next)
+    }
+
+    /// What hangs on the port of the node.
+    #[inline(always)]
+    fn wire(&self, node: NodeId, port: Port) -> Attachment {
+        self.wires[self.first_wire[node.index()] as usize + usize::from(port.0)]
     }
 
     #[inline]

@@ -78,6 +78,12 @@ impl Router {
         Router { routes }
     }
 
+    /// The port that the packet would leave by; `None` if it would be lost here.
+    #[inline]
+    pub fn route(&self, packet: &Packet) -> Option<Port> {
+        if packet.ttl() > 1 { self.routes.to(packet.dst()) } else { None }
+    }
+
     /// The port that the packet leaves by, one hop poorer.
     #[inline]
     pub fn forward(&self, packet: &mut Packet) -> Result<Port, DropReason> {

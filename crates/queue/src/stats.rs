@@ -72,6 +72,16 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
+    /// A packet came to an empty queue and left for the line at once.
+    #[inline]
+    pub fn passed(&mut self, size: Bytes) {
+        self.max_packets = self.max_packets.max(1);
+        self.max_bytes = self.max_bytes.max(size.get());
+        self.sent_packets += 1;
+        self.sent_bytes += size.get();
+        self.sojourns.add(Duration::ZERO);
+    }
+
     /// Brings the accounting in line with a discipline that dropped packets on its own account, at `now`.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {

@@ -20,13 +20,13 @@ use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{Accounting, Dir, EventMask, FlowId, NodeId, Port, Time};
 use lopsided_net::{Attachment, NetNode, Network, Router};
 use lopsided_scenario::{Hop, InterfaceSpec, Scenario};
-use topology::{Topology, routing_tables};
+use topology::{Routing, Topology};
 
 /// Builds the world of the scenario for one seed.
 pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Result<Simulation, BuildError> {
     let net = Topology::new(&scenario.graph)?;
     check_outside(scenario, &net, &options.outside)?;
-    let tables = routing_tables(scenario, &net, &options.outside)?;
+    let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let several = net.outlets[host].len() > 1;
@@ -81,7 +81,14 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
+    // Stages, media and sensing queues make packets of their own, or lead them elsewhere.
+    let plain = nodes.iter().all(|node| match node {
+        NetNode::Host(_) | NetNode::Router(_) => true,
+        NetNode::Link(link) => link.senses().is_none(),
+        NetNode::Custom(_) | NetNode::Edge => false,
+    });
     let network = Network::new(nodes, &wires, accounting);
+    let network = if plain { network.with_followers(followers) } else { network };
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }

@@ -116,7 +116,7 @@ impl Shaper for AnyShaper {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
         match self {
             AnyShaper::Unlimited => (now, now),

@@ -81,43 +81,66 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// The routes of hosts and routers that the flows need, both ways, and those between hosts outside.
-pub(super) fn routing_tables(
-    scenario: &Scenario,
-    net: &Topology<'_>,
-    outside: &[Outside],
-) -> Result<Vec<Routes>, BuildError> {
-    let graph = &scenario.graph;
-    let paths = graph.routes();
-    let mut tables = vec![Routes::beginning_at(FIRST_HOST); net.outlets.len()];
-    for flow in &scenario.flows {
-        if flow.from.max(flow.to) >= net.hosts {
-            return Err(BuildError::NoHost { flow: flow.name.clone() });
-        }
-        for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-            let no_path = || BuildError::NoPath {
-                flow: flow.name.clone(),
-                from: graph.hosts[from].clone(),
-                to: graph.hosts[to].clone(),
-            };
-            for hop in paths.path(from, to).ok_or_else(no_path)? {
-                let (node, port) = net.origin(hop);
-                tables[node].set(address(to), port);
+/// How the packets of the flows go.
+pub(super) struct Routing {
+    /// The routes of hosts, then routers, that the flows need, both ways, and those between hosts outside.
+    pub tables: Vec<Routes>,
+    /// Each link that gets packets over one other link alone, behind that one.
+    pub followers: Vec<(NodeId, NodeId)>,
+}
+
+/// Where a link's packets come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Nowhere,
+    Link(NodeId),
+    /// A host, or several links.
+    Other,
+}
+
+impl Routing {
+    pub fn new(scenario: &Scenario, net: &Topology<'_>, outside: &[Outside]) -> Result<Routing, BuildError> {
+        let graph = &scenario.graph;
+        let paths = graph.routes();
+        let mut tables = vec![Routes::beginning_at(FIRST_HOST); net.outlets.len()];
+        let mut sources = vec![Source::Nowhere; net.first_link() + 2 * graph.links.len()];
+        for flow in &scenario.flows {
+            if flow.from.max(flow.to) >= net.hosts {
+                return Err(BuildError::NoHost { flow: flow.name.clone() });
             }
-        }
-    }
-    for Outside { host: from, .. } in outside {
-        for Outside { host: to, addresses, takes_the_rest } in outside.iter().filter(|to| to.host != *from) {
-            // Of those that no path joins, packets for each other are lost for want of a route.
-            for hop in paths.path(*from, *to).unwrap_or_default() {
-                let (node, port) = net.origin(hop);
-                tables[node].set(address(*to), port);
-                addresses.iter().for_each(|address| tables[node].set(*address, port));
-                if *takes_the_rest {
-                    tables[node].set_default(port);
+            for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+                let no_path = || BuildError::NoPath {
+                    flow: flow.name.clone(),
+                    from: graph.hosts[from].clone(),
+                    to: graph.hosts[to].clone(),
+                };
+                let mut source = Source::Other;
+                for hop in paths.path(from, to).ok_or_else(no_path)? {
+                    let (node, port) = net.origin(hop);
+                    tables[node].set(address(to), port);
+                    let known = &mut sources[net.link_node(hop).index()];
+                    *known = if matches!(*known, Source::Nowhere) || *known == source { source } else { Source::Other };
+                    source = Source::Link(net.link_node(hop));
                 }
             }
         }
+        for Outside { host: from, .. } in outside {
+            for Outside { host: to, addresses, takes_the_rest } in outside.iter().filter(|to| to.host != *from) {
+                // Of those that no path joins, packets for each other are lost for want of a route.
+                for hop in paths.path(*from, *to).unwrap_or_default() {
+                    let (node, port) = net.origin(hop);
+                    tables[node].set(address(*to), port);
+                    addresses.iter().for_each(|address| tables[node].set(*address, port));
+                    if *takes_the_rest {
+                        tables[node].set_default(port);
+                    }
+                }
+            }
+        }
+        let followers = sources.iter().enumerate().filter_map(|(node, source)| match source {
+            Source::Link(leader) => Some((*leader, NodeId(node as u32))),
+            Source::Nowhere | Source::Other => None,
+        });
+        Ok(Routing { tables, followers: followers.collect() })
     }
-    Ok(tables)
 }
