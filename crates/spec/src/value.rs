@@ -2,7 +2,7 @@
 
 use crate::part::PartInfo;
 use crate::{AnyPart, Family, Part};
-use lopsided_core::{BitRate, Bytes, Duration, Ecn, Time};
+use lopsided_core::{BitRate, Bytes, Dir, Duration, Ecn, Time};
 
 /// The type and unit of a key's value.
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +168,10 @@ pub trait Choice: Copy + PartialEq + 'static {
 impl Choice for Ecn {
     const WORDS: &'static [(&'static str, Ecn)] =
         &[("not_ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
+}
+
+impl Choice for Dir {
+    const WORDS: &'static [(&'static str, Dir)] = &[("down", Dir::Down), ("up", Dir::Up)];
 }
 
 impl<T: Choice> Scalar for T {

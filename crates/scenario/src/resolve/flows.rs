@@ -2,19 +2,18 @@
 
 use super::line::read_list;
 use super::network::Network;
-use super::part::{Line, read_family};
+use super::part::{Line, read_part};
 use super::read::{Layers, read};
 use super::stack::{congestion_control, resolve_stack};
 use crate::error::{Place, Report, quote};
+use crate::flow::FlowPart;
 use crate::graph::{Hop, Routes};
 use crate::model::FlowSpec;
 use crate::schema::entry_name;
 use crate::tree::{self, Node, Table};
 use crate::units::format_span;
 use crate::value;
-use lopsided_app::{APPS, AppConfig};
 use lopsided_core::{Dir, Duration, Time};
-use lopsided_spec::{Scalar, Value};
 use lopsided_tcp::StackConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,19 +78,16 @@ pub(super) fn resolve_flows(
 }
 
 impl<'t> Common<'_, 't> {
-    fn resolve_group(&mut self, flow: &Layers<'t>, name: &str, flows: &mut Flows, report: &mut Report<'_>) {
-        let _ = read(flow, "name", value::name, report);
-        let group = read(flow, "group", value::name, report).unwrap_or_else(|| name.to_owned());
-        let app = read_family(&APPS, &flow.below("app"), Line::default(), report);
-        let app = AppConfig::from_value(Value::Part(app)).expect("it is one of the family's");
-        let count = read(flow, "count", value::positive_count, report).unwrap_or(1) as usize;
+    fn resolve_group(&mut self, flow: &Layers<'t>, group_name: &str, flows: &mut Flows, report: &mut Report<'_>) {
+        let part: FlowPart = read_part(flow, Line::default(), report);
+        let count = part.count.max(1) as usize;
         if flows.specs.len() + count > MOST_FLOWS {
             let message = format!("these are more than the {MOST_FLOWS} flows that are allowed");
             report.problem(flow.place_of("count"), "flow.count", message, None);
             return;
         }
-        let times = self.resolve_times(flow, count, report);
-        let (senders, receivers) = self.resolve_ends(flow, count, report);
+        let stop = self.resolve_times(flow, &part, report);
+        let (senders, receivers) = self.resolve_ends(flow, &part, report);
         if senders.is_empty() || receivers.is_empty() {
             // Nobody uses them, but what is wrong with them is worth knowing.
             for key in ["stack", "sender_stack", "receiver_stack"] {
@@ -101,7 +97,7 @@ impl<'t> Common<'_, 't> {
         }
         let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
         for copy in 0..count {
-            let name = if flow.has("count") && count > 1 { format!("{name}.{}", copy + 1) } else { name.to_owned() };
+            let name = if count > 1 { format!("{group_name}.{}", copy + 1) } else { group_name.to_owned() };
             if !self.names.insert(name.clone()) {
                 let message = format!("there is another flow {}", quote(&name));
                 report.problem(flow.place_of("name"), flow.path(), message, Some("names are unique".to_owned()));
@@ -114,14 +110,14 @@ impl<'t> Common<'_, 't> {
             let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
             flows.specs.push(FlowSpec {
                 name,
-                group: group.clone(),
+                group: part.group.clone().unwrap_or_else(|| group_name.to_owned()),
                 from,
                 to,
                 direction: common_direction(&path),
-                start: Time::ZERO + times.start + times.spacing * copy as u64,
-                start_jitter: times.jitter,
-                stop: Time::ZERO + times.stop,
-                app: app.clone(),
+                start: Time::ZERO + part.start + part.start_spacing * copy as u64,
+                start_jitter: part.start_jitter,
+                stop: Time::ZERO + stop,
+                app: part.app.clone(),
                 from_stack,
                 to_stack,
             });
@@ -130,13 +126,10 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    fn resolve_times(&self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> Times {
-        let mut span = |key: &str| read(flow, key, value::span, report);
-        let start = span("start").unwrap_or(Duration::ZERO);
-        let (jitter, spacing) =
-            (span("start_jitter").unwrap_or(Duration::ZERO), span("start_spacing").unwrap_or(Duration::ZERO));
-        let stop = span("stop").unwrap_or(self.duration).min(self.duration);
-        let last = start + spacing * (count as u64 - 1);
+    /// When the flow's application stops. A flow that never starts is refused.
+    fn resolve_times(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) -> Duration {
+        let (start, last) = (part.start, part.last_start());
+        let stop = part.stop.unwrap_or(self.duration).min(self.duration);
         if last >= self.duration {
             let key = if start >= self.duration { "start" } else { "start_spacing" };
             let message = match key {
@@ -156,13 +149,17 @@ impl<'t> Common<'_, 't> {
             let message = format!("the flow stops at {} and would start at {}", format_span(stop), format_span(last));
             report.problem(flow.place_of("stop"), &format!("{}.stop", flow.path()), message, None);
         }
-        Times { start, jitter, spacing, stop }
+        stop
     }
 
     /// The hosts that copies take in turn as senders and receivers; empty where that was reported.
-    fn resolve_ends(&mut self, flow: &Layers<'_>, count: usize, report: &mut Report<'_>) -> (Vec<usize>, Vec<usize>) {
-        let nothing = (Vec::new(), Vec::new());
-        let direction = read(flow, "direction", |node| value::choice(node, "direction", &["down", "up"]), report);
+    fn resolve_ends(
+        &mut self,
+        flow: &Layers<'_>,
+        part: &FlowPart,
+        report: &mut Report<'_>,
+    ) -> (Vec<usize>, Vec<usize>) {
+        let (nothing, count) = ((Vec::new(), Vec::new()), part.count.max(1) as usize);
         if self.network.broken {
             return nothing;
         }
@@ -187,9 +184,9 @@ impl<'t> Common<'_, 't> {
                 );
                 return nothing;
             };
-            let (senders, receivers, side) = match direction {
-                Some("down") => (downstream, upstream, 0),
-                Some(_) => (upstream, downstream, 1),
+            let (senders, receivers, side) = match part.direction {
+                Some(Dir::Down) => (downstream, upstream, 0),
+                Some(Dir::Up) => (upstream, downstream, 1),
                 None => return nothing,
             };
             let first = self.next_pair[side];
@@ -275,13 +272,6 @@ impl<'t> Common<'_, 't> {
         }
         spec
     }
-}
-
-struct Times {
-    start: Duration,
-    jitter: Duration,
-    spacing: Duration,
-    stop: Duration,
 }
 
 fn pick(hosts: &[usize], copy: usize) -> Option<usize> {

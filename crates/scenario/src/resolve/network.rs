@@ -1,21 +1,19 @@
 //! The network: the access line, a dumbbell, or any graph of hosts, routers and links.
 
 use super::line::{self, Defaults, FAST, PLAIN, read_list, resolve_delays, resolve_line};
-use super::part::{Line, read_family};
+use super::part::{Line, read_family, read_part};
 use super::read::{Layers, read, require};
 use crate::error::{Place, Report, did_you_mean, quote};
 use crate::graph::{Graph, LinkSpec, MediumSpec, NodeRef};
 use crate::presets;
 use crate::schema::entry_name;
+use crate::topology::{DumbbellPart, TopologyLinkPart};
 use crate::tree::{Node, Table, Value};
 use crate::value;
 use lopsided_core::Duration;
 use lopsided_link::{MEDIA, MediumConfig};
 use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// More nodes than this are a slip of the finger.
-const MOST_PAIRS: u32 = 50_000;
 
 /// The graph, and what flows need to know of it.
 #[derive(Debug, Default)]
@@ -128,22 +126,18 @@ impl Network {
     }
 
     fn dumbbell(&mut self, dumbbell: &Layers<'_>, report: &mut Report<'_>) {
-        require(dumbbell, "pairs", "20", report);
+        let before = report.count();
+        let DumbbellPart { pairs } = read_part(dumbbell, Line::default(), report);
+        self.broken |= report.count() > before;
         require(dumbbell, "bottleneck", "{ rate = \"100 Mbit/s\", delay = \"18 ms\" }", report);
         let (left, right) = (dumbbell.below("left"), dumbbell.below("right"));
         let access = dumbbell.below("access");
         if access.is_empty() && (left.is_empty() || right.is_empty()) {
             require(dumbbell, "access", "{ rate = \"1 Gbit/s\", delay = \"1 ms\" }", report);
         }
-        let pairs = read(dumbbell, "pairs", value::positive_count, report);
-        let Some(pairs) = pairs.filter(|pairs| *pairs <= MOST_PAIRS) else {
-            if let Some(pairs) = pairs {
-                let message = format!("{pairs} pairs of hosts are more than the {MOST_PAIRS} that are allowed");
-                report.problem(dumbbell.place_of("pairs"), "topology.dumbbell.pairs", message, None);
-            }
-            self.broken = true;
+        if self.broken {
             return;
-        };
+        }
         let (r1, r2) = (self.add_router("r1"), self.add_router("r2"));
         if dumbbell.has("bottleneck") {
             // The one base RTT of a dumbbell is that of a pair.
@@ -219,18 +213,17 @@ impl Network {
 
     fn named_link(&mut self, index: usize, item: &Node, table: &Table, path: &str, report: &mut Report<'_>) {
         let link = Layers::one(table, path, item.place);
-        let name = read(&link, "name", value::name, report);
+        let part: TopologyLinkPart = read_part(&link, Line::default(), report);
         require(&link, "between", "[\"server\", \"client\"]", report);
         let specs = resolve_line(&link, PLAIN, report);
         let Some((from, to)) = self.link_ends(&link, report) else { return };
-        let name = name.unwrap_or_else(|| entry_name(index, item));
+        let name = part.name.unwrap_or_else(|| entry_name(index, item));
         if self.link_names.contains(&name) {
             let help = "give it another `name`".to_owned();
             report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
             return;
         }
-        let one_way = read(&link, "one_way", value::flag, report).unwrap_or(false);
-        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1, one_way }, &link);
+        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1, one_way: part.one_way }, &link);
     }
 
     fn link_ends(&self, link: &Layers<'_>, report: &mut Report<'_>) -> Option<(NodeRef, NodeRef)> {

@@ -1,14 +1,13 @@
 //! The keys of a scenario file, table by table. A line here is the documentation that editors show.
 
+use crate::flow::FlowPart;
 use crate::head::Head;
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::model::InterfaceSpec;
 use crate::presets;
-use lopsided_app::APPS;
+use crate::topology::{DumbbellPart, TopologyLinkPart};
 use lopsided_link::{LinkConfig, MEDIA};
-use lopsided_spec::ValueType::{
-    self, Family, Flag, Free, Integer, List, Map, Name, Names, OneOrMore, Part, Size, Time, Word,
-};
+use lopsided_spec::ValueType::{self, Family, Free, List, Map, Name, Names, OneOrMore, Part, Size, Time, Word};
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
 
@@ -122,21 +121,15 @@ pub(crate) fn line() -> PartInfo {
 }
 
 pub(crate) fn topology_link() -> PartInfo {
-    PartInfo {
-        name: "topology link",
-        text: "A link between two nodes. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
-        shorthand: None,
-        exclusive: &[],
-        make: None,
-        keys: line_keys([
-            value("between", Names, "", "Two nodes: `down` runs from the first to the second, `up` back. Required."),
-            value("name", Name, "", "Default: the two nodes' names joined by -."),
-            value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
-            value("down", Part(direction), "", "From the first node to the second."),
-            value("up", Part(direction), "", "From the second node to the first."),
-            value("one_way", Flag, "false", "No route leads over it from the second node to the first."),
-        ]),
-    }
+    let own = PartInfo::of::<TopologyLinkPart>();
+    let ends = [
+        value("between", Names, "", "Two nodes: `down` runs from the first to the second, `up` back. Required."),
+        value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
+        value("down", Part(direction), "", "From the first node to the second."),
+        value("up", Part(direction), "", "From the second node to the first."),
+    ];
+    let keys = ends.into_iter().chain(own.keys).chain(direction().keys);
+    PartInfo { make: None, keys: keys.collect(), ..own }
 }
 
 static MEDIUM: lopsided_spec::ValueType = Family(&MEDIA);
@@ -169,20 +162,14 @@ pub(crate) fn topology() -> PartInfo {
 }
 
 pub(crate) fn dumbbell() -> PartInfo {
-    PartInfo {
-        name: "dumbbell",
-        text: "Hosts leftN and rightN at two routers with one bottleneck; down runs from left to right.",
-        shorthand: None,
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value("pairs", Integer, "", "How many hosts on each side. Required."),
-            value("access", Part(line), "", "The links between hosts and routers on both sides."),
-            value("left", Part(line), "", "What differs on the left."),
-            value("right", Part(line), "", "What differs on the right."),
-            value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
-        ],
-    }
+    let own = PartInfo::of::<DumbbellPart>();
+    let lines = [
+        value("access", Part(line), "", "The links between hosts and routers on both sides."),
+        value("left", Part(line), "", "What differs on the left."),
+        value("right", Part(line), "", "What differs on the right."),
+        value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
+    ];
+    PartInfo { make: None, keys: own.keys.into_iter().chain(lines).collect(), ..own }
 }
 
 pub(crate) fn host() -> PartInfo {
@@ -223,43 +210,15 @@ pub(crate) fn stack() -> PartInfo {
 }
 
 pub(crate) fn flow() -> PartInfo {
-    PartInfo {
-        name: "flow",
-        text: "A flow of data from one host to another, or `count` equal ones.",
-        shorthand: None,
-        exclusive: &[],
-        make: None,
-        keys: vec![
-            value(
-                "name",
-                Name,
-                "",
-                "Unique. Default: flow1, flow2, ... by place. Copies made by `count` are called name.1, name.2, ...",
-            ),
-            value("group", Name, "", "Flows that belong together. Default: the name."),
-            value(
-                "direction",
-                Word(|| vec!["down", "up"]),
-                "",
-                "With [link]: down is server to client. With a dumbbell: down is left to right, each flow of a direction on the next pair. This, or from and to.",
-            ),
-            value("from", OneOrMore(&Name), "", "The sending host; of a list each copy takes the next."),
-            value("to", OneOrMore(&Name), "", "The receiving host; of a list each copy takes the next."),
-            value("start", Time, "0 s", "When the flow begins."),
-            value("start_jitter", Time, "0 s", "A random time from 0 to this is added to the start."),
-            value("start_spacing", Time, "0 s", "With `count`: each copy starts this much after the one before."),
-            value("stop", Time, "", "When the application stops. Default: the end of the run."),
-            value("count", Integer, "1", "So many equal flows."),
-            value(
-                "app",
-                Family(&APPS),
-                "bulk",
-                "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
-            ),
-            value("cc", Word(|| CONTROLLERS.to_vec()), "", "Congestion control of both ends: short for stack.cc."),
-            value("stack", Part(stack), "", "The TCP of both ends of this flow."),
-            value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
-            value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),
-        ],
-    }
+    let own = PartInfo::of::<FlowPart>();
+    let ends = [
+        value("from", OneOrMore(&Name), "", "The sending host; of a list each copy takes the next."),
+        value("to", OneOrMore(&Name), "", "The receiving host; of a list each copy takes the next."),
+        value("cc", Word(|| CONTROLLERS.to_vec()), "", "Congestion control of both ends: short for stack.cc."),
+        value("stack", Part(stack), "", "The TCP of both ends of this flow."),
+        value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
+        value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),
+    ];
+    // Its stacks are merged with those of other tables, and its ends are places in the network: not read as a part is.
+    PartInfo { make: None, keys: own.keys.into_iter().chain(ends).collect(), ..own }
 }

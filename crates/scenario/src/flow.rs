@@ -1,0 +1,81 @@
+//! What `[[flow]]` says of a flow itself: its name, when it runs, and what it does. Its ends and their stacks follow from other tables too.
+
+use lopsided_app::AppConfig;
+use lopsided_core::{Dir, Duration};
+use lopsided_spec::ValueType::Name;
+use lopsided_spec::{Fault, Key, Part, key};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FlowPart {
+    pub name: Option<String>,
+    pub group: Option<String>,
+    pub direction: Option<Dir>,
+    pub start: Duration,
+    pub start_jitter: Duration,
+    pub start_spacing: Duration,
+    pub stop: Option<Duration>,
+    pub count: u32,
+    pub app: AppConfig,
+}
+
+impl Default for FlowPart {
+    fn default() -> FlowPart {
+        FlowPart {
+            name: None,
+            group: None,
+            direction: None,
+            start: Duration::ZERO,
+            start_jitter: Duration::ZERO,
+            start_spacing: Duration::ZERO,
+            stop: None,
+            count: 1,
+            app: AppConfig::default(),
+        }
+    }
+}
+
+impl Part for FlowPart {
+    const NAME: &'static str = "flow";
+    const TEXT: &'static str = "A flow of data from one host to another, or `count` equal ones.";
+    const KEYS: &'static [Key<FlowPart>] = &[
+        key(
+            "name",
+            |flow: &mut Self| &mut flow.name,
+            "Unique. Default: flow1, flow2, ... by place. Copies made by `count` are called name.1, name.2, ...",
+        )
+        .typed(Name),
+        key("group", |flow: &mut Self| &mut flow.group, "Flows that belong together. Default: the name.").typed(Name),
+        key(
+            "direction",
+            |flow| &mut flow.direction,
+            "With [link]: down is server to client. With a dumbbell: down is left to right, each flow of a direction on the next \
+             pair. This, or from and to.",
+        ),
+        key("start", |flow| &mut flow.start, "When the flow begins."),
+        key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this is added to the start."),
+        key(
+            "start_spacing",
+            |flow| &mut flow.start_spacing,
+            "With `count`: each copy starts this much after the one before.",
+        ),
+        key("stop", |flow| &mut flow.stop, "When the application stops. Default: the end of the run."),
+        key("count", |flow| &mut flow.count, "So many equal flows."),
+        key(
+            "app",
+            |flow: &mut Self| &mut flow.app,
+            "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
+        )
+        .default_text("bulk"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.count == 0 { Err(Fault::new("count", "this must be at least 1")) } else { Ok(()) }
+    }
+}
+
+impl FlowPart {
+    /// When the last of the copies starts, without jitter.
+    pub fn last_start(&self) -> Duration {
+        self.start + self.start_spacing * u64::from(self.count).saturating_sub(1)
+    }
+}
