@@ -72,7 +72,7 @@ impl LinkConfig {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
         let queue = if self.audit { queue.checked() } else { queue };
-        let compression = HeaderCompression::of(&self.header_compression);
+        let compression = HeaderCompression::of(&self.header_compression, self.delay);
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
     }
 

@@ -124,7 +124,7 @@ impl QueuedPath {
             return measured.queue.settle(now, backlog);
         };
         let size = packet.size();
-        let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet));
+        let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet, now));
         let wire = line.framing.wire_size(carried);
         let sent = line.shaper.transmit(now, wire);
         measured.queue.left(now, enqueued_at, size);
@@ -193,7 +193,7 @@ impl QueuedPath {
         while self.in_flight.front()?.arrives <= cx.now() {
             let packet = self.in_flight.pop_front()?.packet;
             let size = packet.size();
-            if self.compression.as_mut().is_none_or(|compression| compression.receive(&packet)) {
+            if self.compression.as_mut().is_none_or(|compression| compression.receive(&packet, cx.now())) {
                 return Some((packet, size));
             }
             measured.lost.record(size);

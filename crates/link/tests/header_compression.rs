@@ -10,6 +10,7 @@ use lopsided_core::{
 use lopsided_link::{CompressionScheme, HeaderCompressionConfig, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::QueueConfig;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 /// A segment, with what most of them have in common.
@@ -248,16 +249,95 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
+    /// Whatever is lost of whatever: what arrives was rebuilt as it was sent (the link compares), and a packet in full ends every error.
+    #[test]
+    fn a_full_header_repairs_whatever_was_lost(
+        segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), again: bool,
+    ) {
+        let mut segments = segments;
+        // What repeats the packet before goes in full: twice, for the first may be the lost one's.
+        let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
+        segments.extend(std::iter::repeat_n(last, 2));
+        let scheme = if again { iphc() } else { cslip() };
+        let lost: BTreeSet<u64> = lost.into_iter().filter(|number| *number as usize <= segments.len() - 2).collect();
+        let lost: Vec<u64> = lost.into_iter().collect();
+        let told = fates(scheme, &lost, &segments);
+        prop_assert!(told.ends_with(".."), "{}", told);
+        prop_assert_eq!(told.matches('x').count(), lost.len());
+    }
+
     /// Whatever follows whatever: without loss all are rebuilt, none takes more than in full, and none less than its data and three octets.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
     ) {
-        let (sizes, fates) = cross(HeaderCompressionConfig { slots, compress_slot, ..cslip() }, &[], &segments);
-        prop_assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))));
-        for (size, segment) in sizes.iter().zip(&segments) {
-            let payload = u64::from(segment.payload);
-            prop_assert!((payload + 3..=payload + 40).contains(size), "{size} of {segment:?}");
+        let slip = HeaderCompressionConfig { slots, compress_slot, ..cslip() };
+        for (scheme, least) in [(slip, 3), (HeaderCompressionConfig { slots, ..iphc() }, 4)] {
+            let (sizes, fates) = cross(scheme, &[], &segments);
+            prop_assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))));
+            for (size, segment) in sizes.iter().zip(&segments) {
+                let payload = u64::from(segment.payload);
+                prop_assert!((payload + least..=payload + 40).contains(size), "{size} of {segment:?}");
+            }
         }
+    }
+}
+
+fn iphc() -> HeaderCompressionConfig {
+    HeaderCompressionConfig { scheme: CompressionScheme::Iphc, ..HeaderCompressionConfig::default() }
+}
+
+fn iphc_sizes(segments: &[Segment]) -> Vec<u64> {
+    let (sizes, fates) = cross(iphc(), &[], segments);
+    assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))), "{fates:?}");
+    sizes
+}
+
+#[test]
+fn iphc_takes_the_octets_of_rfc_2507() {
+    assert_eq!(iphc_sizes(&acks(3)), [40, 7, 7], "context, flags, checksum, and 1000 in three octets");
+    assert_eq!(iphc_sizes(&data(3, 512)), [552, 516, 516]);
+    let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
+    assert_eq!(iphc_sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 7, 19], "options go in whole");
+    assert_eq!(iphc_sizes(&[ticks(1, 1), ticks(2, 1)]), [52, 16], "a duplicate ACK has news in its options");
+    assert_eq!(iphc_sizes(&[ACK, ACK]), [40, 40], "and without options none");
+    let marked = |ecn, seq| Segment { ecn, seq, payload: 500, ..ACK };
+    let marks = [marked(Ecn::Ect0, 1000), marked(Ecn::Ce, 1500), marked(Ecn::Ect0, 2000), marked(Ecn::Ce, 2500)];
+    assert_eq!(iphc_sizes(&marks), [540, 505, 504, 505], "a mark takes an octet each time, and no mark none");
+    let echo = |flags, ack| Segment { flags, ack, ..ACK };
+    let ece = Flags::ACK.with(Flags::ECE);
+    assert_eq!(iphc_sizes(&[ACK, echo(ece, 1001), echo(Flags::ACK, 2001)]), [40, 8, 7], "and so do the flags of ECN");
+    let of = |port, ack| Segment { port, ack, ..ACK };
+    assert_eq!(iphc_sizes(&[of(1, 1), of(2, 1), of(1, 101)]), [40, 40, 6], "the context is always named; 2 in its id");
+}
+
+#[test]
+fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help() {
+    assert_eq!(fates(iphc(), &[3], &acks(8)), "..x.....", "the lost ACK was like the next");
+    assert_eq!(fates(iphc(), &[3, 4], &acks(8)), "..xx....", "and two of them");
+    let once = HeaderCompressionConfig { twice: false, ..iphc() };
+    assert_eq!(fates(once, &[3], &acks(6)), "..x?..", "the answer to the request is the packet after");
+    let alone = HeaderCompressionConfig { feedback: false, ..once };
+    assert_eq!(fates(alone, &[3], &acks(6)), "..x???");
+    let uneven: Vec<Segment> = [1, 1001, 2001, 2601, 3601].map(|ack| Segment { ack, ..ACK }).into();
+    assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "steps of another size");
+    // Context, identification, TCP's header without its ports.
+    let (sizes, _) = cross(once, &[3], &acks(6));
+    assert_eq!(sizes, [40, 7, 7, 7, 19, 7]);
+    // A connection whose first packet was lost has no context.
+    assert_eq!(fates(iphc(), &[1], &acks(3)), "x??");
+}
+
+#[test]
+fn keys_of_another_scheme_are_refused() {
+    let line = LinkConfig::new(Some(kbit(8)), Duration::ZERO, QueueConfig::packets(1));
+    let refused = [
+        (HeaderCompressionConfig { compress_slot: false, ..iphc() }, "header_compression.compress_slot"),
+        (HeaderCompressionConfig { twice: false, ..cslip() }, "header_compression.twice"),
+        (HeaderCompressionConfig { feedback: false, ..cslip() }, "header_compression.feedback"),
+    ];
+    for (header_compression, key) in refused {
+        let error = LinkConfig { header_compression, ..line.clone() }.build(1, "link").unwrap_err();
+        assert_eq!(error.key(), key);
     }
 }

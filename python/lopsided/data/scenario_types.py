@@ -584,9 +584,11 @@ Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
 class HeaderCompression(TypedDict):
     """Compression of TCP/IP headers on the line, and its loss of context."""
 
-    scheme: Literal["none", "cslip"]
+    scheme: Literal["none", "cslip", "iphc"]
     slots: int
     compress_slot: bool
+    twice: bool
+    feedback: bool
 
 
 class Shaper(TypedDict):

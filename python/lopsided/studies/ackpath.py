@@ -113,6 +113,10 @@ def _compress(place: Place) -> Settings:
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
+def _compress_robustly(place: Place) -> Settings:
+    return {f"{place.key}.header_compression": "iphc"}
+
+
 def _reconstruct(place: Place) -> Settings:
     place.stages = [*place.stages, {"kind": "ack_reconstruct"}]
     return {f"{place.key}.stages": place.stages}
@@ -140,6 +144,7 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
     "growing": ("an ACK for one segment, then two, up to eight (delayed ACK 1 to N)", _policy("growing", max_delack=8)),
     "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
     "cslip": ("headers are compressed on the line (RFC 1144), and timestamps off for it", _compress),
+    "iphc": ("headers are compressed on the line (RFC 2507), timestamps too", _compress_robustly),
     "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
     "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
 }

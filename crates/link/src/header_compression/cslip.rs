@@ -11,7 +11,7 @@
 //! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes as it is, for the
 //! compressed header has no place for these. So do packets whose headers another host made.
 
-use crate::header_compression::Frame;
+use crate::header_compression::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
@@ -89,21 +89,48 @@ impl Context {
     }
 }
 
+/// Both ends.
+#[derive(Debug)]
+pub(super) struct Cslip {
+    near: Compressor,
+    far: Decompressor,
+}
+
+impl Cslip {
+    pub(super) fn new(slots: u32, compress_slot: bool) -> Cslip {
+        Cslip { near: Compressor::new(slots, compress_slot), far: Decompressor::new(slots) }
+    }
+}
+
+impl Scheme for Cslip {
+    fn compress(&mut self, packet: &Packet) -> Frame {
+        self.near.compress(packet)
+    }
+
+    fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
+        self.far.decompress(frame, packet)
+    }
+
+    fn note_error(&mut self) {
+        self.far.tossing = true;
+    }
+}
+
 /// The sending end: the slots, those used last in front.
 #[derive(Debug)]
-pub(super) struct Compressor {
+struct Compressor {
     slots: Vec<(u8, Option<Context>)>,
     compress_slot: bool,
     last_sent: Option<u8>,
 }
 
 impl Compressor {
-    pub(super) fn new(slots: u32, compress_slot: bool) -> Compressor {
+    fn new(slots: u32, compress_slot: bool) -> Compressor {
         let slots = (0..slots).map(|slot| (slot as u8, None)).collect();
         Compressor { slots, compress_slot, last_sent: None }
     }
 
-    pub(super) fn compress(&mut self, packet: &Packet) -> Frame {
+    fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Context::of(packet) else { return Frame::Ip };
         let (slot, old) = self.take_slot(&new);
         let changes = old.as_ref().and_then(|old| Changes::between(old, &new));
@@ -189,7 +216,7 @@ impl Changes {
 }
 
 /// From 1 to 255 in one octet, others in three of which the first is zero.
-fn push_delta(deltas: &mut Vec<u8>, delta: u16) {
+pub(super) fn push_delta(deltas: &mut Vec<u8>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small @ 1..) => deltas.push(small),
         _ => {
@@ -201,7 +228,7 @@ fn push_delta(deltas: &mut Vec<u8>, delta: u16) {
 
 /// The receiving end.
 #[derive(Debug)]
-pub(super) struct Decompressor {
+struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
     /// After an error, packets that do not name their slot are tossed: they may belong to another connection (section 4.1).
@@ -209,18 +236,13 @@ pub(super) struct Decompressor {
 }
 
 impl Decompressor {
-    pub(super) fn new(slots: u32) -> Decompressor {
+    fn new(slots: u32) -> Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
-    }
-
-    /// A damaged packet arrived.
-    pub(super) fn note_error(&mut self) {
-        self.tossing = true;
     }
 
     /// Whether what is rebuilt from the frame is the packet.
     #[must_use]
-    pub(super) fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
+    fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {
             Frame::Ip => true,
             Frame::Full { slot } => {
@@ -273,7 +295,7 @@ impl Decompressor {
     }
 }
 
-fn take_delta(octets: &mut impl Iterator<Item = u8>) -> Option<u16> {
+pub(super) fn take_delta(octets: &mut impl Iterator<Item = u8>) -> Option<u16> {
     match octets.next()? {
         0 => Some(u16::from_be_bytes([octets.next()?, octets.next()?])),
         small => Some(u16::from(small)),

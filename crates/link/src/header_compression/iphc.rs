@@ -1,0 +1,334 @@
+//! IP header compression for TCP (RFC 2507): RFC 1144's differences, with options and ECN among them, over IPv4 and IPv6, and two ways to
+//! repair a lost context.
+//!
+//! A compressed header is the context's number, an octet of flags, TCP's checksum, and what changed (section 6): differences as in
+//! RFC 1144, the options in whole where they are not those before, and one octet for marks and the flags that feed them back, which
+//! are not remembered. So it takes 4 octets at least, and 16 with timestamps that tick.
+//!
+//! **Twice** (section 10.1): a header that does not fit is tried with the same difference once or twice more, for one or two lost
+//! packets of the same step. **Header requests** (section 10.2): where that does not help the far end asks, once until it has an answer
+//! (one more after 16 packets that it cannot rebuild), and the next packet brings all but addresses and ports
+//! (`COMPRESSED_TCP_NODELTA`, 19 octets and options).
+//!
+//! In full go a connection's first packet, what repeats the one before or goes back (a retransmission, a duplicate ACK without
+//! timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN, RST, packets whose headers another host
+//! made, and all that is no TCP go as they are.
+//!
+//! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC 2508). How PPP agrees
+//! on it (RFC 2509) takes no octets later.
+
+use crate::header_compression::cslip::{push_delta, take_delta};
+use crate::header_compression::{Frame, HeaderCompressionConfig, Scheme};
+use lopsided_core::packet::{Addresses, Flags, TcpOptions};
+use lopsided_core::{Ecn, Packet, Seq};
+
+/// The flags of the second octet (section 6).
+const RESERVED: u8 = 0x80;
+const OPTIONS: u8 = 0x40;
+const NEW_ID: u8 = 0x20;
+const PUSH: u8 = 0x10;
+const NEW_SEQ: u8 = 0x08;
+const NEW_ACK: u8 = 0x04;
+const NEW_WINDOW: u8 = 0x02;
+const NEW_URGENT: u8 = 0x01;
+/// RFC 1144's special cases of the fields that changed.
+const SPECIAL_INTERACTIVE: u8 = NEW_SEQ | NEW_WINDOW | NEW_URGENT;
+const SPECIAL_DATA: u8 = NEW_SEQ | NEW_ACK | NEW_WINDOW | NEW_URGENT;
+const FIELDS: u8 = SPECIAL_DATA;
+/// In place of the flags in a header without differences. Its packet type is the link layer's to tell.
+const NO_DELTA: u8 = 0xff;
+
+/// The far end asks again after so many packets that it could not rebuild.
+const ASK_AGAIN: u32 = 16;
+
+/// The flags that stand in what was reserved when the RFC was written.
+const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
+
+/// A header, as far as it is not the addresses and ports'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Header {
+    addresses: Addresses,
+    ports: (u16, u16),
+    dscp: u8,
+    ttl: u8,
+    /// None in IPv6.
+    id: Option<u16>,
+    seq: Seq,
+    ack: Seq,
+    window: u16,
+    push: bool,
+    options: TcpOptions,
+    /// Marks, and the flags that feed them back: sent where they are not the context's, and not remembered.
+    reserved: (Ecn, u16),
+}
+
+/// A connection as either end remembers it.
+#[derive(Clone, Debug)]
+struct Context {
+    header: Header,
+    /// The octets of data behind the header.
+    payload: u32,
+}
+
+impl Header {
+    /// `None` where the packet goes as it is.
+    fn of(packet: &Packet) -> Option<Header> {
+        let tcp = packet.tcp().filter(|_| !packet.is_foreign())?;
+        let (ip, flags) = (packet.ip(), tcp.flags);
+        if flags.0 & !FEEDBACK & !Flags::PSH.0 != Flags::ACK.0 {
+            return None;
+        }
+        Some(Header {
+            addresses: ip.addresses,
+            ports: (tcp.src_port, tcp.dst_port),
+            dscp: ip.dscp,
+            ttl: ip.ttl,
+            id: matches!(ip.addresses, Addresses::V4 { .. }).then_some(packet.id() as u16),
+            seq: tcp.seq,
+            ack: tcp.ack,
+            window: tcp.window,
+            push: flags.has(Flags::PSH),
+            options: tcp.options.clone(),
+            reserved: (ip.ecn, flags.0 & FEEDBACK),
+        })
+    }
+
+    fn is_connection_of(&self, other: &Header) -> bool {
+        self.addresses == other.addresses && self.ports == other.ports
+    }
+}
+
+/// Both ends.
+#[derive(Debug)]
+pub(super) struct Iphc {
+    /// By context, those used last in front, with whether the far end asked for a header.
+    near: Vec<(u8, Option<Context>, bool)>,
+    far: Vec<Option<Context>>,
+    twice: bool,
+    feedback: bool,
+    /// By context: packets that could not be rebuilt since the far end asked.
+    lost: Vec<u32>,
+    request: Option<u8>,
+}
+
+impl Iphc {
+    pub(super) fn new(config: &HeaderCompressionConfig) -> Iphc {
+        Iphc {
+            near: (0..config.slots).map(|number| (number as u8, None, false)).collect(),
+            far: (0..config.slots).map(|_| None).collect(),
+            twice: config.twice,
+            feedback: config.feedback,
+            lost: vec![0; config.slots as usize],
+            request: None,
+        }
+    }
+
+    /// The connection's context, or else the one that was not used for longest, goes to the front.
+    fn take(&mut self, new: &Header) -> (u8, Option<Context>, bool) {
+        let known = |(_, context, _): &(u8, Option<Context>, bool)| {
+            context.as_ref().is_some_and(|old| old.header.is_connection_of(new))
+        };
+        let found = self.near.iter().position(known);
+        let place = found.unwrap_or(self.near.len() - 1);
+        self.near[..=place].rotate_right(1);
+        let (number, context, asked) = &mut self.near[0];
+        (*number, context.take().filter(|_| found.is_some()), std::mem::take(asked))
+    }
+
+    /// Rebuilds the packet's header, and remembers it. False if it does not come out as sent.
+    fn rebuild(&mut self, octets: &[u8], sent: &Header, payload: u32) -> bool {
+        let [number, flags, rest @ ..] = octets else { return false };
+        let Some(context) = &mut self.far[usize::from(*number)] else { return false };
+        if *flags == NO_DELTA {
+            *context = Context { header: sent.clone(), payload };
+            return true;
+        }
+        let Some(change) = Change::read(*flags, &rest[2..]) else { return false };
+        let tries = if self.twice { 3 } else { 1 };
+        for _ in 0..tries {
+            change.apply(&mut context.header, context.payload);
+            // What is carried whole is as it was sent.
+            let rebuilt = Header {
+                options: carried(flags & OPTIONS, &sent.options, &context.header.options),
+                ..context.header.clone()
+            };
+            let rebuilt = Header {
+                push: flags & PUSH != 0,
+                reserved: carried(flags & RESERVED, &sent.reserved, &rebuilt.reserved),
+                ..rebuilt
+            };
+            // IP's identification may be wrong: no checksum of TCP's tells.
+            if (Header { id: sent.id, ..rebuilt.clone() }) == *sent {
+                *context = Context { header: Header { reserved: context.header.reserved, ..rebuilt }, payload };
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What the header carries in whole, or what the context has.
+fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
+    if flag == 0 { known.clone() } else { sent.clone() }
+}
+
+impl Scheme for Iphc {
+    fn compress(&mut self, packet: &Packet) -> Frame {
+        let Some(new) = Header::of(packet) else { return Frame::Ip };
+        let payload = packet.payload().len();
+        let (number, old, asked) = self.take(&new);
+        let frame = match &old {
+            None => Frame::Full { slot: number },
+            Some(old) if asked => without_differences(number, &old.header, &new),
+            Some(old) => Change::between(old, &new, payload)
+                .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
+        };
+        // What the flags of marks were is remembered from headers in full alone.
+        let reserved = match (&frame, old) {
+            (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
+            _ => new.reserved,
+        };
+        self.near[0].1 = Some(Context { header: Header { reserved, ..new }, payload });
+        frame
+    }
+
+    fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
+        let (number, whole) = match frame {
+            Frame::Ip => return true,
+            Frame::Damaged => return false,
+            Frame::Full { slot } => {
+                let header = Header::of(packet).expect("only such go in full");
+                self.far[usize::from(*slot)] = Some(Context { header, payload: packet.payload().len() });
+                (*slot, true)
+            }
+            Frame::Compressed(octets) => {
+                let sent = Header::of(packet).expect("only such are compressed");
+                (octets[0], self.rebuild(octets, &sent, packet.payload().len()))
+            }
+        };
+        let lost = &mut self.lost[usize::from(number)];
+        *lost = if whole { 0 } else { *lost + 1 };
+        self.request = (self.feedback && *lost % ASK_AGAIN == 1).then_some(number);
+        whole
+    }
+
+    fn poll_request(&mut self) -> Option<u8> {
+        self.request.take()
+    }
+
+    fn on_request(&mut self, context: u8) {
+        let asked = self.near.iter_mut().find(|(number, _, _)| *number == context);
+        asked.into_iter().for_each(|(_, _, asked)| *asked = true);
+    }
+}
+
+/// What a compressed header says.
+#[derive(Debug, Default)]
+struct Change {
+    flags: u8,
+    window: u16,
+    ack: u16,
+    seq: u16,
+    id: u16,
+}
+
+impl Change {
+    /// `None` where the packet goes in full.
+    fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
+        let before = &old.header;
+        if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
+            return None;
+        }
+        let mut change = Change {
+            flags: 0,
+            window: new.window.wrapping_sub(before.window),
+            ack: u16::try_from(new.ack.since(before.ack)).ok()?,
+            seq: u16::try_from(new.seq.since(before.seq)).ok()?,
+            id: new.id.zip(before.id).map_or(1, |(new, old)| new.wrapping_sub(old)),
+        };
+        let fields = [(NEW_WINDOW, change.window), (NEW_ACK, change.ack), (NEW_SEQ, change.seq)];
+        let fields = fields.iter().filter(|(_, delta)| *delta != 0).fold(0, |flags, (flag, _)| flags | flag);
+        let follows = u32::from(change.seq) == old.payload;
+        let same_options = before.options == new.options;
+        change.flags = match fields {
+            // As in RFC 1144: data behind an ACK alone. Anything else is probably a retransmission, or the probe of a window.
+            0 if same_options && (payload == 0 || old.payload > 0) => return None,
+            bits if bits == NEW_SEQ | NEW_ACK && change.seq == change.ack && follows => SPECIAL_INTERACTIVE,
+            NEW_SEQ if follows => SPECIAL_DATA,
+            bits => bits,
+        };
+        let others = [
+            (NEW_ID, change.id != 1),
+            (PUSH, new.push),
+            (OPTIONS, !same_options),
+            (RESERVED, before.reserved != new.reserved),
+        ];
+        change.flags |= others.iter().filter(|(_, set)| *set).fold(0, |flags, (flag, _)| flags | flag);
+        Some(change)
+    }
+
+    fn into_header(self, number: u8, new: &Header) -> Vec<u8> {
+        // The place of the checksum, which is not computed.
+        let mut octets = vec![number, self.flags, 0, 0];
+        let mut differences = Vec::new();
+        if self.flags & RESERVED != 0 {
+            octets.push(0);
+        }
+        let fields = self.flags & FIELDS;
+        if fields != SPECIAL_INTERACTIVE && fields != SPECIAL_DATA {
+            for (flag, delta) in [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)] {
+                if fields & flag != 0 {
+                    push_delta(&mut differences, delta);
+                }
+            }
+        }
+        if self.flags & NEW_ID != 0 {
+            push_delta(&mut differences, self.id);
+        }
+        octets.extend(differences);
+        if self.flags & OPTIONS != 0 {
+            octets.resize(octets.len() + new.options.len() as usize, 0);
+        }
+        octets
+    }
+
+    /// `octets` stand behind the checksum.
+    fn read(flags: u8, octets: &[u8]) -> Option<Change> {
+        let mut octets = octets.iter().copied().skip(usize::from(flags & RESERVED != 0));
+        let mut change = Change { flags, ..Change::default() };
+        let fields = flags & FIELDS;
+        if fields != SPECIAL_INTERACTIVE && fields != SPECIAL_DATA {
+            let mut delta = |bit| if fields & bit == 0 { Some(0) } else { take_delta(&mut octets) };
+            change.window = delta(NEW_WINDOW)?;
+            change.ack = delta(NEW_ACK)?;
+            change.seq = delta(NEW_SEQ)?;
+        }
+        change.id = if flags & NEW_ID == 0 { 1 } else { take_delta(&mut octets)? };
+        Some(change)
+    }
+
+    /// Applies the differences once.
+    fn apply(&self, header: &mut Header, payload_before: u32) {
+        let (seq, ack) = match self.flags & FIELDS {
+            SPECIAL_INTERACTIVE => (payload_before, payload_before),
+            SPECIAL_DATA => (payload_before, 0),
+            _ => (u32::from(self.seq), u32::from(self.ack)),
+        };
+        header.seq += seq;
+        header.ack += ack;
+        header.window = header.window.wrapping_add(self.window);
+        header.id = header.id.map(|id| id.wrapping_add(self.id));
+    }
+}
+
+/// The answer to a request: all but what tells the connection (section 6 b). In full, where what it leaves out has changed.
+fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
+    if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
+        return Frame::Full { slot: number };
+    }
+    // IPv4's identification, and TCP's header without the ports.
+    let random = if new.id.is_some() { 2 } else { 0 };
+    let mut octets = vec![0; 1 + random + 16 + new.options.len() as usize];
+    (octets[0], octets[1]) = (number, NO_DELTA);
+    Frame::Compressed(octets)
+}
