@@ -11,7 +11,7 @@ LAYERS = (
     {"_native", "errors", "accessors", "own_code", "run_options"},
     {"data", "metrics"},
     {"controllers", "queues", "scenario", "run"},
-    {"worlds"},
+    {"worlds", "fetching"},
     {"studies"},
     {"views"},
     {"papers"},

@@ -11,6 +11,7 @@ mod columns;
 mod controller;
 mod draws;
 mod error;
+mod fetching;
 mod queue;
 mod replay;
 mod scenario;
@@ -34,6 +35,8 @@ mod _native {
     #[pymodule_export]
     use crate::draws::first_draw;
     #[pymodule_export]
+    use crate::fetching::Transfer;
+    #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]
     use crate::replay::replay;
@@ -50,6 +53,8 @@ mod _native {
         module.add("PACKET_FIELDS", lopsided_trace::Field::ALL.map(lopsided_trace::Field::name).to_vec())?;
         module.add("PROFILES", lopsided_tcp::PROFILES.to_vec())?;
         module.add("CONGESTION_CONTROLS", lopsided_tcp::CONTROLLERS.to_vec())?;
+        let rules = <lopsided_rdra::WindowRule as lopsided_spec::Choice>::WORDS;
+        module.add("WINDOW_RULES", rules.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
         let texts = lopsided_tcp::CONTROLLERS.iter().map(|name| (*name, lopsided_tcp::cc::text(name)));
         module.add("CONGESTION_CONTROL_TEXTS", texts.collect::<Vec<_>>())
     }

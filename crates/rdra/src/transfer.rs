@@ -157,6 +157,11 @@ impl Transfer {
         self.missing.is_empty() && self.requested == 0
     }
 
+    /// The lowest octet that was neither received nor asked for.
+    pub fn first_missing(&self) -> Option<u64> {
+        self.missing.iter().next().map(|range| range.start)
+    }
+
     /// Octets still to come: on their way, or not asked for.
     pub fn left(&self) -> u64 {
         self.missing.octets() + self.requested

@@ -67,6 +67,11 @@ COMMANDS: tuple[Command, ...] = (
         "Measure a real line: a sink on one machine, a sender that logs TCP's state on the other.",
     ),
     Command(
+        "fetch",
+        "lopsided.cli.fetch:fetch",
+        "Download a file over several connections that together take the share of one (RDRA).",
+    ),
+    Command(
         "doctor",
         "lopsided.cli.doctor:doctor",
         "Say what this machine can do, what is missing, and the command that brings it.",

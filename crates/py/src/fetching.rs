@@ -1,0 +1,118 @@
+//! The controller of a fetch over several connections: the one that the simulator's application has, for a real client.
+
+use lopsided_core::{Bytes, Duration, Time};
+use lopsided_rdra::{Detection, Mode, Ranges, Settings, Transfer as Inner, WindowRule};
+use lopsided_spec::Choice;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is missing of an object, which stream brings which part, and what to ask for next. Times are nanoseconds of a clock
+/// that never goes back.
+#[pyclass(module = "lopsided._native")]
+pub struct Transfer {
+    /// Python may hand it from thread to thread.
+    inner: Mutex<Inner>,
+}
+
+impl Transfer {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Transfer {
+    #[new]
+    #[pyo3(signature = (missing, *, mode, streams, window, detection, min_chunk, stall_timeout_ns))]
+    fn new(
+        missing: Vec<(u64, u64)>,
+        mode: &str,
+        streams: u32,
+        window: &str,
+        detection: &str,
+        min_chunk: u64,
+        stall_timeout_ns: u64,
+    ) -> PyResult<Transfer> {
+        let mut ranges = Ranges::default();
+        missing.into_iter().for_each(|(start, end)| ranges.insert(start..end));
+        let settings = Settings {
+            mode: word::<Mode>("mode", mode)?,
+            streams,
+            window: word::<WindowRule>("window", window)?,
+            detection: word::<Detection>("detection", detection)?,
+            min_chunk: Bytes::new(min_chunk),
+            stall_timeout: Duration::from_nanos(stall_timeout_ns),
+        };
+        Ok(Transfer { inner: Mutex::new(Inner::new(settings, ranges)) })
+    }
+
+    #[getter]
+    fn streams(&self) -> usize {
+        self.inner().streams()
+    }
+
+    fn request(&self, now_ns: u64, stream: usize) -> Option<(u64, u64)> {
+        self.inner().request(Time::from_nanos(now_ns), stream).map(|range| (range.start, range.end))
+    }
+
+    fn received(&self, now_ns: u64, stream: usize, octets: u64) -> PyResult<(u64, u64)> {
+        let place = self.inner().received(Time::from_nanos(now_ns), stream, octets);
+        place.map(|place| (place.start, place.end)).map_err(|excess| PyValueError::new_err(excess.to_string()))
+    }
+
+    fn observe(&self, now_ns: u64, stream: usize, out_of_order: u64, mss: u64) {
+        self.inner().observe(Time::from_nanos(now_ns), stream, out_of_order, Bytes::new(mss));
+    }
+
+    fn failed(&self, stream: usize) {
+        self.inner().failed(stream);
+    }
+
+    fn stalled(&self, now_ns: u64) -> Vec<usize> {
+        self.inner().stalled(Time::from_nanos(now_ns))
+    }
+
+    #[getter]
+    fn is_complete(&self) -> bool {
+        self.inner().is_complete()
+    }
+
+    #[getter]
+    fn left(&self) -> u64 {
+        self.inner().left()
+    }
+
+    #[getter]
+    fn requested(&self) -> u64 {
+        self.inner().requested()
+    }
+
+    #[getter]
+    fn first_missing(&self) -> Option<u64> {
+        self.inner().first_missing()
+    }
+
+    #[getter]
+    fn window(&self) -> Option<u64> {
+        self.inner().window().map(Bytes::get)
+    }
+
+    #[getter]
+    fn reductions(&self) -> u64 {
+        self.inner().reductions()
+    }
+
+    #[getter]
+    fn rtt_ns(&self) -> Option<u64> {
+        self.inner().rtt().map(Duration::as_nanos)
+    }
+}
+
+fn word<C: Choice>(what: &str, text: &str) -> PyResult<C> {
+    let found = C::WORDS.iter().find(|(word, _)| *word == text);
+    found.map(|(_, choice)| *choice).ok_or_else(|| {
+        let known: Vec<&str> = C::WORDS.iter().map(|(word, _)| *word).collect();
+        PyValueError::new_err(format!("{what}: there is no `{text}`; there are {}", known.join(", ")))
+    })
+}

@@ -1,0 +1,149 @@
+"""`lopsided fetch`: a download over several connections at the share of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.terminal import errors, link, say, say_json
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.fetching import Fetched, Progress
+
+
+def fetch(
+    url: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    streams: int = 8,
+    fair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    greedy: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    single: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    window: str = "cubic",
+    detection: Literal["queued", "every"] = "queued",
+    checksum: Annotated[str | None, Parameter(show_default=False)] = None,
+    stall: str = "5s",
+    retries: int = 8,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Download a file over several connections that together take the share of one (RDRA).
+
+    Faster than one connection where packets are lost, and no greedier where none are. What an interrupted download has
+    stays in FILE.part; the same command goes on from there.
+
+    For example:
+
+        lopsided fetch https://example.org/image.iso
+        lopsided fetch https://example.org/image.iso --greedy --streams 4 --out image.iso
+        lopsided fetch https://example.org/image.iso --checksum sha256:HASH
+
+    Parameters
+    ----------
+    url
+        What to download, by http or https.
+    out
+        The file, or the folder for it; default: named after the URL's end, here.
+    streams
+        Connections at once.
+    fair
+        Ask for no more at a time than one TCP sender would have on its way (the default).
+    greedy
+        Ask for as much as the senders send: plain parallel TCP, which takes more than its share.
+    single
+        One connection.
+    window
+        The rule of that one window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's equations.
+    detection
+        Which losses count as congestion: those that come with a queue or on several streams at once, or every one.
+    checksum
+        What the file's hash must be, as `sha256:HASH` or `sha512:HASH`.
+    stall
+        Give up a connection on which nothing came for so long, and open another.
+    retries
+        Failures in a row of each connection, without anything arriving, before giving up.
+    """
+    from lopsided.data.units import parse_time
+    from lopsided.fetching import Options
+    from lopsided.fetching import fetch as download
+
+    if sum((fair, greedy, single)) > 1:
+        raise UsageError("--fair, --greedy, --single: one of them")
+    options = Options(
+        mode="greedy" if greedy else "single" if single else "fair",
+        streams=streams,
+        window=window,
+        detection=detection,
+        checksum=checksum,
+        overwrite=overwrite,
+        stall_s=parse_time(stall),
+        retries=retries,
+    )
+    if quiet or as_json or not errors().is_terminal:
+        fetched = download(url, out, options)
+    else:
+        fetched = _with_bar(url, out, options)
+    if as_json:
+        say_json(_plain(fetched))
+    elif not quiet:
+        _show(fetched, options.checksum)
+
+
+def _with_bar(url: str, out: Path | None, options: object) -> Fetched:
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    from lopsided.fetching import Options
+    from lopsided.fetching import fetch as download
+
+    assert isinstance(options, Options)
+    columns = (
+        BarColumn(bar_width=None),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[said]}"),
+    )
+    with Bar(*columns, console=errors(), transient=True, expand=True) as bar:
+        task = bar.add_task("", total=None, said="")
+
+        def tell(now: Progress) -> None:
+            share = "" if now.window is None else f", window {now.window / 1e3:.0f} kB"
+            bar.update(task, completed=now.received, total=now.size, said=f"{now.connections} open{share}")
+
+        return download(url, out, options, tell)
+
+
+def _show(fetched: Fetched, checksum: str | None) -> None:
+    new = fetched.size - fetched.resumed
+    rate = 8 * new / max(fetched.seconds, 1e-9)
+    parts = [f"{_size(fetched.size)} in {fetched.seconds:.1f} s, {rate / 1e6:.2f} Mbit/s"]
+    if fetched.resumed:
+        parts.append(f"{_size(fetched.resumed)} were there already")
+    if not fetched.ranges:
+        parts.append("over one connection: the server sends no parts")
+    if fetched.reopened:
+        parts.append(f"{fetched.reopened} connections opened anew")
+    if checksum:
+        parts.append(f"{checksum.partition(':')[0].strip()} as it should be")
+    say("; ".join(parts))
+    say(link(fetched.path))
+
+
+def _size(octets: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if octets >= size:
+            return f"{octets / size:.4g} {unit}"
+    return f"{octets} B"
+
+
+def _plain(fetched: Fetched) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {**asdict(fetched), "path": str(fetched.path)}

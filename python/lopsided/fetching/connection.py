@@ -1,0 +1,159 @@
+"""One HTTP/1.1 connection: a request, the head of its answer, the body piece by piece. And what the kernel sees on it.
+
+h11 reads what the server sends: it is strict about framing and bounds the head, and it has no sockets of its own, so
+that the connection's TCP can be looked at. asyncio and ssl carry the octets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import struct
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+import h11
+
+from lopsided.fetching.errors import Trouble
+from lopsided.fetching.url import Url, tls_context
+
+MAX_HEAD = 64 << 10
+"""Octets of a head; more is a mistake or an attack."""
+_MAX_INFORMATIONAL = 10
+_PIECE = 64 << 10
+_BUFFER = 256 << 10
+"""Octets that one connection holds unread, beside the kernel's."""
+_CONNECT_TIMEOUT_S = 20.0
+_RCV_OOOPACK = 224
+_SND_MSS = 16
+"""Places in Linux's `struct tcp_info`; the first came with Linux 5.4."""
+_TCP_INFO_OCTETS = 256
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of an answer. Names of fields are in lower case."""
+
+    status: int
+    fields: dict[str, str] = field(default_factory=dict[str, str])
+
+    def number(self, name: str) -> int | None:
+        """A field of digits alone."""
+        text = self.fields.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+class Connection:
+    """A connection that answers one request after the other."""
+
+    def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.url = url
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+        self._socket: socket.socket | None = writer.get_extra_info("socket")
+
+    @classmethod
+    async def open(cls, url: Url) -> Connection:
+        """Connects; a host that cannot be reached is a Trouble."""
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                reader, writer = await asyncio.open_connection(
+                    url.host,
+                    url.port,
+                    limit=_BUFFER,
+                    ssl=tls_context() if url.tls else None,
+                    server_hostname=url.host if url.tls else None,
+                )
+        except TimeoutError:
+            raise Trouble(f"{url.host} does not answer") from None
+        except ssl.SSLError as error:
+            raise Trouble(f"{url.host}: no TLS: {error.reason or error}") from None
+        except (OSError, UnicodeError) as error:
+            raise Trouble(f"cannot connect to {url.host}: {getattr(error, 'strerror', None) or error}") from None
+        return cls(url, reader, writer)
+
+    async def ask(self, target: str, fields: list[tuple[str, str]]) -> Head:
+        """Sends a GET and reads the head of its answer."""
+        usual = [("Host", self.url.authority), ("User-Agent", "lopsided"), ("Accept", "*/*")]
+        try:
+            request = h11.Request(method="GET", target=target, headers=[*usual, *fields])
+            octets = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
+        except h11.LocalProtocolError as error:
+            raise Trouble(f"cannot ask {self.url.host}: {error}") from None
+        with self._told():
+            self._writer.write(octets)
+            await self._writer.drain()
+        for _ in range(_MAX_INFORMATIONAL + 1):
+            event = await self._event()
+            if isinstance(event, h11.Response):
+                return _head(event)
+            if not isinstance(event, h11.InformationalResponse):
+                raise Trouble(f"{self.url.host} closed the connection without an answer")
+        raise Trouble(f"{self.url.host} announces an answer again and again and gives none")
+
+    async def body(self) -> AsyncGenerator[bytes]:
+        """The pieces of the body; a Trouble if it ends before its length says so."""
+        while True:
+            event = await self._event()
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            else:
+                raise Trouble(f"{self.url.host} closed the connection within an answer")
+
+    def next(self) -> bool:
+        """Makes ready for another request; false if the connection cannot have one."""
+        with contextlib.suppress(h11.LocalProtocolError):
+            self._http.start_next_cycle()
+            return not self._reader.at_eof() and self._http.their_state is h11.IDLE
+        return False
+
+    def seen(self) -> tuple[int, int] | None:
+        """Segments that came out of order, and the segment size, as the kernel has them (Linux's TCP_INFO)."""
+        if self._socket is None or not hasattr(socket, "TCP_INFO"):
+            return None
+        try:
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_OCTETS)
+        except OSError:
+            return None
+        if len(info) < _RCV_OOOPACK + 4:
+            return None
+        return struct.unpack_from("=I", info, _RCV_OOOPACK)[0], struct.unpack_from("=I", info, _SND_MSS)[0]
+
+    def abort(self) -> None:
+        """Ends the connection at once: whoever reads from it gets a Trouble."""
+        self._writer.transport.abort()
+
+    async def _event(self) -> object:
+        while True:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                raise Trouble(f"{self.url.host} does not speak HTTP/1.1: {error}") from None
+            if event is not h11.NEED_DATA:
+                return event
+            with self._told():
+                self._http.receive_data(await self._reader.read(_PIECE))
+
+    @contextlib.contextmanager
+    def _told(self):  # noqa: ANN202
+        try:
+            yield
+        except (OSError, EOFError) as error:
+            said = getattr(error, "strerror", None) or str(error) or "the connection is gone"
+            raise Trouble(f"{self.url.host}: {said}") from None
+        except h11.RemoteProtocolError as error:
+            raise Trouble(f"{self.url.host} does not speak HTTP/1.1: {error}") from None
+
+
+def _head(event: h11.Response) -> Head:
+    fields: dict[str, str] = {}
+    for name, value in event.headers:
+        # A field that comes twice is a list (RFC 9110 section 5.3).
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        fields[key] = f"{fields[key]}, {text}" if key in fields else text
+    return Head(event.status_code, fields)

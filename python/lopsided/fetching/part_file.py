@@ -1,0 +1,234 @@
+"""The file while it is written: `NAME.part`, and beside it `NAME.part.json` that says what of it is there.
+
+A download that was interrupted goes on from there, if the object is still the same. The finished file takes its name in
+one step. Nothing of anybody else's is touched: `NAME.part` without a description that is ours stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from lopsided.data.output import told
+from lopsided.errors import FolderError, UsageError
+from lopsided.fetching.errors import FetchError
+from lopsided.fetching.representation import Representation
+
+_OURS = "lopsided fetch 1"
+_READ = 1 << 20
+_HASHES = {"sha256": 64, "sha512": 128}
+_LARGEST_DESCRIPTION = 8 << 20
+
+Ranges = list[tuple[int, int]]
+
+
+class PartFile:
+    """A file that fills in any order."""
+
+    def __init__(self, target: Path, *, overwrite: bool) -> None:
+        self.target = target
+        self.overwrite = overwrite
+        self._part = target.with_name(f"{target.name}.part")
+        self._description = target.with_name(f"{target.name}.part.json")
+        self.have: Ranges = []
+        """What is there, in order, without ranges that touch."""
+        self._object: Representation | None = None
+        with told(target):
+            if target.is_dir():
+                raise FolderError(f"{target} is a folder; a file is written here")
+            if target.exists() and not overwrite:
+                raise FolderError(f"{target} is there already; choose another name, or replace it with --overwrite")
+            self._known = self._read_description()
+            if self._known is None and self._part.exists() and not overwrite:
+                raise FolderError(
+                    f"{self._part} is somebody else's; choose another name, or replace it with --overwrite"
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._file = os.open(self._part, flags, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise FolderError(f"{self._part} is being written by another process") from None
+
+    def begin(self, url: str, what: Representation) -> bool:
+        """Makes room for the object; says whether a part of it is there already."""
+        known, self._known = self._known, None
+        self._object, self._url = what, url
+        self.have = []
+        if known is not None and what.validator is not None and known[0] == what:
+            self.have = known[1]
+        with told(self.target):
+            if not self.have:
+                os.ftruncate(self._file, 0)
+            os.ftruncate(self._file, what.size)
+        self.save()
+        return bool(self.have)
+
+    def begin_unknown(self) -> None:
+        """Makes ready for an object that can only be had from the beginning."""
+        self._known, self._object, self.have = None, None, []
+        with told(self.target):
+            os.ftruncate(self._file, 0)
+            self._description.unlink(missing_ok=True)
+
+    def missing(self, size: int) -> Ranges:
+        edges = [0, *(edge for part in self.have for edge in part), size]
+        return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
+
+    def write(self, at: int, octets: bytes) -> None:
+        with told(self.target):
+            view = memoryview(octets)
+            while view:
+                written = os.pwrite(self._file, view, at)
+                at, view = at + written, view[written:]
+        self._add(at - len(octets), at)
+
+    def _add(self, start: int, end: int) -> None:
+        # Nearly always the end of a range grows, one of the latest.
+        for at in range(len(self.have) - 1, -1, -1):
+            if self.have[at][1] == start:
+                self.have[at] = (self.have[at][0], end)
+                if at + 1 < len(self.have) and self.have[at + 1][0] == end:
+                    self.have[at : at + 2] = [(self.have[at][0], self.have[at + 1][1])]
+                return
+            if self.have[at][1] < start:
+                self._insert(at + 1, start, end)
+                return
+        self._insert(0, start, end)
+
+    def _insert(self, at: int, start: int, end: int) -> None:
+        if at < len(self.have) and self.have[at][0] == end:
+            self.have[at] = (start, self.have[at][1])
+        else:
+            self.have.insert(at, (start, end))
+
+    def save(self) -> None:
+        """Writes down what is there, so that the next attempt can go on."""
+        if self._object is None or self._object.validator is None:
+            return
+        have = list(self.have)
+        text = json.dumps(
+            {
+                "written by": _OURS,
+                "url": self._url,
+                "size": self._object.size,
+                "etag": self._object.etag,
+                "modified": self._object.modified,
+                "have": have,
+            }
+        )
+        temporary = self._description.with_name(f"{self._description.name}.new")
+        with told(self.target):
+            # What is described must be on the disk before its description is.
+            os.fdatasync(self._file)
+            temporary.unlink(missing_ok=True)
+            with temporary.open("x") as file:
+                file.write(text)
+            temporary.replace(self._description)
+
+    def _read_description(self) -> tuple[Representation, Ranges] | None:
+        try:
+            if self._description.stat().st_size > _LARGEST_DESCRIPTION:
+                return None
+            raw = json.loads(self._description.read_text())
+            return _described(raw, self._part.stat().st_size)
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def digest(self, name: str) -> str:
+        """The hash of the whole file."""
+        found = hashlib.new(name)
+        with told(self.target, "read"):
+            at = 0
+            while octets := os.pread(self._file, _READ, at):
+                found.update(octets)
+                at += len(octets)
+        return found.hexdigest()
+
+    def finish(self, checksum: tuple[str, str] | None = None) -> None:
+        """Puts the whole file in its place; a FetchError if it is not the one that was meant."""
+        if checksum is not None and (found := self.digest(checksum[0])) != checksum[1]:
+            self.discard()
+            raise FetchError(f"{self.target.name}: its {checksum[0]} is {found}, not {checksum[1]}; nothing was kept")
+        with told(self.target):
+            os.fsync(self._file)
+            if self.overwrite:
+                self._part.replace(self.target)
+            else:
+                self._put_without_replacing()
+            self._description.unlink(missing_ok=True)
+        self.close()
+
+    def _put_without_replacing(self) -> None:
+        try:
+            os.link(self._part, self.target)
+        except FileExistsError:
+            raise FolderError(f"{self.target} has come into being meanwhile; the download is in {self._part}") from None
+        except OSError:
+            # A file system without second names.
+            self._part.replace(self.target)
+            return
+        self._part.unlink()
+
+    def discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self._part.unlink(missing_ok=True)
+            self._description.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def leave(self) -> None:
+        """Ends before the file is whole: keeps what the next attempt can use."""
+        if self._file < 0:
+            return
+        if self._object is None or self._object.validator is None or not self.have:
+            self.discard()
+            return
+        with contextlib.suppress(FolderError):
+            self.save()
+        self.close()
+
+
+def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
+    """What a description says, if it is one of ours and can be true."""
+    if not isinstance(raw, dict):
+        return None
+    said = cast(dict[str, Any], raw)
+    size, etag, modified, have = said.get("size"), said.get("etag"), said.get("modified"), said.get("have")
+    if said.get("written by") != _OURS or not isinstance(size, int) or size != there or not isinstance(have, list):
+        return None
+    if not all(text is None or isinstance(text, str) for text in (etag, modified)):
+        return None
+    ranges: Ranges = []
+    for part in cast(list[Any], have):
+        if not isinstance(part, list) or len(cast(list[Any], part)) != 2:
+            return None
+        start, end = cast(list[Any], part)
+        if not (
+            isinstance(start, int) and isinstance(end, int) and (ranges[-1][1] if ranges else -1) < start < end <= size
+        ):
+            return None
+        ranges.append((start, end))
+    return Representation(size, etag, modified), ranges
+
+
+def parse_checksum(text: str) -> tuple[str, str]:
+    """The name of a hash and its value, as in `sha256:9f86d0...`."""
+    name, _, value = text.partition(":")
+    name, value = name.strip().lower(), value.strip().lower()
+    if name not in _HASHES:
+        raise UsageError(f"--checksum {text[:80]}: write one of {', '.join(_HASHES)}, a colon and the hash")
+    if len(value) != _HASHES[name] or any(digit not in "0123456789abcdef" for digit in value):
+        raise UsageError(f"--checksum: a {name} is {_HASHES[name]} hexadecimal digits")
+    return name, value

@@ -1,0 +1,71 @@
+"""What is fetched, as its server describes it: how long it is, and how to know that it is still the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lopsided.fetching.connection import Head
+from lopsided.fetching.errors import Changed, Trouble
+
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.ASCII | re.IGNORECASE)
+_UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Representation:
+    """The object that a download is of."""
+
+    size: int
+    etag: str | None
+    modified: str | None
+
+    @property
+    def validator(self) -> str | None:
+        """What `If-Range` may hold: a strong entity tag, else the date (RFC 9110 section 13.1.5)."""
+        if self.etag and not self.etag.startswith("W/"):
+            return self.etag
+        return self.modified if not self.etag else None
+
+    def check(self, head: Head, total: int) -> None:
+        """Raises Changed where an answer is of another object."""
+        if total != self.size:
+            raise Changed(f"it was {self.size} octets long and is {total} now")
+        for name, before in (("etag", self.etag), ("last-modified", self.modified)):
+            if before is not None and head.fields.get(name, before) != before:
+                raise Changed(f"its {name} was {before} and is {head.fields[name]} now")
+
+
+def of(head: Head, size: int) -> Representation:
+    return Representation(size, head.fields.get("etag"), head.fields.get("last-modified"))
+
+
+def content_range(head: Head) -> tuple[int, int, int]:
+    """First octet, the one behind the last, and the whole length, of an answer with status 206."""
+    if head.fields.get("content-type", "").lower().startswith("multipart/"):
+        raise Trouble("the server answers with several parts where one was asked for")
+    found = _CONTENT_RANGE.fullmatch(head.fields.get("content-range", "").strip())
+    if found is None:
+        raise Trouble("the server does not say which part it sends")
+    if found[3] == "*":
+        raise Trouble("the server does not say how long the whole is")
+    first, last, total = int(found[1]), int(found[2]), int(found[3])
+    if not first <= last < total:
+        raise Trouble("the server sends a part that cannot be")
+    length = head.number("content-length")
+    if length is not None and length != last + 1 - first:
+        raise Trouble("the server's lengths contradict each other")
+    return first, last + 1, total
+
+
+def unsatisfied_total(head: Head) -> int | None:
+    """The whole length that an answer with status 416 tells."""
+    found = _UNSATISFIED.fullmatch(head.fields.get("content-range", "").strip())
+    return int(found[1]) if found else None
+
+
+def check_encoding(head: Head) -> None:
+    """Refuses what is compressed though that was not asked for: its octets are not the object's."""
+    coding = head.fields.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise Trouble(f"the server compresses ({coding}) what was asked for as it is")

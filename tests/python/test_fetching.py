@@ -1,0 +1,201 @@
+"""Downloads in ranges: octets, faults, files of others, hostile servers."""
+
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from faulty_server import FAULTS, FaultyServer
+from lopsided import cli
+from lopsided.errors import FolderError, LopsidedError, UsageError
+from lopsided.fetching import FetchError, Options, fetch
+from lopsided.fetching.part_file import PartFile
+from lopsided.fetching.representation import Representation
+from lopsided.fetching.url import file_name, parse
+
+CONTENT = random.Random(7).randbytes(300_000)
+QUICK = {"stall_s": 0.2, "retries": 20}
+
+
+@pytest.mark.parametrize("mode", ["fair", "greedy", "single"])
+def test_a_download_has_the_octets_of_the_object(mode, tmp_path):
+    with FaultyServer(CONTENT).running() as server:
+        fetched = fetch(server.url("/redirect/3/object.bin"), tmp_path / "it", Options(mode=mode))
+    assert (tmp_path / "it").read_bytes() == CONTENT
+    assert fetched.size == len(CONTENT) and fetched.ranges and fetched.url.endswith("/object.bin")
+    assert [path.name for path in tmp_path.iterdir()] == ["it"]
+    asked = sorted(
+        tuple(map(int, said["range"][6:].split("-"))) for path, said in server.requests if "redirect" not in path
+    )
+    assert [start for start, _ in asked] == [0, *(last + 1 for _, last in asked[:-1])], "every octet once"
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_whatever_goes_wrong_the_octets_are_right(ranges, tmp_path):
+    faults = FAULTS if ranges else tuple(fault for fault in FAULTS if fault != "stall")
+    for seed in range(12):
+        rate = 0.3 if ranges else 0.5
+        server = FaultyServer(CONTENT[: 20_000 * (seed + 1)], seed=seed, fault_rate=rate, ranges=ranges, faults=faults)
+        mode = ("fair", "greedy", "single")[seed % 3]
+        with server.running():
+            fetch(server.url(), tmp_path / f"{seed}", Options(mode=mode, **QUICK))
+        assert (tmp_path / f"{seed}").read_bytes() == server.content, f"seed {seed}"
+
+
+def test_a_download_goes_on_where_it_was_interrupted(tmp_path):
+    target = tmp_path / "it"
+    with FaultyServer(CONTENT, seed=2, fault_rate=0.9, faults=("busy",)).running() as server:
+        for _ in range(3):
+            with pytest.raises(FetchError, match="status 503; given up after"):
+                fetch(server.url(), target, Options(stall_s=0.2, retries=0))
+            if (tmp_path / "it.part").exists():
+                break
+        had = json.loads((tmp_path / "it.part.json").read_text())["have"]
+        assert had and not target.exists()
+        server.fault_rate = 0
+        server.requests.clear()
+        fetched = fetch(server.url(), target, Options())
+    assert fetched.resumed == sum(end - start for start, end in had)
+    assert target.read_bytes() == CONTENT
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["it"]
+
+
+def test_an_object_that_changed_is_fetched_anew(tmp_path):
+    target = tmp_path / "it"
+    part = PartFile(target, overwrite=False)
+    part.begin("http://x/", Representation(len(CONTENT), '"old"', None))
+    part.write(1000, b"\0" * 1000)
+    part.leave()
+    with FaultyServer(CONTENT).running() as server:
+        assert fetch(server.url(), target).resumed == 0
+    assert target.read_bytes() == CONTENT
+
+
+def test_a_checksum_is_held_to(tmp_path):
+    right = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
+    with FaultyServer(CONTENT).running() as server:
+        fetch(server.url(), tmp_path / "right", Options(checksum=right))
+        with pytest.raises(FetchError, match=r"its sha256 is .*, not 0000"):
+            fetch(server.url(), tmp_path / "wrong", Options(checksum="sha256:" + 64 * "0"))
+    assert [path.name for path in tmp_path.iterdir()] == ["right"]
+
+
+def test_an_empty_object_is_an_empty_file(tmp_path):
+    with FaultyServer(b"").running() as server:
+        assert fetch(server.url(), tmp_path / "it").size == 0
+    assert (tmp_path / "it").read_bytes() == b""
+
+
+def test_files_of_others_stay(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "other.part").write_text("mine too")
+    with FaultyServer(CONTENT).running() as server:
+        for name, says in (("taken", "is there already"), ("other", "somebody else's")):
+            with pytest.raises(FolderError, match=says):
+                fetch(server.url(), tmp_path / name)
+        assert not server.requests
+        assert (tmp_path / "other.part").read_text() == "mine too"
+        fetch(server.url(), tmp_path / "taken", Options(overwrite=True))
+    assert (tmp_path / "taken").read_bytes() == CONTENT
+
+
+def test_a_description_that_lies_is_no_part_of_ours(tmp_path):
+    good = {"written by": "lopsided fetch 1", "url": "u", "size": 9, "etag": '"1"', "modified": None, "have": [[0, 4]]}
+    for lie in (
+        {"have": [[0, 10]]}, {"have": [[4, 4]]}, {"have": [[5, 6], [5, 7]]}, {"have": [[0]]}, {"have": [["a", 2]]},
+        {"size": 8}, {"size": "9"}, {"written by": "me"}, {"etag": 3},
+    ):  # fmt: skip
+        (tmp_path / "it.part").write_bytes(b"123456789")
+        (tmp_path / "it.part.json").write_text(json.dumps({**good, **lie}))
+        with pytest.raises(FolderError, match="somebody else's"):
+            PartFile(tmp_path / "it", overwrite=False)
+    (tmp_path / "it.part.json").write_text("[" * 100_000)
+    with pytest.raises(FolderError, match="somebody else's"):
+        PartFile(tmp_path / "it", overwrite=False)
+    (tmp_path / "it.part.json").write_text(json.dumps(good))
+    part = PartFile(tmp_path / "it", overwrite=False)
+    assert part.begin("u", Representation(9, '"1"', None)) and part.missing(9) == [(4, 9)]
+    part.close()
+
+
+ANSWERS = (
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    b'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/5\r\nContent-Length: 5\r\nETag: "a"\r\n\r\nhello',
+    b"HTTP/1.1 206 P\r\nContent-Range: bytes 0-4/99999999999999999999\r\nContent-Length: 5\r\n\r\nhello",
+    b"HTTP/1.1 206 P\r\nContent-Range: bytes 0-14479/900000000000000000\r\nContent-Length: 14480\r\n\r\n"
+    + b"x" * 14480,
+    b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+    b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nhello\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=../../evil\r\nContent-Length: 1\r\n\r\n!",
+    b"HTTP/1.1 416 No\r\nContent-Range: bytes */7\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\n" * 50,
+    b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b",
+)
+
+
+def test_hostile_answers_end_in_a_sentence_and_write_nothing_else(tmp_path):
+    folder = tmp_path / "only"
+    folder.mkdir()
+    rng = random.Random(20)
+    with FaultyServer(b"").running() as server:
+        for number in range(80):
+            answer = bytearray(rng.choice(ANSWERS))
+            for _ in range(rng.choice((0, 1, 1, 2, 5, 20))):
+                at = rng.randrange(min(len(answer), 160))
+                match rng.randrange(3):
+                    case 0:
+                        answer[at] = rng.randrange(256)
+                    case 1:
+                        del answer[at : at + rng.randrange(1, 9)]
+                    case _:
+                        answer[at:at] = rng.choice((b"\r\n", b"\0", b"0", b"-", b"/", b":", b"\xff", b"chunked"))
+                answer = answer or bytearray(b"\n")
+            server.answer = bytes(answer)
+            try:
+                fetch(server.url(), folder / "it", Options(stall_s=0.1, retries=0, overwrite=True))
+            except LopsidedError as error:
+                assert str(error) and "\n" not in str(error), number
+            assert {path.name for path in folder.iterdir()} <= {"it", "it.part", "it.part.json"}, number
+            assert [path.name for path in tmp_path.iterdir()] == ["only"], number
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ftp://host/x", "begins with http"),
+        ("http://", "no host"),
+        ("http://user:secret@host/", "name or password"),
+        ("http://host/a b", "no URL has blanks"),
+        ("http://host:99999/", "ort"),
+        ("http://ho st/", "no URL has blanks"),
+        ("http://host\r\nX: y/", "no URL has blanks"),
+        ("http://" + "x" * 9000, "more than 8000"),
+        ("http://a..b/", "no name of a host"),
+    ],
+)
+def test_addresses_that_are_none_are_told(text, says):
+    with pytest.raises(UsageError, match=says):
+        parse(text)
+
+
+def test_a_name_is_only_ever_a_name():
+    for url, name in (
+        ("http://h/a/b.iso?x=1", "b.iso"), ("http://h/", "download"), ("http://h/..%2f..%2fetc", "_.._etc"),
+        ("http://h/%2e%2e", "download"), ("http://h/.bashrc", "bashrc"), ("http://h/a%00b", "a_b"),
+    ):  # fmt: skip
+        assert file_name(parse(url)) == name
+    assert len(file_name(parse("http://h/" + "%C3%A4" * 500)).encode()) <= 200
+
+
+def test_the_command_says_what_it_did(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with FaultyServer(CONTENT).running() as server:
+        assert cli.invoke(["fetch", server.url("/a.bin"), "--greedy"]) == 0
+        assert "300 kB in " in capsys.readouterr().out
+        assert cli.invoke(["fetch", server.url("/a.bin"), "--json", "--overwrite"]) == 0
+        assert json.loads(capsys.readouterr().out)["size"] == 300_000
+    assert Path("a.bin").read_bytes() == CONTENT
