@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What is missing of an object, which stream brings which part, and what to ask for next. Times are nanoseconds of a clock
 /// that never goes back.
 #[pyclass(module = "lopsided._native")]
+#[derive(Debug)]
 pub struct Transfer {
     /// Python may hand it from thread to thread.
     inner: Mutex<Inner>,
