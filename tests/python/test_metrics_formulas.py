@@ -161,3 +161,19 @@ def test_what_a_slow_return_path_lets_a_download_have() -> None:
     assert metrics.blocked_window_bps(100e3, 1000, 28.8e3) / 1e6 == pytest.approx(2.85, rel=0.02)
     with pytest.raises(ValueError, match="ACK"):
         metrics.normalised_bandwidth_ratio(1.0, 1.0, 1.0, 0.0)
+
+
+def test_the_confidence_interval_is_students():
+    found = metrics.mean_interval([1, 2, None, 3, 4, 5, float("nan")])
+    assert (found.mean, found.of) == (3, 5)
+    assert found.half_width == pytest.approx(2.776 * math.sqrt(2.5 / 5))
+    assert (found.low, found.high) == (3 - found.half_width, 3 + found.half_width)
+    assert math.isnan(metrics.mean_interval([7]).half_width) and math.isnan(metrics.mean_interval([]).mean)
+    # Tables give 2.021, 2.000 and 1.980.
+    assert [metrics.t95(freedom) for freedom in (40, 60, 120)] == pytest.approx([2.021, 2.000, 1.980], abs=6e-4)
+
+
+def test_the_interval_holds_the_mean_in_nineteen_of_twenty_samples():
+    draws = np.random.default_rng(1).normal(10, 3, (2000, 5))
+    held = sum(low <= 10 <= high for low, high in ((each.low, each.high) for each in map(metrics.mean_interval, draws)))
+    assert 0.935 <= held / len(draws) <= 0.965

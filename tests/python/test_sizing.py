@@ -1,12 +1,14 @@
 """Sizing: the answer for one small line, and the arithmetic around it."""
 
+import itertools
+
 import pytest
 
 import lopsided as lop
 from lopsided import metrics
 from lopsided.data import units
 from lopsided.errors import UsageError
-from lopsided.studies import device_configs, sizing
+from lopsided.studies import device_configs, size_plan, sizing
 from lopsided.studies.options import SizeOptions
 
 pytestmark = pytest.mark.slow
@@ -145,3 +147,35 @@ def test_every_discipline_has_lines_for_devices(queue: str):
 def test_a_discipline_without_known_settings_is_refused():
     with pytest.raises(UsageError, match="no settings are known for a queue 'red'"):
         sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=["red"])
+
+
+@pytest.mark.parametrize(("down", "up", "rtt"), [("50M", "10M", "30ms"), ("1G", "100M", "10ms"), ("10G", "10G", "5ms")])
+def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
+    line = sizing.line_of(down, up, rtt)
+    packets_per_second = (line.down_bps + line.up_bps) / 12000
+    plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
+    assert not plan.whole and plan.both_s > 20 * line.rtt_s
+    # Ten gigabits in both directions are more, if the flows ever fill them: shorter runs would show nothing.
+    assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
+
+
+def test_a_slow_line_has_the_whole_procedure():
+    plan = size_plan.plan_for(216, 0.2, 14, 5, 6, 3)
+    assert plan.whole and (plan.alone_s, plan.both_s, plan.repeat, plan.coarse) == (30, 120, 5, 14)
+
+
+def test_an_estimate_looks_closer_about_the_knee(monkeypatch):
+    monkeypatch.setattr(size_plan, "BUDGET_PACKETS", 100_000)
+    plans = []
+    found = lop.size("2.4M", "196k", "200ms", queues=(), repeat=2, estimate=plans.append)
+    assert [plan.whole for plan in plans] == [False]
+    tried = found.curve["buffer_packets"].to_list()
+    assert 7 <= len(tried) <= 10
+    at = tried.index(found.measured.knee_packets)
+    assert min(after - before for before, after in itertools.pairwise(tried)) <= 10
+    assert at > 0 and "an estimate" in found.why
+    # The sizes that are asked for are those that are tried.
+    assert lop.size("2.4M", "196k", "200ms", queues=(), repeat=1, sizes=[5, 20]).curve["buffer_packets"].to_list() == [
+        5,
+        20,
+    ]

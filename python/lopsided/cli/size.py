@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 from textwrap import indent
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet, Workers, ask, picture_at
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_note, say_path, say_prose
 from lopsided.errors import UsageError
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
+    from lopsided.studies.size_plan import Plan
     from lopsided.studies.sizing import Sizing
     from lopsided.views.view import View
 
@@ -94,6 +96,7 @@ def size(
             queues=queues,
             workers=workers,
             progress=report,
+            estimate=None if quiet or as_json else _say_plan,
             **vars(options),
         )
     if plot or not (as_json or quiet):
@@ -107,6 +110,13 @@ def size(
     else:
         _show(found)
         say_path("curve", target)
+
+
+def _say_plan(plan: Plan) -> None:
+    """What will be done and about how long it takes, where that is worth a line."""
+    cores = os.cpu_count() or 1
+    if not plan.whole or plan.seconds(cores) > 2:
+        say_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")
 
 
 def _sizes(text: str) -> list[int]:

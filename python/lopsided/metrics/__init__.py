@@ -30,6 +30,7 @@ from .buffers import (
     window_difference_for_bound_bytes,
 )
 from .compression import AckCompression, ack_compression
+from .confidence import Interval, mean_interval, t95
 from .fairness import (
     convergence_time_s,
     harm_to_cost,
@@ -62,6 +63,7 @@ __all__ = [
     "Crossing",
     "Dips",
     "DownloadAverages",
+    "Interval",
     "Moments",
     "PerformanceRow",
     "Periodicity",
@@ -90,6 +92,7 @@ __all__ = [
     "many_flow_buffer_packets",
     "max_min_rates",
     "maximum_cwnd_bytes",
+    "mean_interval",
     "min_normalised_goodput",
     "normalised_bandwidth_ratio",
     "normalised_net_goodput",
@@ -104,6 +107,7 @@ __all__ = [
     "rtt_variability",
     "shares",
     "shares_over_time",
+    "t95",
     "throughput_ratio",
     "time_mean",
     "two_way_performance_bound",

@@ -87,10 +87,11 @@ def reproduce_all(
     """
     from lopsided.papers.framework import console as on_console
     from lopsided.papers.framework import index, report_folder
+    from lopsided.papers.framework.reproduction import Entry
 
     report_folder.check(out)
     keys = available()
-    entries: list[index.Entry] = []
+    entries: list[Entry] = []
     for number, key in enumerate(keys):
         known = load(key)
         begun = time.monotonic()
@@ -102,9 +103,9 @@ def reproduce_all(
         try:
             found, _ = _reproduce(known, asked, out / key, within)
         except LopsidedError as error:
-            entries.append(index.Entry(known, time.monotonic() - begun, failure=str(error)))
+            entries.append(Entry(known, time.monotonic() - begun, failure=str(error)))
         else:
-            entries.append(index.Entry(known, time.monotonic() - begun, found))
+            entries.append(Entry(known, time.monotonic() - begun, found))
     page = index.write(entries, out)
     on_console.show_all(entries, console, page)
     wrong = any(entry.failure or (entry.reproduction and _surprised(entry.reproduction, repeat)) for entry in entries)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,9 @@ from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs, size_disciplines
-from lopsided.studies.jobs import part_of, run_jobs
+from lopsided.studies.jobs import Progress, part_of, run_jobs
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
+from lopsided.studies.size_plan import FIELD_ALONE_S, FIELD_BOTH_S, Plan, about, plan_for
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -42,16 +43,9 @@ PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
 TOLERANCE = 0.05
 """A buffer counts as good while its performance is within this share of the best."""
 
-_FIELD_ALONE_S = 30.0
-_FIELD_BOTH_S = 30.0
-_SWEEP_ALONE_S = 30.0
-_SWEEP_BOTH_S = 120.0
-_SWEEP_BOTH_LEAST_S = 20.0
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
 """Of the work, what the curve takes."""
-_SWEEP_PACKETS = 3_000_000
-"""Above about so many packets a run of the sweep is made shorter, so that fast lines do not take hours."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +63,14 @@ class Line:
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
+        jitter_s = min(1.0, (alone_s + both_s) / 10)
         from lopsided.scenario import Scenario
 
         return Scenario.from_text(
             f"""\
 [scenario]
 name = "size"
-duration = "{alone_s + both_s + 1:g} s"
+duration = "{alone_s + both_s + jitter_s:g} s"
 
 [link]
 {f'preset = "{self.preset}"' if self.preset else ""}
@@ -95,7 +90,7 @@ direction = "down"
 name = "upload"
 direction = "up"
 start = "{alone_s:g} s"
-start_jitter = "1 s"
+start_jitter = "{jitter_s:g} s"
 
 [record]
 interval = "100 ms"
@@ -150,6 +145,8 @@ class Sizing:
     digest: str
     advice: size_disciplines.Advice | None = None
     """Which queue discipline serves the line best, where that was asked."""
+    plan: Plan | None = None
+    """How much was simulated."""
 
     @property
     def rule_of_thumb_packets(self) -> float:
@@ -230,12 +227,14 @@ def size(
     queues: str | Sequence[str] = SIZE_QUEUES,
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
+    estimate: Callable[[Plan], object] | None = None,
     **options: Any,
 ) -> Sizing:
     """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
     Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `sizes` are the buffers tried, in
     packets; `queues` the disciplines that are compared under a household's traffic, none of them to leave that out.
+    On a fast line runs are shorter and buffers fewer (`size_plan`): `estimate` is told of that before anything runs.
     The others are those of `SizeOptions`, and of `lopsided size`: with the name of a `preset` what is not
     given is as that access line has it.
     """
@@ -244,41 +243,126 @@ def size(
     if isinstance(queues, str):
         queues = [name.strip() for name in queues.split(",") if name.strip()]
     line = line_of(down, up, rtt, asked)
-    sizes = default_sizes(line) if sizes is None else sorted(set(sizes))
+    given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
-    both_s = _sweep_length(line)
-    field = line.scenario(_FIELD_ALONE_S, _FIELD_BOTH_S)
-    swept = line.scenario(_SWEEP_ALONE_S, both_s)
-
-    jobs: list[Job] = []
-    for packets in sizes:
-        for base in (field, swept):
-            arm = base.with_(**{"link.up.queue.limit": f"{packets} packets"})
-            jobs += [Job(arm, seed + repetition) for repetition in range(repeat)]
-
-    def reduce(index: int, run: Run) -> dict[str, Any]:
-        which, repetition = divmod(index, repeat)
-        key = {"buffer_packets": sizes[which // 2], "repetition": repetition, "seed": run.seed, "digest": run.digest}
-        return {**key, **(_field_row(run) if which % 2 == 0 else _sweep_row(run))}
-
+    plan = _plan(line, len(sizes), repeat, len(queues))
+    if estimate is not None:
+        estimate(plan)
     share = _CURVE_SHARE if queues else 1.0
-    rows = run_jobs(jobs, reduce, workers=workers, progress=part_of(progress, 0.0, share))
-    found = _conclude(line, rows, repeat, both_s)
+    runner = _Curve(line, plan, seed, workers, part_of(progress, 0.0, share))
+    rows = runner.whole(sizes) if plan.whole else runner.estimate(sizes, chosen=given is not None)
+    found = replace(_conclude(line, rows, plan.both_s), plan=plan)
     if not queues:
         return found
     advice = size_disciplines.advise(
-        line.scenario(0.0, both_s),
+        line.scenario(0.0, plan.advice_s),
         (line.down_bps, line.up_bps),
         line.rtt_s,
         (line.queue_down, units.QueueLimit(found.measured.knee_packets, "packets")),
         queues,
-        repeat=min(repeat, _ADVICE_SEEDS),
+        repeat=plan.advice_repeat,
         seed=seed,
         workers=workers,
         progress=part_of(progress, share, 1 - share),
     )
     return replace(found, advice=advice)
+
+
+def _plan(line: Line, sizes: int, repeat: int, candidates: int) -> Plan:
+    packets_per_second = (line.down_bps + line.up_bps) / 8 / PACKET_BYTES
+    return plan_for(packets_per_second, line.rtt_s, sizes, repeat, candidates, min(repeat, _ADVICE_SEEDS))
+
+
+@dataclass
+class _Curve:
+    """The runs of all buffers: rows of what was measured, by kind `field` and `sweep`."""
+
+    line: Line
+    plan: Plan
+    seed: int
+    workers: int | None
+    progress: Progress | None
+
+    def whole(self, sizes: Sequence[int]) -> list[dict[str, Any]]:
+        """The field procedure and the sweep, each in runs of its own, for every buffer and seed."""
+        field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
+        swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
+        due = [
+            (packets, repetition, base, row)
+            for packets in sizes
+            for base, row in ((field, _field_row), (swept, _sweep_row))
+            for repetition in range(self.plan.repeat)
+        ]
+        jobs = [Job(_with_buffer(base, packets), self.seed + repetition) for packets, repetition, base, _ in due]
+
+        def reduce(index: int, run: Run) -> dict[str, Any]:
+            packets, repetition, _, row = due[index]
+            return {**_key(packets, repetition, run), **row(run)}
+
+        return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
+
+    def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[dict[str, Any]]:
+        """A coarse grid, then a finer one about the knee, then seeds until those next to the knee agree.
+
+        Sizes that the user has chosen are all tried, and no others.
+        """
+        plan = self.plan
+        first = list(sizes) if chosen else _spaced(sizes, plan.coarse)
+        total = (len(first) + (0 if chosen else plan.fine)) * plan.repeat
+        rows = self._some(first, 0, 0, total)
+        tried = first
+        if not chosen and plan.fine:
+            knee = _measured(_curve_of(rows)).knee_packets
+            finer = sorted({_round_size(size) for size in np.geomspace(first[0], first[-1], 60)})
+            more = about(knee, first, plan.fine, finer)
+            rows += self._some(more, 0, len(first), total)
+            tried = sorted([*first, *more])
+        for repetition in range(1, plan.repeat):
+            if repetition > 1 and _agreed(rows):
+                break
+            rows += self._some(tried, repetition, repetition * len(tried), total)
+        return rows
+
+    def _some(self, sizes: Sequence[int], repetition: int, done: int, total: int) -> list[dict[str, Any]]:
+        base = self.line.scenario(self.plan.alone_s, self.plan.both_s)
+        jobs = [Job(_with_buffer(base, packets), self.seed + repetition) for packets in sizes]
+
+        def reduce(index: int, run: Run) -> list[dict[str, Any]]:
+            key = _key(sizes[index], repetition, run)
+            return [{**key, **_field_row(run)}, {**key, **_sweep_row(run)}]
+
+        progress = part_of(self.progress, done / total, len(sizes) / total)
+        pairs = run_jobs(jobs, reduce, workers=self.workers, progress=progress)
+        return [row for pair in pairs for row in pair]
+
+
+def _with_buffer(base: Scenario, packets: int) -> Scenario:
+    return base.with_(**{"link.up.queue.limit": f"{packets} packets"})
+
+
+def _key(packets: int, repetition: int, run: Run) -> dict[str, Any]:
+    return {"buffer_packets": packets, "repetition": repetition, "seed": run.seed, "digest": run.digest}
+
+
+def _spaced(sizes: Sequence[int], count: int) -> list[int]:
+    """So many of the sizes, the first and the last among them."""
+    places = np.linspace(0, len(sizes) - 1, min(count, len(sizes)))
+    return sorted({sizes[round(float(place))] for place in places})
+
+
+def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether more seeds would hardly move the knee: its performance and its neighbours' are known well enough."""
+    curve = _curve_of(rows)
+    tried = [row["buffer_packets"] for row in curve]
+    place = tried.index(_measured(curve).knee_packets)
+    near = tried[max(0, place - 1) : place + 2]
+    best = max(row["performance"] for row in curve)
+    for packets in near:
+        values = [row["performance"] for row in rows if row["part"] == "sweep" and row["buffer_packets"] == packets]
+        if metrics.mean_interval(values).half_width > TOLERANCE * best:
+            return False
+    return True
 
 
 def line_of(
@@ -338,13 +422,6 @@ def _round_size(size: float) -> int:
     return round(size / grain) * grain
 
 
-def _sweep_length(line: Line) -> float:
-    packets_per_second = (line.down_bps + line.up_bps) / 8 / PACKET_BYTES
-    return float(
-        round(min(_SWEEP_BOTH_S, max(_SWEEP_BOTH_LEAST_S, _SWEEP_PACKETS / packets_per_second - _SWEEP_ALONE_S)))
-    )
-
-
 def _field_row(run: Run) -> dict[str, Any]:
     """The field procedure's three numbers (MER-M23), and the estimate they give."""
     flows = {row["name"]: row for row in run.flows.rows()}
@@ -387,9 +464,22 @@ _FIELD_COLUMNS = (
 )
 
 
-def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float) -> Sizing:
+def _conclude(line: Line, rows: list[dict[str, Any]], both_s: float) -> Sizing:
     import polars as pl
 
+    curve = _curve_of(rows)
+    digests = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
+    runs = Table(pl.DataFrame(rows, infer_schema_length=None))
+    models = (
+        _model(curve, "estimate_packets", "window_down_bytes"),
+        _model(curve, "estimate_both_packets", "window_down_both_bytes"),
+    )
+    repeat = max(row["repetition"] for row in rows) + 1
+    return Sizing(line, *models, _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
+
+
+def _curve_of(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each buffer: medians over the seeds."""
     curve: list[dict[str, Any]] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]
@@ -408,13 +498,7 @@ def _conclude(line: Line, rows: list[dict[str, Any]], repeat: int, both_s: float
                 **{column: median(row[column] for row in field) for column in _FIELD_COLUMNS},
             }
         )
-    digests = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
-    runs = Table(pl.DataFrame(rows, infer_schema_length=None))
-    models = (
-        _model(curve, "estimate_packets", "window_down_bytes"),
-        _model(curve, "estimate_both_packets", "window_down_both_bytes"),
-    )
-    return Sizing(line, *models, _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
+    return curve
 
 
 def _model(curve: list[dict[str, Any]], estimate: str, window_down: str) -> Model:
@@ -466,7 +550,8 @@ def _why(sizing: Sizing) -> str:
             f"{units.percent(TOLERANCE)} of its best, {units.percent(measured.best_performance)}: a larger buffer "
             "only adds waiting."
         )
-    return f"{carries} {found} {_model_says(sizing)}"
+    estimated = "" if sizing.plan is None or sizing.plan.whole else f" All this is {sizing.plan.said}."
+    return f"{carries} {found} {_model_says(sizing)}{estimated}"
 
 
 def _model_says(sizing: Sizing) -> str:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lopsided.papers.framework.index import Entry
     from lopsided.papers.framework.model import Comparison
-    from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
+    from lopsided.papers.framework.reproduction import ClaimOutcome, Entry, Reproduction
 
 _NAMED = 6
 """So many surprises or moves are named; the report has the rest."""

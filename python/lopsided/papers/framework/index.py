@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided.papers.framework import page, report_folder
 
 if TYPE_CHECKING:
-    from lopsided.papers.framework.model import Paper
-    from lopsided.papers.framework.reproduction import Reproduction
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One study: what came out, or why nothing did."""
-
-    paper: Paper
-    seconds: float
-    reproduction: Reproduction | None = None
-    failure: str = ""
-
-    @property
-    def surprises(self) -> int:
-        """Verdicts that are not those on record."""
-        return sum(each.surprising for each in self.reproduction.claims) if self.reproduction else 0
+    from lopsided.papers.framework.reproduction import Entry
 
 
 def write(entries: Sequence[Entry], folder: Path) -> Path:

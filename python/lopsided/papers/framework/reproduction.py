@@ -100,6 +100,21 @@ class Reproduction:
         return _counts(self.claims) if self.claims else []
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One study: what came out, or why nothing did."""
+
+    paper: Paper
+    seconds: float
+    reproduction: Reproduction | None = None
+    failure: str = ""
+
+    @property
+    def surprises(self) -> int:
+        """Verdicts that are not those on record."""
+        return sum(each.surprising for each in self.reproduction.claims) if self.reproduction else 0
+
+
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
     readings = list(dict.fromkeys(each.claim.reading for each in of_paper if each.claim.reading)) or [""]

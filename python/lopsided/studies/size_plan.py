@@ -1,0 +1,102 @@
+"""How much is simulated to size a line: the whole procedure where it is soon done, else shorter runs on fewer buffers.
+
+The work is counted in packets, which cost about the same on every line. Where the whole procedure is too long, a coarse
+grid of buffers is tried first and then a finer one about the knee; the field procedure's numbers are read from the same
+runs; and seeds are added until those next to the knee agree. Runs of a fast line are then shorter than a cycle of its
+congestion window, so that the answer is an estimate, and is called one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+FIELD_ALONE_S = FIELD_BOTH_S = 30.0
+ALONE_S, BOTH_S = 30.0, 120.0
+"""Of a run of the whole procedure: the download alone, then both flows."""
+
+BUDGET_PACKETS = 12_000_000
+"""Seconds of work on two cores."""
+_ADVICE_SHARE = 0.4
+"""Of the budget, for the comparison of disciplines."""
+_COARSE, _FINE = 6, 4
+_SHORTEST_S = 3.0
+_ALONE_SHARE = 0.3
+_PACKET_S = 0.8e-6
+"""About what a packet costs a core."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run for a line."""
+
+    whole: bool
+    """Whether it is the whole procedure, every buffer with every seed."""
+    alone_s: float
+    both_s: float
+    repeat: int
+    coarse: int
+    """Buffers tried first, and then about the knee."""
+    fine: int
+    advice_s: float
+    advice_repeat: int
+    packets: float
+    """About how many packets are simulated, if no seed is spared."""
+
+    def seconds(self, cores: int) -> float:
+        """About how long that takes."""
+        return self.packets * _PACKET_S / max(1, cores)
+
+    @property
+    def said(self) -> str:
+        """What is done, in words."""
+        if self.whole:
+            return f"every buffer with {self.repeat} seeds, {self.both_s:g} s with both flows active"
+        seeds = f"up to {self.repeat} seeds" if self.repeat > 1 else "one seed"
+        return (
+            f"an estimate: {self.coarse} buffers and {self.fine} about the knee, {seeds}, {self.both_s:.3g} s with "
+            "both flows active"
+        )
+
+
+def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, candidates: int, advice: int) -> Plan:
+    """What to run on a line that carries so many packets each second.
+
+    `sizes` buffers with `repeat` seeds, and `candidates` disciplines with `advice` seeds, are asked for.
+    """
+    of_size = FIELD_ALONE_S + FIELD_BOTH_S + ALONE_S + BOTH_S
+    of_curve = sizes * repeat * of_size * packets_per_second
+    of_advice = candidates * advice * BOTH_S * packets_per_second
+    if of_curve + of_advice <= BUDGET_PACKETS:
+        return Plan(True, ALONE_S, BOTH_S, repeat, sizes, 0, BOTH_S, advice, of_curve + of_advice)
+    coarse, fine = min(_COARSE, sizes), _FINE if sizes > _COARSE else 0
+    budget = BUDGET_PACKETS * (1 - _ADVICE_SHARE if candidates else 1)
+    # A run shows something of both flows once each has had some dozens of round trips.
+    shortest = _SHORTEST_S + 60 * rtt_s
+    seeds, length = _split(budget, packets_per_second * (coarse + fine), min(repeat, 3), shortest, ALONE_S + BOTH_S)
+    left = BUDGET_PACKETS * _ADVICE_SHARE
+    advice_seeds, advice_s = _split(left, packets_per_second * max(1, candidates), advice, shortest, BOTH_S)
+    packets = packets_per_second * ((coarse + fine) * seeds * length + candidates * advice_seeds * advice_s)
+    alone = _ALONE_SHARE * length
+    return Plan(False, alone, length - alone, seeds, coarse, fine, advice_s, advice_seeds, packets)
+
+
+def _split(packets: float, per_second: float, most: int, shortest: float, longest: float) -> tuple[int, float]:
+    """Seeds and length of a run for so many packets: seeds are given up before runs become too short."""
+    for seeds in range(most, 0, -1):
+        length = packets / (per_second * seeds)
+        if length >= 2 * shortest or (seeds == 1 and length >= shortest):
+            return seeds, min(length, longest)
+    return 1, max(shortest / 2, min(shortest, packets / per_second)) if per_second else longest
+
+
+def about(knee: int, tried: list[int], count: int, rounded: list[int]) -> list[int]:
+    """Up to `count` buffers more, of those in `rounded`, nearest the knee and on both sides of it."""
+    place = tried.index(knee)
+    low = tried[place - 1] if place else knee
+    high = tried[place + 1] if place + 1 < len(tried) else knee
+    between = [size for size in rounded if low < size < high and size not in tried]
+    if len(between) <= count:
+        return between
+    step = len(between) / count
+    return sorted({between[math.floor(index * step + step / 2)] for index in range(count)})
