@@ -220,13 +220,13 @@ impl Accounting {
         let counters = self.node_mut(node);
         counters.originated.record(new.size());
         let id = u64::from(node.0) << 40 | counters.originated.packets;
-        let fields = Fields::new(id, at, new, self.ledger.book(id));
+        let booking = self.ledger.book(id);
         match self.free.pop() {
             Some(mut place) => {
-                *place = fields;
+                place.renew(id, at, new, booking);
                 Packet(place)
             }
-            None => Packet(Box::new(fields)),
+            None => Packet(Box::new(Fields::new(id, at, new, booking))),
         }
     }
 

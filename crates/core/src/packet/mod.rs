@@ -143,6 +143,21 @@ impl Fields {
         Fields { id, sent_at, size, flow, ip, transport, payload, raw, booking }
     }
 
+    /// As [`Fields::new`], in the place of a packet that ended.
+    #[inline]
+    pub fn renew(&mut self, id: u64, sent_at: Time, new: NewPacket, booking: Booking) {
+        self.size = new.size();
+        let NewPacket { flow, ip, transport, payload, raw } = new;
+        self.id = id;
+        self.sent_at = sent_at;
+        self.flow = flow;
+        self.ip = ip;
+        self.transport = transport;
+        self.payload = payload;
+        self.raw = raw;
+        self.booking = booking;
+    }
+
     /// Lets go of what is large, for a box that waits for its next packet.
     #[inline]
     pub fn clear(&mut self) {

@@ -117,6 +117,15 @@ impl Buffer {
         }
     }
 
+    /// Whether what is left of the window leaves [`Buffer::is_update_due`] a chance.
+    #[inline]
+    pub fn could_be_updated(&self, open: u64) -> bool {
+        match &self.window {
+            Window::Room { .. } => true,
+            Window::Memory(memory) => memory.could_be_updated(open),
+        }
+    }
+
     /// Whether reading has opened the window so far that the peer should be told.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
@@ -130,6 +139,15 @@ impl Buffer {
                 }
             }
             Window::Memory(memory) => memory.is_update_due(filling),
+        }
+    }
+
+    /// Whether a segment of `len` octets may open the window at all.
+    #[inline]
+    pub fn could_grow(&self, len: u32) -> bool {
+        match &self.window {
+            Window::Room { .. } => false,
+            Window::Memory(memory) => memory.could_grow(len),
         }
     }
 

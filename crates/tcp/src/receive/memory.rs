@@ -102,13 +102,23 @@ impl Memory {
         wanted.max(filling.open)
     }
 
+    #[inline]
+    pub fn could_be_updated(&self, open: u64) -> bool {
+        2 * open <= self.bound
+    }
+
     /// When the window that is left can at least be doubled.
     pub fn is_update_due(&self, filling: Filling) -> bool {
-        2 * filling.open <= self.bound && self.window(filling) >= (2 * filling.open).max(1)
+        self.could_be_updated(filling.open) && self.window(filling) >= (2 * filling.open).max(1)
+    }
+
+    #[inline]
+    pub fn could_grow(&self, len: u32) -> bool {
+        len >= WORTH_A_LARGER_WINDOW && self.threshold < self.bound
     }
 
     pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
-        if len < WORTH_A_LARGER_WINDOW || self.threshold >= self.bound {
+        if !self.could_grow(len) {
             return false;
         }
         let room = self.bound.min(self.room(filling)).saturating_sub(self.threshold);

@@ -108,6 +108,7 @@ impl Receiver {
         self.buffer.establish(now, filling);
     }
 
+    #[inline]
     fn filling(&self, mss: u32, scale: u8) -> Filling {
         Filling {
             unread: self.unread,
@@ -182,9 +183,10 @@ impl Receiver {
         if !self.buffer.counts_memory() {
             return;
         }
-        let filling = self.filling(mss, scale);
-        if !count || self.buffer.window(Filling { open: 0, ..filling }) >= self.offered {
-            self.due_window = Some(self.buffer.window(filling));
+        // What is open is offered in any case.
+        let opened = self.buffer.window(Filling { open: 0, ..self.filling(mss, scale) });
+        if !count || opened >= self.offered {
+            self.due_window = Some(opened.max(self.open_window()));
         }
     }
 
@@ -201,8 +203,10 @@ impl Receiver {
     }
 
     /// Whether reading has opened the window so far that the peer should be told.
+    #[inline]
     pub fn window_update_due(&self, mss: u32, scale: u8) -> bool {
-        self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
+        self.buffer.could_be_updated(self.open_window())
+            && self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
     }
 
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
@@ -300,12 +304,15 @@ impl Receiver {
             Arrival::OutOfOrder => self.sack,
             Arrival::Duplicate => false,
         };
+        if !counts || !self.buffer.could_grow(len) {
+            return false;
+        }
         let mut filling = self.filling(mss, 0);
         if arrival == Arrival::OutOfOrder && filling.held_records > self.held_before.1 {
             // Without the segment itself, unless it was joined to a record.
             (filling.held, filling.held_records) = self.held_before;
         }
-        counts && self.buffer.grow(len, filling)
+        self.buffer.grow(len, filling)
     }
 
     /// A segment goes out with this timestamp: where a buffer grows by steps, a round trip may begin with it.
@@ -340,7 +347,9 @@ impl Receiver {
             }
         }
         self.unread += self.next - before;
-        self.make_readable();
+        if self.bytes.is_some() {
+            self.make_readable();
+        }
         let gaps_left = !self.held.is_empty();
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
     }
@@ -421,8 +430,14 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn keep_bytes(&mut self, from: u64, to: u64, start: i64, payload: &Payload) {
-        let Some(real) = payload.bytes() else { return };
+        if let Some(real) = payload.bytes() {
+            self.keep_real_bytes(from, to, start, real);
+        }
+    }
+
+    fn keep_real_bytes(&mut self, from: u64, to: u64, start: i64, real: &[u8]) {
         let unread = self.unread as usize;
         let bytes = self
             .bytes

@@ -104,9 +104,16 @@ impl Recovery {
 
     // The window, and what is out in it.
 
-    /// Octets believed to be in the network (RFC 6675's pipe).
+    /// Octets believed to be in the network (RFC 6675's pipe): mostly all that is out.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
+        if flight.scoreboard.is_unmarked() && self.dupacks == 0 && self.reduction.is_none() {
+            return flight.outstanding();
+        }
+        self.estimate_in_flight(flight)
+    }
+
+    fn estimate_in_flight(&self, flight: &Flight) -> u64 {
         let out = flight.outstanding();
         let board = &flight.scoreboard;
         if flight.sack() {
@@ -182,6 +189,12 @@ impl Recovery {
     #[inline]
     pub fn take_cwr_due(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
+    }
+
+    /// Nothing is being found out, repaired or reduced.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
     // What an ACK brings, before it is judged.

@@ -19,7 +19,35 @@ impl Sender {
     }
 
     /// An acceptable acknowledgement arrived.
+    #[inline]
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
+        if self.has_nothing_to_learn(info) {
+            self.probes_out = 0;
+            self.flight.end_waiting();
+            self.update_window(info);
+            self.recovery.begin_ack();
+            self.recovery.on_no_duplicate(&self.flight);
+        } else {
+            self.learn(now, info);
+        }
+    }
+
+    /// Header prediction for an end that only receives: nothing is out or written, and the segment says nothing of what was. All that
+    /// its acknowledgement can bring is the window.
+    #[inline]
+    fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
+        self.flight.outstanding() == 0
+            && self.buffer.len() == 0
+            && !self.limit.is_awaited()
+            && self.recovery.is_calm()
+            && !self.flight.scoreboard.has_losses()
+            && info.sack.is_empty()
+            && info.counts.is_none()
+            && !info.ecn_echo
+            && !info.asks_retransmit
+    }
+
+    fn learn(&mut self, now: Time, info: &AckInfo<'_>) {
         let mut outcome = AckOutcome {
             echo: info.echo,
             forward_ms: info.forward_ms,

@@ -71,7 +71,8 @@ impl PushMarks {
     pub fn is_marked(&self, rule: PushRule, end: u64, data_end: u64) -> bool {
         match rule {
             PushRule::EmptiesBuffer => end == data_end,
-            PushRule::Linux => self.marks.binary_search(&end).is_ok(),
+            // Mostly of new data, which few marks are beyond.
+            PushRule::Linux => self.marks.iter().rev().find(|mark| **mark <= end) == Some(&end),
         }
     }
 

@@ -112,6 +112,12 @@ impl Scoreboard {
         self.ring.len() as u32
     }
 
+    /// No segment is SACKed, lost or sent again.
+    #[inline]
+    pub fn is_unmarked(&self) -> bool {
+        self.sacked_bytes | self.lost_bytes | self.retrans_bytes == 0
+    }
+
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
     }
