@@ -1,12 +1,16 @@
-//! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS`.
+//! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning. `none` in place of a
-//! kind makes each packet and ends it at once: nothing waits. Without arguments it names the kinds.
+//! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning: a datagram, or with `acks`
+//! an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that waits. `none` in place of a kind makes each packet and ends it at once: nothing waits.
+//! Without arguments it names the kinds.
 
-use lopsided_core::packet::UdpHeader;
-use lopsided_core::{Accounting, BitRate, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Time, Transport};
+use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
+use lopsided_core::{
+    Accounting, BitRate, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Seq, Time, Transport,
+};
 use lopsided_queue::{
-    CbwfqClass, CbwfqConfig, HtbClass, HtbConfig, PolicerConfig, QUEUES, Qdisc, Queue, QueueConfig, TbfConfig,
+    AckFilterConfig, AfvqConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, HtbClass, HtbConfig, PolicerConfig,
+    PrioConfig, QUEUES, Qdisc, Queue, QueueConfig, TbfConfig,
 };
 use lopsided_spec::{Amount, Given, Scalar, Value};
 use std::net::Ipv4Addr;
@@ -17,13 +21,14 @@ const ROOM: u32 = 8000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, flows, packets] = &arguments[..] else {
+    let [kind, flows, packets, traffic @ ..] = &arguments[..] else {
         return QUEUES.kinds().iter().for_each(|kind| println!("{kind}"));
     };
+    let acks = traffic.first().is_some_and(|word| word == "acks");
     let number = |text: &String| text.parse().expect("FLOWS and PACKETS are numbers");
     let (flows, packets): (u64, u64) = (number(flows), number(packets));
     let queue = (kind != "none").then(|| build(kind));
-    println!("{}", pass(queue, flows, packets));
+    println!("{}", pass(queue, flows, packets, acks));
 }
 
 /// The discipline with room for all packets, and without a rate of its own that holds them up.
@@ -35,6 +40,13 @@ fn build(kind: &str) -> Queue {
             HtbConfig { classes: vec![class], ..HtbConfig::default() }.into()
         }
         "tbf" => TbfConfig { rate: FAST, queue: room, ..TbfConfig::default() }.into(),
+        "ack_filter" => AckFilterConfig { queue: room, ..AckFilterConfig::default() }.into(),
+        "afvq" => AfvqConfig { queue: room, ack_limit: ROOM, ..AfvqConfig::default() }.into(),
+        "prio" => PrioConfig { bands: vec![room.clone(), room], ..PrioConfig::default() }.into(),
+        "drr" => {
+            let class = DrrClass { queue: room, ..DrrClass::default() };
+            DrrConfig { classes: vec![class.clone(), class], ..DrrConfig::default() }.into()
+        }
         "policer" => PolicerConfig { rate: FAST, ..PolicerConfig::default() }.into(),
         "cbwfq" => {
             let class = CbwfqClass { bandwidth: FAST, queue: room, ..CbwfqClass::default() };
@@ -58,16 +70,39 @@ fn by_name(kind: &str) -> QueueConfig {
     QueueConfig::from_value(Value::Part(part)).expect("a known kind")
 }
 
+fn addresses(flow: u64) -> (IpHeader, u16) {
+    (IpHeader::v4(Ipv4Addr::from_bits(1 + (flow >> 10) as u32), Ipv4Addr::from_bits(2)), (flow & 1023) as u16)
+}
+
+fn datagram(flow: u64) -> NewPacket {
+    let (ip, src_port) = addresses(flow);
+    let transport = Transport::Udp(UdpHeader { src_port, dst_port: 2 });
+    NewPacket::new(FlowId(flow as u32), ip, transport, Payload::virtual_len(972))
+}
+
+/// Without order.
+fn shuffled(number: u64) -> u64 {
+    let product = u128::from(number ^ 0x9e37_79b9_7f4a_7c15) * 0xbf58_476d_1ce4_e5b9;
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// The connection's ACK of that number.
+fn ack(flow: u64, number: u64) -> NewPacket {
+    let (ip, src_port) = addresses(flow);
+    let number = number as u32;
+    let options = TcpOptions { timestamps: Some(Timestamps { value: number, echo: number }), ..TcpOptions::default() };
+    let (seq, ack) = (Seq::new(1), Seq::new(2896 * number));
+    let header = TcpHeader { src_port, dst_port: 2, seq, ack, flags: Flags::ACK, window: 500, options };
+    NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::EMPTY)
+}
+
 /// How many packets came through.
-fn pass(mut queue: Option<Queue>, flows: u64, packets: u64) -> u64 {
+fn pass(mut queue: Option<Queue>, flows: u64, packets: u64, acks: bool) -> u64 {
     let (mut accounting, mut passed) = (Accounting::new(1), 0);
     for number in 0..flows + packets {
         let at = Time::ZERO + Duration::from_micros(number.saturating_sub(flows));
         let mut cx = Cx::new(at, NodeId(0), &mut accounting);
-        let flow = number % flows;
-        let ip = IpHeader::v4(Ipv4Addr::from_bits(1 + (flow >> 10) as u32), Ipv4Addr::from_bits(2));
-        let transport = Transport::Udp(UdpHeader { src_port: (flow & 1023) as u16, dst_port: 2 });
-        let new = NewPacket::new(FlowId(flow as u32), ip, transport, Payload::virtual_len(972));
+        let new = if acks { ack(shuffled(number) % (2 * flows), number) } else { datagram(number % flows) };
         let packet = cx.originate(new);
         let Some(queue) = &mut queue else {
             cx.deliver(packet);
@@ -75,7 +110,8 @@ fn pass(mut queue: Option<Queue>, flows: u64, packets: u64) -> u64 {
             continue;
         };
         queue.enqueue(packet, &mut cx);
-        if number >= flows && queue.ready_at(at) == Some(at) {
+        let due = if acks { u64::from(queue.backlog().packets) > flows } else { number >= flows };
+        if due && queue.ready_at(at) == Some(at) {
             if let Some(given) = queue.dequeue(&mut cx) {
                 cx.deliver(given.packet);
                 passed += 1;

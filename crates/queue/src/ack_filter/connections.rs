@@ -21,7 +21,6 @@ impl Connection {
     /// Spreads connections over 64 bits, for a quick look-up.
     #[inline]
     pub fn hash(&self) -> u64 {
-        let mix = |sum: u64, word: u64| (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let ports = u64::from(self.ports.0) << 16 | u64::from(self.ports.1);
         match self.addresses {
             Addresses::V4 { src, dst } => mix(ports, u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits())),
@@ -30,6 +29,13 @@ impl Connection {
                 .fold(ports, |sum, address| mix(mix(sum, address as u64), (address >> 64) as u64)),
         }
     }
+}
+
+/// Both halves of a product: each bit of the words reaches each of the result's.
+#[inline]
+fn mix(sum: u64, word: u64) -> u64 {
+    let product = u128::from(sum ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xbf58_476d_1ce4_e5b9);
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// What a table keeps of a connection.
@@ -41,9 +47,9 @@ pub(super) trait Known: Default {
 /// A hash table with open addressing. Its order is of no consequence: nothing ever goes through it but to make room.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most half of them taken.
-    slots: Vec<Option<(Connection, T)>>,
-    taken: usize,
+    /// A power of two, at most half of them taken: the hash of the connection there, and where it is known. Zero: nowhere.
+    slots: Vec<(u64, u32)>,
+    known: Vec<(Connection, T)>,
 }
 
 /// Slots at the beginning.
@@ -51,7 +57,7 @@ const FEWEST: usize = 64;
 
 impl<T> Default for Connections<T> {
     fn default() -> Connections<T> {
-        Connections { slots: std::iter::repeat_with(|| None).take(FEWEST).collect(), taken: 0 }
+        Connections { slots: vec![(0, 0); FEWEST], known: Vec::new() }
     }
 }
 
@@ -59,19 +65,20 @@ impl<T: Known> Connections<T> {
     /// What is known of a connection, which may be new if `begins`.
     #[inline]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
-        let mut at = self.find(&connection);
-        if self.slots[at].is_none() {
+        let hash = connection.hash();
+        let mut slot = self.find(hash, &connection);
+        if self.slots[slot].1 == 0 {
             if !begins {
                 return None;
             }
-            if 2 * (self.taken + 1) > self.slots.len() {
+            if 2 * (self.known.len() + 1) > self.slots.len() {
                 self.make_room();
-                at = self.find(&connection);
+                slot = self.find(hash, &connection);
             }
-            self.taken += 1;
-            self.slots[at] = Some((connection, T::default()));
+            self.known.push((connection, T::default()));
+            self.slots[slot] = (hash, self.known.len() as u32);
         }
-        self.slots[at].as_mut().map(|(_, known)| known)
+        Some(&mut self.known[self.slots[slot].1 as usize - 1].1)
     }
 
     /// Forgets what is known of a connection.
@@ -83,25 +90,30 @@ impl<T: Known> Connections<T> {
 
     /// The slot of a connection, or the one that it would take.
     #[inline]
-    fn find(&self, connection: &Connection) -> usize {
+    fn find(&self, hash: u64, connection: &Connection) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = (connection.hash() >> 32) as usize & mask;
-        while self.slots[at].as_ref().is_some_and(|(held, _)| held != connection) {
-            at = (at + 1) & mask;
+        let mut slot = (hash >> 32) as usize & mask;
+        loop {
+            let (held, number) = self.slots[slot];
+            if number == 0 || held == hash && self.known[number as usize - 1].0 == *connection {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
         }
-        at
     }
 
     /// Forgets what is idle, and takes more slots if that leaves less than three quarters free.
     #[cold]
     fn make_room(&mut self) {
-        let kept: Vec<_> = self.slots.drain(..).flatten().filter(|(_, known)| !known.is_idle()).collect();
-        self.taken = kept.len();
-        let slots = FEWEST.max((4 * kept.len()).next_power_of_two());
-        self.slots.resize_with(slots, || None);
-        for (connection, known) in kept {
-            let at = self.find(&connection);
-            self.slots[at] = Some((connection, known));
+        self.known.retain(|(_, known)| !known.is_idle());
+        let slots = FEWEST.max((4 * self.known.len()).next_power_of_two());
+        self.slots.clear();
+        self.slots.resize(slots, (0, 0));
+        for number in 1..=self.known.len() {
+            let connection = self.known[number - 1].0;
+            let hash = connection.hash();
+            let slot = self.find(hash, &connection);
+            self.slots[slot] = (hash, number as u32);
         }
     }
 }
