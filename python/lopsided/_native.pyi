@@ -484,6 +484,7 @@ def align(
     drawn: int,
     parts: int,
 ) -> list[dict[str, Any]]: ...
+def emulate(arguments: list[str]) -> tuple[int, dict[str, _Columns], dict[str, Any]]: ...
 def replay(
     scenario: Scenario,
     link: str,

@@ -48,6 +48,10 @@ class RunError(LopsidedError):
     """A run that could not be carried out, or was stopped."""
 
 
+class LiveError(RunError):
+    """Real packets cannot be carried on this machine, or a device failed under them."""
+
+
 class ControllerError(RunError):
     """A user's own congestion control raised an exception: it is this error's `__cause__`.
 

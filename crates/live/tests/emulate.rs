@@ -192,8 +192,8 @@ fn what_is_asked_wrongly_is_told() {
         (&["emulate", "--preset", "geo-100-5", "--mtu", "500"], "1280"),
         (&["emulate", "--preset", "geo-100-5", "--inside", "me"], "client"),
         (&["emulate", "--preset", "geo-100-5", "--inside", "server"], "two hosts"),
-        (&["emulate", "nowhere.toml", "true"], "behind `--`"),
-        (&["emulate", "nowhere.toml"], "cannot read nowhere.toml"),
+        (&["emulate", "--scenario", "nowhere.toml", "true"], "cannot read nowhere.toml"),
+        (&["emulate", "--scenario", "Cargo.toml", "--frobnicate"], "--frobnicate"),
     ];
     for (arguments, told) in cases {
         let done =

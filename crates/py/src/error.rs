@@ -29,6 +29,8 @@ pub(crate) enum Failure {
         file: String,
         what: String,
     },
+    /// Real packets cannot be carried here.
+    Live(String),
     /// A broken invariant, with the panic's message.
     Bug(String),
 }
@@ -76,6 +78,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         }
         Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
         Failure::Trace { file, what } => ("FolderError", format!("cannot read {file}: {what}")),
+        Failure::Live(message) => ("LiveError", message),
         Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),
     };
     Ok(PyErr::from_value(module.getattr(class)?.call1((message,))?))

@@ -12,6 +12,7 @@ mod controller;
 mod draws;
 mod error;
 mod fetching;
+mod live;
 mod queue;
 mod replay;
 mod scenario;
@@ -36,6 +37,8 @@ mod _native {
     use crate::draws::first_draw;
     #[pymodule_export]
     use crate::fetching::Transfer;
+    #[pymodule_export]
+    use crate::live::emulate;
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]

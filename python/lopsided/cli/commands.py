@@ -38,6 +38,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("reproduce", "lopsided.cli.reproduce:reproduce", "Re-run a published study."),
     Command(
+        "emulate",
+        "lopsided.cli.emulate:emulate",
+        "Run a command, or your shell, behind an emulated line, in real time.",
+    ),
+    Command(
         "compare",
         "lopsided.cli.compare:compare",
         "Hold two worlds, two runs, or a congestion control of your own and a known one against each other.",

@@ -1,7 +1,7 @@
 //! `lopsided-live emulate`: its arguments, and what it says at the end.
 
 use super::{USAGE, complain, say, summary};
-use crate::emulate::{EmulateError, Emulation, LineError, LineOptions, emulate, line};
+use crate::emulate::{EmulateError, Emulated, Emulation, LineError, LineOptions, emulate, line};
 use lexopt::prelude::*;
 use lopsided_core::{Dir, Duration, Observer};
 use lopsided_scenario::Scenario;
@@ -9,20 +9,20 @@ use lopsided_sim::{NodeKind, node_labels};
 use lopsided_trace::{Capture, Tap};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 pub const EMULATE_HELP: &str = "\
 Run a command, or your shell, behind an emulated line.
 
-Usage: lopsided-live emulate [FILE] [OPTIONS] [-- COMMAND [ARGUMENTS]]
+Usage: lopsided-live emulate OPTIONS [--] [COMMAND [ARGUMENTS]]
 
   lopsided-live emulate --down 50M --up 5M --rtt 40ms --queue-up fq_codel -- curl -O https://example.org/file
   lopsided-live emulate --preset docsis31-1000-35
-  lopsided-live emulate scenario.toml -- iperf3 -c 100.64.0.1
+  lopsided-live emulate --scenario scenario.toml -- iperf3 -c 100.64.0.1
 
 The line:
-  FILE                 a scenario's file, for its network alone
+  --scenario FILE      a scenario's file, for its network alone
   --preset NAME        an access line by name, such as docsis31-1000-35
   --down, --up RATE    such as 50M
   --rtt TIME           the round trip without any queue, such as 40ms
@@ -80,6 +80,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
         }
         let Some(argument) = parser.next()? else { return Ok(found) };
         match argument {
+            Long("scenario") => line.file = Some(parser.value()?.into()),
             Long("preset") => line.preset = Some(parser.value()?.string()?),
             Long("down") => line.down = Some(parser.value()?.string()?),
             Long("up") => line.up = Some(parser.value()?.string()?),
@@ -116,10 +117,9 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
             Long("no-meter") => emulation.meter = false,
             Long("quiet") | Short('q') => found.quiet = true,
             Long("help") | Short('h') => found.help = true,
-            Value(file) if line.file.is_none() => line.file = Some(file.into()),
-            Value(other) => {
-                let shown = other.to_string_lossy().into_owned();
-                return Err(format!("{shown:?}: one scenario's file; the command stands behind `--`").into());
+            Value(program) => {
+                emulation.command = std::iter::once(program).chain(parser.raw_args()?).collect();
+                return Ok(found);
             }
             other => return Err(other.unexpected()),
         }
@@ -127,46 +127,55 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
 }
 
 pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let EmulateArguments { line: options, emulation, pcap, quiet, help } = match emulate_arguments(arguments) {
+    let arguments = match emulate_arguments(arguments) {
         Ok(found) => found,
         Err(error) => return complain(format!("{error}\n`lopsided-live emulate --help` lists the options"), USAGE),
     };
-    if help {
+    if arguments.help {
         return say(EMULATE_HELP);
     }
-    let (scenario, ends) = match line(&options) {
-        Ok(line) => line,
-        Err(LineError::Scenario(errors)) => {
+    match emulate_line(&arguments) {
+        Ok(Ran { emulated, .. }) => {
+            if !arguments.quiet {
+                eprint!("{}", summary::of(&emulated));
+            }
+            emulated.exit_code
+        }
+        Err(EmulateError::Line(LineError::Scenario(errors))) => {
             eprint!("{errors}");
-            return USAGE;
+            USAGE
         }
-        Err(error) => return complain(error, USAGE),
-    };
-    let captures = match pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file)) {
-        Ok(captures) => captures,
-        Err((file, error)) => return complain(format!("cannot write {}: {error}", file.display()), 1),
-    };
-    let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
-    let emulated = match emulate(&scenario, ends, &emulation, observers.collect()) {
-        Ok(emulated) => emulated,
         Err(error) => {
-            let code = if matches!(error, EmulateError::Line(_) | EmulateError::Build(_)) { USAGE } else { 1 };
-            return complain(error, code);
+            let asked_wrongly = matches!(error, EmulateError::Line(_) | EmulateError::Build(_));
+            complain(error, if asked_wrongly { USAGE } else { 1 })
         }
-    };
-    if !quiet {
-        eprint!("{}", summary::of(&emulated));
     }
+}
+
+/// A command that ran, and the line that it ran behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub scenario: Scenario,
+    pub emulated: Emulated,
+}
+
+/// Does what is asked for, but for what is printed at the end.
+///
+/// # Errors
+/// As [`emulate`], and if a capture cannot be written.
+pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
+    let (scenario, ends) = line(&arguments.line).map_err(EmulateError::Line)?;
+    let captures = arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file))?;
+    let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
+    let emulated = emulate(&scenario, ends, &arguments.emulation, observers.collect());
     for (file, capture) in &captures {
-        if let Err(error) = capture.finish() {
-            complain(format!("cannot write {}: {error}", file.display()), 1);
-        }
+        capture.finish().map_err(|error| EmulateError::Capture { file: file.clone(), error })?;
     }
-    emulated.exit_code
+    Ok(Ran { scenario, emulated: emulated? })
 }
 
 /// A capture for each link, at its queues.
-pub fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Capture)>, (PathBuf, io::Error)> {
+fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Capture)>, EmulateError> {
     let labels = node_labels(scenario);
     let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
     let links = &scenario.graph.links;
@@ -184,7 +193,7 @@ pub fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Captur
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match File::create(&path) {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),
-            Err(error) => Err((path, error)),
+            Err(error) => Err(EmulateError::Capture { file: path, error }),
         }
     };
     links.iter().zip(directions.chunks(Dir::BOTH.len())).map(open).collect()

@@ -5,7 +5,7 @@
 mod emulate;
 mod summary;
 
-pub use emulate::{EMULATE_HELP, EmulateArguments, emulate_arguments};
+pub use emulate::{EmulateArguments, Ran, emulate_arguments, emulate_line};
 pub(crate) use summary::bits;
 
 use std::ffi::OsString;

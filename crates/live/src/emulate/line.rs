@@ -72,7 +72,7 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
         let complete = way(&options.down, &options.trace_down) && way(&options.up, &options.trace_up);
         if !complete || options.rtt.is_none() {
             return Err(LineError::Usage(
-                "write --down, --up and --rtt of the line, --preset NAME, or a scenario's file before `--`".to_owned(),
+                "write --down, --up and --rtt of the line, --preset NAME, or --scenario FILE".to_owned(),
             ));
         }
     }

@@ -66,7 +66,7 @@ impl Meter {
             return;
         }
         self.shown_at_s = now_s;
-        let mut text = String::from(" line");
+        let mut text = String::new();
         for way in &mut self.ways {
             let seen = look(network, way.link);
             let rate = 8.0 * (seen.sent_bytes - way.before.sent_bytes) as f64 / passed_s;
@@ -74,7 +74,7 @@ impl Meter {
             let waited_ms =
                 if packets == 0 { 0.0 } else { 1e3 * (seen.waited_s - way.before.waited_s) / packets as f64 };
             let _ =
-                write!(text, "  {} {:>11} {waited_ms:>7.1} ms {:>6} lost", way.arrow, bits(rate), seen.lost_packets);
+                write!(text, "  {} {:>11} {waited_ms:>6.1} ms {:>5} lost", way.arrow, bits(rate), seen.lost_packets);
             way.before = seen;
         }
         let mut drawn = String::new();

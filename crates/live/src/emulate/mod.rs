@@ -73,6 +73,10 @@ pub enum EmulateError {
     /// While it ran.
     Device(io::Error),
     Run(RunError),
+    Capture {
+        file: PathBuf,
+        error: io::Error,
+    },
 }
 
 impl fmt::Display for EmulateError {
@@ -83,6 +87,7 @@ impl fmt::Display for EmulateError {
             EmulateError::SetUp(error) => error.fmt(f),
             EmulateError::Device(error) => write!(f, "the line's device failed: {error}"),
             EmulateError::Run(error) => error.fmt(f),
+            EmulateError::Capture { file, error } => write!(f, "cannot write {}: {error}", file.display()),
         }
     }
 }

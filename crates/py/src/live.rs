@@ -1,0 +1,57 @@
+//! Commands behind emulated lines.
+
+use crate::columns;
+use crate::error::Failure;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Runs a command behind an emulated line, as the arguments of `lopsided-live emulate` say. Gives its exit code, the tables of the line,
+/// and how late packets left it.
+///
+/// The terminal, where there is one, is the command's until it ends.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+pub(crate) fn emulate<'py>(
+    py: Python<'py>,
+    arguments: Vec<std::ffi::OsString>,
+) -> PyResult<(u8, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    use lopsided_live::command::{Ran, emulate_arguments, emulate_line};
+
+    let asked = emulate_arguments(arguments).map_err(Failure::Usage)?;
+    let Ran { emulated, .. } = py.detach(|| emulate_line(&asked)).map_err(failure)?;
+    let facts = PyDict::new(py);
+    let late = |share| emulated.pumped.lateness.quantile(share).map(|late| late.as_secs_f64() * 1e6);
+    for (name, share) in [("late_p50_us", 0.5), ("late_p99_us", 0.99), ("late_max_us", 1.0)] {
+        facts.set_item(name, late(share))?;
+    }
+    facts.set_item("duration_s", emulated.result.duration_s)?;
+    facts.set_item("malformed_packets", emulated.pumped.malformed)?;
+    facts.set_item("refused_packets", emulated.refused)?;
+    let found = PyDict::new(py);
+    for (name, table) in emulated.result.tables() {
+        found.set_item(name, columns::columns(py, &table)?)?;
+    }
+    Ok((emulated.exit_code, found, facts))
+}
+
+#[cfg(target_os = "linux")]
+fn failure(error: lopsided_live::emulate::EmulateError) -> Failure {
+    use lopsided_live::emulate::{EmulateError, LineError};
+
+    match error {
+        EmulateError::Line(LineError::Scenario(errors)) => Failure::Scenario { file: "line".to_owned(), errors },
+        EmulateError::Line(LineError::Usage(what)) => Failure::Usage(what),
+        EmulateError::Build(error) => Failure::Usage(error.to_string()),
+        EmulateError::Capture { file, error } => Failure::Capture { file: file.display().to_string(), error },
+        error => Failure::Live(error.to_string()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[pyfunction]
+pub(crate) fn emulate<'py>(
+    _py: Python<'py>,
+    _arguments: Vec<std::ffi::OsString>,
+) -> PyResult<(u8, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    Err(Failure::Live("lines are emulated on Linux only".to_owned()).into())
+}

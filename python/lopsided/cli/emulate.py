@@ -1,0 +1,84 @@
+"""`lopsided emulate`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Overwrite, Quiet, Settings, picture_at
+from lopsided.cli.terminal import errors, say_note
+from lopsided.data.output import check_free
+from lopsided.studies.emulate import LineOptions
+
+PLAIN = LineOptions()
+
+
+def emulate(
+    *command: str,
+    line: Annotated[LineOptions, Parameter(name="*", show_default=False)] = PLAIN,
+    settings: Settings = (),
+    seed: int = 1,
+    pcap: Annotated[Path | None, Parameter(show_default=False)] = None,
+    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    table: Annotated[Path | None, Parameter(show_default=False)] = None,
+    overwrite: Overwrite = False,
+    meter: Annotated[bool, Parameter(negative="--no-meter", show_default=False)] = True,
+    quiet: Quiet = False,
+) -> int:
+    """Run a command, or your shell, behind an emulated line, in real time.
+
+    The command is in a network namespace of its own, without root where users may make such; it finds this machine's
+    services at $LOPSIDED_GATEWAY (100.64.0.1). Its exit code is passed on. A summary with a picture comes at the end.
+
+    For example:
+
+        lopsided emulate --down 50M --up 5M --rtt 40ms --queue-up fq_codel -- curl -O https://example.org/file
+        lopsided emulate --preset docsis31-1000-35
+        lopsided emulate --scenario scenarios/adsl.toml --plot adsl.png -- iperf3 -c 100.64.0.1
+
+    Parameters
+    ----------
+    command
+        Behind `--`: the program and its arguments; without one, your shell.
+    seed
+        Seed of what the line draws at random.
+    pcap
+        Write a pcapng capture of what leaves the queues.
+    plot
+        Draw rates and waits into this picture (.png, .svg or .pdf); default: a new one under `runs/`.
+    table
+        Write the queues over time into this file (.csv or .parquet).
+    meter
+        A row of numbers at the bottom of the terminal while the command runs.
+    """
+    from lopsided.studies.emulate import emulate as run
+
+    target = picture_at(plot or Path("runs") / f"emulate-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
+    for file in (pcap, table):
+        if file is not None:
+            check_free(file, overwrite=overwrite)
+    found = run(line, command, settings=settings, seed=seed, pcap=pcap, meter=meter and not quiet)
+    if table is not None:
+        found.queues.write(table)
+    if found.refused_packets:
+        say_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
+    if quiet and plot is None:
+        return found.exit_code
+    from lopsided.views import line as shown
+    from lopsided.views.plot import drawn, style
+
+    # The command's output is what is piped on; what we say of the line goes beside it.
+    title = " ".join(command) or "a shell"
+    if len(found.queues):
+        style.save(drawn.figure(shown.chart(found, title)), target)
+    if not quiet:
+        errors().print(f"\n{title}", style="bold", soft_wrap=True)
+        errors().print(shown.table(found))
+        late = found.late_us
+        errors().print(f"packets left {late['p50']:.0f} us late (median), {late['p99']:.0f} us (99 %)", style="dim")
+        if len(found.queues):
+            errors().print(f"plot  {target}", style="dim", soft_wrap=True)
+    return found.exit_code

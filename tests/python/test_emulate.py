@@ -1,0 +1,62 @@
+"""`lopsided emulate`: a command behind a line, as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+LINE = ["--no-meter", "--down", "20M", "--up", "2M", "--rtt", "20ms"]
+
+
+def emulate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from lopsided.cli import main; main()", "emulate", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tried = emulate(tmp_path, *LINE, "--quiet", "--", "true")
+    if tried.returncode:
+        pytest.skip(f"no lines can be emulated here: {tried.stderr}")
+    return tmp_path
+
+
+def test_a_command_behind_a_line(folder: Path) -> None:
+    script = "exec 3<>/dev/udp/100.64.0.1/9; head -c 1000 /dev/zero >&3; sleep 0.25; echo out; exit 9"
+    files = ["--plot", "line.png", "--table", "queues.csv", "--pcap", "line.pcapng"]
+    done = emulate(folder, *LINE, *files, "--queue-up", "fq_codel", "--", "bash", "-c", script)
+    assert (done.returncode, done.stdout) == (9, "out\n")
+    assert "mean rate" in done.stderr and "line.png" in done.stderr
+    assert (folder / "line.png").stat().st_size > 10_000
+    assert (folder / "line.pcapng").stat().st_size > 1000
+    queues = pl.read_csv(folder / "queues.csv")
+    up = queues.filter(pl.col("direction") == "up")
+    assert up["sent_bytes"].max() == 1028
+    assert queues["time_s"].max() == pytest.approx(0.25, abs=0.2)
+
+
+def test_what_is_there_is_not_replaced(folder: Path) -> None:
+    (folder / "line.pcapng").write_text("mine")
+    done = emulate(folder, *LINE, "--pcap", "line.pcapng", "--", "true")
+    assert done.returncode == 1
+    assert (folder / "line.pcapng").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "--down, --up and --rtt"),
+        ([*LINE, "--mtu", "9"], "1280"),
+        ([*LINE, "--set", "link.up.jitter"], "key=value"),
+        (["--preset", "isdn"], "adsl2plus-16-1"),
+        (["--scenario", "none.toml"], "cannot read none.toml"),
+        ([*LINE, "--plot", "line.gif"], ".png"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told(tmp_path: Path, arguments: list[str], told: str) -> None:
+    done = emulate(tmp_path, *arguments, "--", "true")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert not list(tmp_path.iterdir())
