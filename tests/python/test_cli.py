@@ -85,7 +85,7 @@ def test_repeat_shows_the_spread_over_seeds(adsl_file, tmp_path, capsys):
     assert upload["goodput_median_bps"] == sorted(goodputs)[1]
     assert pl.read_parquet(tmp_path / "here" / "repeats.parquet")["seed"].to_list() == [1, 1, 2, 2, 3, 3]
     assert cli.invoke(["run", str(adsl_file), "--no-report", "--repeat", "3"]) == 0
-    assert "least to greatest" in capsys.readouterr().out
+    assert "± " in capsys.readouterr().out
 
 
 def test_settings_and_seed_are_taken(adsl_file, capsys):
@@ -132,7 +132,7 @@ def test_a_title_is_shown_as_it_is(adsl_file, capsys):
         (["run"], 2, "FILE"),
         (["frob"], 2, "frob"),
         (["run", "adsl.toml", "--out", "/proc/nothing/here"], 1, "cannot write /proc/nothing/here"),
-        (["sweep", "adsl.toml", "--out", "table.xls"], 2, "written as .parquet or .csv"),
+        (["sweep", "adsl.toml", "--out", "table.xls"], 2, "written as .parquet, .csv or .tex"),
         (["sweep", "adsl.toml", "--set", "flow.nobody.cc=a,b"], 2, "there is no flow `nobody`"),
         (["plot", "nothing", "goodput"], 1, "does not exist"),
         (["size", "--down", "2.4M", "--up", "fast", "--rtt", "20ms"], 2, "is not a rate"),
@@ -331,3 +331,18 @@ def test_what_is_seldom_meant_is_asked_about(adsl_file, capsys):
     said = capsys.readouterr().err
     assert "were 196 kbit/s meant?" in said
     assert "were 0.5 % meant?" in said
+
+
+def test_what_was_used_can_be_cited(capsys):
+    from lopsided import papers
+
+    assert cli.invoke(["cite"]) == 0
+    entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
+    assert [key for _, key in entries] == ["lopsided", *papers.available()]
+    for key in papers.available():
+        paper = papers.load(key)
+        entry = papers.bibtex(key)
+        assert f"year = {{{paper.year}}}" in entry and entry.count("{") == entry.count("}")
+        assert paper.title.split()[-1] in entry
+    assert cli.invoke(["cite", "merrit2010"]) == 2
+    assert "did you mean 'merritt2010'" in capsys.readouterr().err

@@ -66,3 +66,12 @@ def _printed(table: lop.Table) -> str:
     with console.capture() as capture:
         console.print(table)
     return capture.get()
+
+
+def test_a_table_for_latex_says_what_people_read():
+    frame = pl.DataFrame({"name": ["up & 100 %_{x}", "b\\c~^"], "goodput_bps": [2.4e6, None]})
+    lines = lop.Table(frame).to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{lr}" and lines[-1] == r"\end{tabular}"
+    assert r"up \& 100 \%\_\{x\} & 2.40 Mbit/s \\" in lines
+    assert r"b\textbackslash{}c\textasciitilde{}\textasciicircum{} & -- \\" in lines
+    assert lop.Table(frame).to_latex("goodput_bps").splitlines()[0] == r"\begin{tabular}{r}"

@@ -43,6 +43,9 @@ COMMANDS: tuple[Command, ...] = (
         "Run a command, or your shell, behind an emulated line, in real time.",
     ),
     Command(
+        "cite", "lopsided.cli.cite:cite", "Print BibTeX for lopsided, and for the studies that are re-run with it."
+    ),
+    Command(
         "compare",
         "lopsided.cli.compare:compare",
         "Hold two worlds, two runs, or a congestion control of your own and a known one against each other.",

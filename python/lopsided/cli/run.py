@@ -46,7 +46,7 @@ def run(
     /,
     *,
     seed: Seed = None,
-    repeat: Annotated[int, Parameter(help="Run with this many seeds and show median and spread.")] = 1,
+    repeat: Annotated[int, Parameter(help="Run with this many seeds and show means with their 95 % intervals.")] = 1,
     settings: Settings = (),
     own: OwnCode = NOTHING,
     out_folder: Annotated[
@@ -107,6 +107,7 @@ def run(
                 runs[0].fairness(progress=show)
         if repeat > 1:
             _rows(runs).write(staged / "repeats.parquet")
+            _rows(runs, "links").write(staged / "repeated_links.parquet")
         runs[0].write(staged, report=report)
     if as_json:
         say_json(_as_json(runs, folder))
@@ -142,14 +143,16 @@ def _default_folder(scenario: Scenario) -> Path:
     return free_name(Path("runs"), f"{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
 
 
-def _rows(runs: list[Run]) -> Table:
-    """The flows of all runs, one below the other."""
+def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:
+    """The flows or links of all runs, one below the other."""
     import polars as pl
 
     from lopsided.data.table import Table
 
     frames = [
-        run.flows.to_polars().select(
+        getattr(run, table)
+        .to_polars()
+        .select(
             pl.lit(number).alias("repetition"),
             pl.lit(run.seed).alias("seed"),
             pl.lit(run.digest).alias("digest"),
@@ -189,6 +192,6 @@ def _show(runs: list[Run]) -> None:
     say_prose(" ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
     if len(first.links):
-        out().print(console.links(first))
+        out().print(console.links(first) if len(runs) == 1 else console.repeated_links(runs))
     if first.scenario.asks_for_fairness:
         out().print(console.fairness(runs))

@@ -113,6 +113,6 @@ def sweep(
 
 def _target(given: Path | None, name: str) -> Path:
     path = given or Path("runs") / f"{name}-sweep-{datetime.now():%Y%m%d-%H%M%S}.parquet"
-    if path.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"{path.name}: a sweep is written as .parquet or .csv")
+    if path.suffix not in (".parquet", ".csv", ".tex"):
+        raise UsageError(f"{path.name}: a sweep is written as .parquet, .csv or .tex")
     return path

@@ -8,7 +8,7 @@ reading, what is stored is not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,16 +68,20 @@ class Table:
         return self._frame.__arrow_c_stream__(requested_schema)
 
     def write(self, path: str | Path) -> Path:
-        """Writes the table as `.parquet`, `.csv` or `.json` (by the ending of `path`) and returns the path."""
+        """Writes the table as `.parquet`, `.csv`, `.json` or `.tex` (by the ending of `path`) and returns the path.
+
+        LaTeX has values as people read them; the others have them as they are.
+        """
         path = Path(path)
-        writers = {
+        writers: dict[str, Callable[[Path], object]] = {
             ".parquet": self._frame.write_parquet,
             ".csv": self._frame.write_csv,
             ".json": self._frame.write_json,
+            ".tex": lambda place: place.write_text(self.to_latex(), encoding="utf-8"),
         }
         writer = writers.get(path.suffix)
         if writer is None:
-            raise UsageError(f"{path.name}: a table is written as .parquet, .csv or .json")
+            raise UsageError(f"{path.name}: a table is written as .parquet, .csv, .json or .tex")
         writer(path)
         return path
 
@@ -90,6 +94,10 @@ class Table:
     def to_html(self) -> str:
         """A `<table>` of HTML, values written for people."""
         return filled_in("Table.view")(self).html()
+
+    def to_latex(self, *columns: str) -> str:
+        """A `tabular` for LaTeX (package booktabs) of these columns, or all; values written for people."""
+        return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
     def _repr_html_(self) -> str:
         return self.to_html()

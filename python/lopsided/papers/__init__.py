@@ -40,6 +40,24 @@ def load(key: str) -> Paper:
     return paper
 
 
+def bibtex(key: str) -> str:
+    """The BibTeX entry of a paper."""
+    return (load(key).folder / "citation.bib").read_text(encoding="utf-8")
+
+
+def own_bibtex() -> str:
+    """The BibTeX entry of lopsided itself."""
+    from lopsided._native import __version__
+
+    return (
+        "@software{lopsided,\n"
+        "  author = {{The lopsided authors}},\n"
+        "  title = {lopsided: a laboratory for {TCP} over asymmetric access links},\n"
+        f"  version = {{{__version__}}},\n"
+        "}\n"
+    )
+
+
 def reproduce(
     paper: str,
     figure: str | None,

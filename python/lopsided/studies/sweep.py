@@ -17,12 +17,14 @@ from lopsided.data import series
 from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.metrics import min_normalised_goodput
+from lopsided.metrics import mean_interval, min_normalised_goodput
 from lopsided.scenario import setting_text
 from lopsided.studies.jobs import Progress, check_count, run_jobs, seeds
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from lopsided.run import Run
     from lopsided.scenario import Scenario
 
@@ -176,7 +178,8 @@ def axis_columns(table: Table) -> list[str]:
 
 
 def summary(table: Table) -> Table:
-    """Median, least and greatest over the repetitions, for every arm and flow of a sweep's table."""
+    """Over the repetitions, for every arm and flow of a sweep's table: median, least, greatest, and mean with the half
+    width of its 95 % interval (`..._ci95`, null with one repetition)."""
     import polars as pl
 
     keys = [*axis_columns(table), "name"]
@@ -195,5 +198,14 @@ def summary(table: Table) -> Table:
             pl.col(column).median().alias(f"{stem}_median{unit}"),
             pl.col(column).min().alias(f"{stem}_least{unit}"),
             pl.col(column).max().alias(f"{stem}_greatest{unit}"),
+            pl.col(column).mean().alias(f"{stem}_mean{unit}"),
+            pl.col(column)
+            .map_batches(_half_width, return_dtype=pl.Float64, returns_scalar=True)
+            .alias(f"{stem}_ci95{unit}"),
         ]
     return Table(frame.group_by(keys, maintain_order=True).agg(aggregates))
+
+
+def _half_width(values: pl.Series) -> float | None:
+    found = mean_interval(values.to_list())
+    return found.half_width if found.of > 1 else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from rich.text import Text
 
+from lopsided import metrics
 from lopsided.data import series, units
 from lopsided.data.catalogue import Column
 from lopsided.studies.sweep import axis_columns
@@ -27,6 +27,8 @@ _MOST_ARMS = 100
 _ARROWS = {"down": "↓", "up": "↑"}
 _ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 _WHERE = " in the run folder's tables"
+_INTERVAL = Heading("95 %", "how far the mean's 95 % interval reaches to each side (Student's t over the seeds)")
+_MEANS = "means, ±: 95 % interval"
 
 FLOWS = ("cc", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "cwnd_max_bytes", "retransmits", "timeouts")
 LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets", "sojourn_mean_ms", "sojourn_p95_ms")
@@ -51,23 +53,22 @@ def flows(run: Run) -> View:
 
 
 def repeated_flows(runs: Sequence[Run]) -> View:
-    """One row per flow: the median over the runs, with the least and the greatest."""
+    """One row per flow: the mean over the runs, with its 95 % interval."""
     first = runs[0]
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
     names = ("name", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
     flow, cc, *_, retransmits = (heading(first.flows.column(name)) for name in names)
-    spread = Heading("least to greatest")
     rows: list[list[Cell]] = []
     every = list(first.flows.rows())
     for index, row in enumerate(every[:_MOST_ROWS]):
         rates = [float(run.flows["goodput_bps"][index]) for run in runs]
         rtts = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
-        again = units.count(median(int(run.flows["retransmits"][index]) for run in runs))
+        again = units.count(metrics.mean_interval(int(run.flows["retransmits"][index]) for run in runs).mean)
         rows.append([row["name"], _arrow(row), row["cc"], *_spread(goodput, rates), *_spread(rtt, rtts), again])
     alike = len({run.digest for run in runs}) == 1
-    remark = "all alike: nothing in this scenario is random; a start_jitter would vary it" if alike else "medians"
+    remark = "all alike: nothing in this scenario is random; a start_jitter would vary it" if alike else _MEANS
     return View(
-        [flow, _ARROW, cc, heading(goodput), spread, heading(rtt), spread, retransmits],
+        [flow, _ARROW, cc, heading(goodput), _INTERVAL, heading(rtt), _INTERVAL, retransmits],
         rows,
         keys=2,
         caption=_joined(f"{len(runs)} runs, {remark}", _more(every)),
@@ -90,19 +91,39 @@ def links(run: Run) -> View:
     )
 
 
+def repeated_links(runs: Sequence[Run]) -> View:
+    """One row per notable link direction of the first run: means over the runs, with their 95 % intervals."""
+    first = runs[0]
+    names = ("utilisation", "sojourn_mean_ms", "dropped_packets")
+    columns = [first.links.column(name) for name in names]
+    notable = notable_links.links(first)
+    tables = [{(row["link"], row["direction"]): row for row in run.links.rows()} for run in runs]
+    rows: list[list[Cell]] = []
+    for row in notable[:_MOST_ROWS]:
+        found = [table[row["link"], row["direction"]] for table in tables]
+        cells = [cell for column in columns for cell in _spread(column, [each[column.name] for each in found])]
+        rows.append([row["link"], _arrow(row), first.links.column("rate_bps").text(row["rate_bps"]), *cells])
+    rate = heading(first.links.column("rate_bps"))
+    headings = [heading(first.links.column("link")), _ARROW, rate]
+    for column in columns:
+        headings += [heading(column), _INTERVAL]
+    return View(headings, rows, keys=2, caption=_more(notable))
+
+
 def fairness(runs: Sequence[Run]) -> View:
     """One row per group of flows of the first run: what it got, was entitled to, and lost by company."""
     found = runs[0].fairness()
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
-    spread = f"; Jain's index over the seeds {min(known):.3f} to {max(known):.3f}" if len(known) > 1 else ""
+    jain = metrics.mean_interval(known)
+    spread = f"; Jain's index over the seeds {jain.mean:.3f} ± {jain.half_width:.3f} (95 %)" if len(known) > 1 else ""
     left_out = {"fair_bps", "alone_rtt_ms", "alone_retransmit_ratio"}
     columns = [name for name in found.groups.columns if name not in left_out]
     return view(found.groups, columns, keys=2, most=_MOST_ROWS, caption=found.text + spread, where=_WHERE)
 
 
 def sweep(table: Table) -> View:
-    """One row for each arm and flow of a sweep: medians over the repetitions, with the least and the greatest."""
+    """One row for each arm and flow of a sweep: means over the repetitions, that of goodput with its 95 % interval."""
     axes = axis_columns(table)
     frame = table.to_polars()
     overlap = frame["goodput_overlap_bps"].null_count() < len(table)
@@ -128,12 +149,12 @@ def sweep(table: Table) -> View:
             heading(table.column("name")),
             _ARROW,
             heading(goodput),
-            Heading("least to greatest"),
+            _INTERVAL,
             *map(heading, (rtt, *performed)),
         ],
         rows,
         keys=len(axes) + 2,
-        caption=_joined(f"medians over {seeds} seeds{remark}", f"goodput {when}", more),
+        caption=_joined(f"means over {seeds} seeds, ±: 95 % interval{remark}", f"goodput {when}", more),
     )
 
 
@@ -141,15 +162,17 @@ def _cells(columns: Sequence[Column], row: dict[str, Any]) -> list[str]:
     return [column.text(row[column.name]) for column in columns]
 
 
-def _spread(column: Column, values: Sequence[float]) -> tuple[str, str]:
-    """The median, and the least and the greatest."""
-    if not values:
+def _spread(column: Column, values: Sequence[float | None]) -> tuple[str, str]:
+    """The mean, and how far its 95 % interval reaches to each side."""
+    found = metrics.mean_interval(values)
+    if found.of == 0:
         return "–", "–"
-    return column.text(median(values)), f"{column.text(min(values))} to {column.text(max(values))}"
+    return column.text(found.mean), f"± {column.text(found.half_width)}" if found.of > 1 else "–"
 
 
 def _middle(values: pl.Series) -> float | None:
-    return median(known) if (known := values.drop_nulls().to_list()) else None
+    found = metrics.mean_interval(values.to_list())
+    return found.mean if found.of else None
 
 
 def _arrow(row: dict[str, Any]) -> str:

@@ -73,6 +73,14 @@ class View:
         body = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in self.rows]
         return "\n".join([head, rule, *body])
 
+    def latex(self) -> str:
+        """A `tabular` with the rules of the package booktabs."""
+        columns = "".join("r" if heading.numeric else "l" for heading in self.headings)
+        rows = [[heading.text for heading in self.headings], *([str(cell) for cell in row] for row in self.rows)]
+        head, *body = [" & ".join(map(_latex, row)) + r" \\" for row in rows]
+        begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end]) + "\n"
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for part in self._parts(console, options, list(range(len(self.headings)))):
             yield self._grid(part, wrapped=not self._fits(console, options, part, wrapped=False))
@@ -146,6 +154,16 @@ def view(
 def heading(column: Column) -> Heading:
     """A column's heading as the catalogue has it."""
     return Heading(column.heading, column.meaning, column.numeric)
+
+
+_LATEX = str.maketrans(
+    {**{sign: f"\\{sign}" for sign in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"\\": r"\textbackslash{}", "–": "--", "µ": r"\textmu{}", "±": r"$\pm$", "↓": r"$\downarrow$", "↑": r"$\uparrow$"}
+)
+
+
+def _latex(text: str) -> str:
+    return text.translate(_LATEX)
 
 
 def _class(heading: Heading) -> str:

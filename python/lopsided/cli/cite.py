@@ -1,0 +1,24 @@
+"""`lopsided cite`."""
+
+from __future__ import annotations
+
+from lopsided.cli.terminal import say
+
+
+def cite(*papers: str) -> None:
+    """Print BibTeX for lopsided, and for the studies that are re-run with it.
+
+    For example:
+
+        lopsided cite > references.bib
+        lopsided cite merritt2010
+
+    Parameters
+    ----------
+    papers
+        The studies, such as merritt2010; default: all of them.
+    """
+    from lopsided import papers as known
+
+    entries = [known.bibtex(key) for key in papers or known.available()]
+    say("\n".join([known.own_bibtex(), *entries]).rstrip())
