@@ -61,10 +61,9 @@ impl Connection {
         if unread == 0 && limit > 0 {
             return Err(self.nothing_to_read());
         }
-        let payload = self.recv.read(limit);
+        let mss = self.mss();
+        let payload = self.recv.read(now, limit, mss);
         if !payload.is_empty() {
-            let mss = self.mss();
-            self.recv.tune(now, mss);
             if self.recv.window_update_due(mss, self.options.rcv_wscale) {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }

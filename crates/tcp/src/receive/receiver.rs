@@ -252,12 +252,19 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload.
-    pub fn read(&mut self, limit: u64) -> Payload {
+    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in a
+    /// round trip, and looks after each record: a round that ends now does so behind the first.
+    pub fn read(&mut self, now: Time, limit: u64, mss: u32) -> Payload {
         let count = self.unread.min(limit);
+        let from = self.next - self.unread;
+        let first = self.records.first_end().map_or(count, |end| count.min(end.saturating_sub(from)));
         self.unread -= count;
         self.records.release(self.next - self.unread);
-        self.buffer.rounds.on_read(count);
+        if count > 0 {
+            self.buffer.rounds.on_read(first);
+            self.buffer.tune(now, u64::from(mss));
+            self.buffer.rounds.on_read(count - first);
+        }
         match &mut self.bytes {
             Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
             None => Payload::virtual_len(count as u32),
@@ -323,11 +330,6 @@ impl Receiver {
     /// Octets arrived in order, with nothing missing before or behind them, and with this echo.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
         self.buffer.count(echo, len);
-    }
-
-    /// Lets the buffer follow what the application read in the last round trip.
-    pub fn tune(&mut self, now: Time, mss: u32) {
-        self.buffer.tune(now, u64::from(mss));
     }
 
     fn advance(&mut self, to: u64) -> Arrival {

@@ -32,6 +32,11 @@ impl Records {
         self.held.len() as u64
     }
 
+    /// Where the first unread record ends.
+    pub fn first_end(&self) -> Option<u64> {
+        self.unread.front().map(|record| record.end)
+    }
+
     /// A segment arrived in order.
     pub fn append(&mut self, start: u64, end: u64) {
         self.queue(Record { start, end, segments: 1 });

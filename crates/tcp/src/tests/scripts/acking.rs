@@ -495,3 +495,21 @@ fn a_fixed_receive_window_stays() {
     }
     assert_eq!(t.connection.profile().receive_buffer, BufferRule::Fixed(Bytes::new(50_000)));
 }
+
+#[test]
+fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_first_record() {
+    // Linux looks after each record that it copies whether a round trip has passed (kernel capture, CUBIC alone on
+    // 3000/1000: after a recovery the buffer grows for 139,008 octets where 108,600 came since the gap was filled).
+    let mut t = Script::established(linux(), PEER);
+    for start in (1001..30_000).step_by(1000) {
+        t.inject(150, &format!("{start}:{}", start + 1000));
+        t.drain();
+    }
+    t.drain_until(249);
+    t.inject(250, "1:1001");
+    t.drain_until(300);
+    assert_eq!(t.info().rcv_space, Bytes::new(10_000), "the round that ends here brought one segment");
+    t.inject(360, "30001:31001");
+    t.drain_until(400);
+    assert_eq!(t.info().rcv_space, Bytes::new(30_000));
+}
