@@ -7,6 +7,7 @@ runs, and is found anew when the simulator's run has changed.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from lopsided.run import Run
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
 from lopsided.studies.options import PACKETS_APART_S
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 SEED = 1
+KEPT = Path(".fidelity")
+"""Where what Linux sent is kept, beside the records: not in the repository, which has the records alone."""
 SIDE_BY_SIDE = 2
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
@@ -149,14 +153,20 @@ def _read(row: dict[str, str], kind: str) -> Place | None:
 
 
 def measure(
-    records: Records, wanted: Sequence[Cell], progress: Callable[[float], object] | None = None
+    records: Records,
+    wanted: Sequence[Cell],
+    progress: Callable[[float], object] | None = None,
+    kept: Path = KEPT,
 ) -> Iterator[Measurement]:
-    """Aligns what is not known of the simulator as it is now, and adds it as it comes."""
+    """Aligns what is not known of the simulator as it is now, and adds it as it comes.
+
+    What Linux did stays in a run folder for each cell below `kept`: where that is there, only the simulator runs.
+    """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
     stale = [cell for cell, digest in zip(wanted, digests, strict=True) if not _is_known(records, cell, digest)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for number, one in enumerate(pool.map(aligned, stale)):
+        for number, one in enumerate(pool.map(lambda cell: aligned(cell, kept), stale)):
             records.add(one)
             if progress is not None:
                 progress((number + 1) / len(stale))
@@ -168,9 +178,12 @@ def _is_known(records: Records, cell: Cell, digest: str) -> bool:
     return found is not None and found.sim_digest == digest
 
 
-def aligned(cell: Cell) -> Measurement:
+def aligned(cell: Cell, kept: Path = KEPT) -> Measurement:
     """One cell's two runs."""
-    found = aligning.compare(cell.scenario(), ("sim", "kernel"), seed=SEED)
+    folder = kept / f"{re.sub('[^a-z0-9.]+', '-', cell.name.lower()).strip('-')}-{cell.fingerprint()[:12]}"
+    there = (folder / aligning.CAPTURES).is_dir()
+    on_linux = Run.load(folder) if there else aligning.keep(cell.scenario(), folder, seed=SEED)
+    found = aligning.against(on_linux)
     sim, kernel = (side.run for side in found.sides)
     first, parted = found.first, found.parted
     return Measurement(

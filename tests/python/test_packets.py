@@ -78,6 +78,28 @@ def test_two_folders_are_compared_by_their_tables_and_their_packets(adsl_file, c
     assert cli.invoke(["compare", "one", "one", "--packets", "--fail"]) == 0
 
 
+def test_what_was_kept_is_simulated_anew_alone_or_many(adsl, capsys):
+    short = adsl.only(["download"]).with_(**{"scenario.duration": "3 s"})
+    eager = short.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
+    for name, scenario in (("one", short), ("two", eager)):
+        packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
+    assert packets.against(Run.load("kept/one")).first is None
+    # Somebody's scenario has changed since: its captures have not.
+    text = Path("kept/two/scenario.toml").read_text()
+    Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
+    assert packets.against(Run.load("kept/two")).parted is not None
+    assert cli.invoke(["compare", "kept", "--packets", "--fail"]) == 1
+    told = capsys.readouterr().out
+    assert "one" in told and "two" in told and "ack" in told
+    Path("kept/two/scenario.toml").write_text(text)
+    assert cli.invoke(["compare", "kept", "--packets", "--fail"]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["compare", "kept/one", "--packets"]) == 0
+    assert "no difference" in capsys.readouterr().out
+    assert cli.invoke(["compare", str(Path.cwd()), "--packets"]) != 0
+    assert "--pcap hosts" in capsys.readouterr().err
+
+
 def test_folders_without_captures_and_half_a_question_are_refused(adsl_file, adsl, capsys):
     assert cli.invoke(["run", str(adsl_file), "--no-report", "-q", "--out", "bare"]) == 0
     assert cli.invoke(["compare", "bare", "bare", "--packets"]) != 0

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.compare_packets import aligned, aligned_folders, show_packets
+from lopsided.cli.compare_packets import (
+    aligned,
+    aligned_folders,
+    aligned_with_kept,
+    show_many,
+    show_packets,
+)
 from lopsided.cli.options import (
     NOTHING,
     Json,
@@ -69,6 +75,7 @@ def compare(
         lopsided compare scenario.toml --window 60s..150s --figure compared.png
         lopsided compare scenario.toml --packets --ignore psh,window --figure parted.png
         lopsided compare runs/before runs/after
+        lopsided compare kept/linux --packets
         lopsided compare scenario.toml --controller gentle.py:Gentle --against reno --worlds sim,kernel
 
     Parameters
@@ -88,7 +95,9 @@ def compare(
     window
         Measure between these times only, as `60s..150s`.
     packets
-        Align the packets of one run of each; of run folders: their captures at the hosts.
+        Align the packets of one run of each; of run folders: their captures at the hosts. Of one folder, or a folder of
+        such: its scenario is simulated anew and aligned with what was captured then, which takes seconds where the
+        capture is Linux'.
     apart
         With --packets: by how much the times of a packet may differ, each since its connection's SYN. What adds up of
         rounding stays below some microseconds; another decision moves a packet by a packet's time at least.
@@ -109,7 +118,14 @@ def compare(
     span = None if window is None else _window(window)
     is_quiet = quiet or as_json
     result: Comparison | Packets
-    if file.is_dir() or other is not None:
+    if packets and other is None and file.is_dir():
+        with progress(f"simulating what {file} kept", quiet=is_quiet) as report:
+            kept = aligned_with_kept(file, apart, ignore, report)
+        if len(kept) > 1:
+            return _told_of_many(kept, as_json=as_json, quiet=quiet, fail=fail)
+        result = next(iter(kept.values()))
+        repeat = 1
+    elif file.is_dir() or other is not None:
         result = _of_folders(file, other, packets, apart, ignore, bounds, span)
         repeat = 1
     else:
@@ -131,6 +147,14 @@ def compare(
         if figure is not None and picture is not None:
             say(link(figure))
     return 1 if fail and _is_beyond(result) else 0
+
+
+def _told_of_many(kept: dict[str, Packets], *, as_json: bool, quiet: bool, fail: bool) -> int:
+    if as_json:
+        say_json({name: found.as_dict() for name, found in kept.items()})
+    elif not quiet:
+        show_many(kept)
+    return 1 if fail and any(found.first is not None for found in kept.values()) else 0
 
 
 def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str) -> list[Arm]:

@@ -41,10 +41,38 @@ def aligned_folders(one: Run, other: Run, apart: str, ignore: str) -> Packets:
     return packets.of_folders(one, other, tolerance_s=tolerance_s, ignored=ignored)
 
 
+def aligned_with_kept(
+    folder: Path, apart: str, ignore: str, progress: Callable[[float], object] | None
+) -> dict[str, Packets]:
+    """What was captured once, in one run folder or in a folder of them, and the same simulated now."""
+    from lopsided.run import Run
+    from lopsided.studies import packets
+    from lopsided.studies.jobs import part_of
+
+    tolerance_s, ignored = _rules(apart, ignore)
+    kept = packets.kept_in(folder)
+    return {
+        path.name: packets.against(
+            Run.load(path),
+            tolerance_s=tolerance_s,
+            ignored=ignored,
+            progress=part_of(progress, number / len(kept), 1 / len(kept)),
+        )
+        for number, path in enumerate(kept)
+    }
+
+
 def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
     from lopsided.data.units import parse_time
 
     return parse_time(apart), [name.strip() for name in ignore.split(",") if name.strip()]
+
+
+def show_many(found: dict[str, Packets]) -> None:
+    """One line for each run."""
+    from lopsided.views import packets as views
+
+    out().print(views.many(found))
 
 
 def show_packets(found: Packets) -> None:

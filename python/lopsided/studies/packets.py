@@ -4,6 +4,9 @@
     found.first        # the earliest difference at any host
     found.parted       # the earliest packet that is another one
 
+    kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
+    found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
+
 The captures of both runs at each host are aligned connection by connection and direction by direction, the n-th packet
 with the n-th. All numbers count from the connection's first SYN: time, sequence and acknowledgement, the clocks of the
 timestamps option. Two packets differ where any field does (`FIELDS`), and in time where they are more than the
@@ -28,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import captures
+from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError, UsageError
 from lopsided.studies.arms import Arm, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress
@@ -45,6 +49,9 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
 """Packets shown before and from the divergence on, those drawn before it, and parts of the time that the drift is
 told in."""
+
+CAPTURES = "pcap"
+"""Where a run folder has its captures."""
 
 FINE_S = 0.02
 """A run made for this is sampled at least this often, so that the ends' states are known close to a divergence."""
@@ -232,8 +239,41 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
     for run in (one, other):
         if run.folder is None:
             raise FolderError("a run that was not saved has no captures")
-        sides.append(Side(str(run.folder), run, run.folder / "pcap"))
+        sides.append(Side(str(run.folder), run, run.folder / CAPTURES))
     return align(sides[0], sides[1], tolerance_s=tolerance_s, ignored=ignored)
+
+
+def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
+    """Simulates anew the scenario of a kept run folder with its seed, and aligns that with the folder's captures.
+
+    `rules` are those of `align`. Linux needs to run once: what it sent stays.
+    """
+    if kept.folder is None:
+        raise FolderError("a run that was not saved has no captures")
+    captures.read_index(kept.folder / CAPTURES)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        run = kept.scenario.run(seed=kept.seed, progress=progress, pcap=folder, pcap_at=("hosts",))
+        return align(Side("sim", run, folder), Side(f"kept {kept.world}", kept, kept.folder / CAPTURES), **rules)
+
+
+def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") -> Run:
+    """One run with captures at its hosts, left in a run folder for `against`."""
+    with folders.writing(folder) as staged:
+        run = finely_sampled(scenario).run(seed=seed, world=world, pcap=staged / CAPTURES, pcap_at=("hosts",))
+        run.write(staged, report=False)
+    run.folder = folder
+    return run
+
+
+def kept_in(folder: Path) -> list[Path]:
+    """The run folders with captures in a folder, by name; the folder itself where it is one."""
+    if (folder / CAPTURES).is_dir():
+        return [folder]
+    found = sorted(path.parent for path in folder.glob(f"*/{CAPTURES}"))
+    if not found:
+        raise FolderError(f"{folder} holds no runs with captures: lopsided run --world kernel --pcap hosts makes one")
+    return found
 
 
 def check(tolerance_s: float, ignored: Sequence[str]) -> None:

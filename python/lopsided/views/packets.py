@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -51,6 +51,18 @@ def _share(found: Packets, at: Divergence) -> str:
 
 def _words(fields: tuple[str, ...]) -> str:
     return ", ".join(field.replace("_", " ") for field in fields)
+
+
+def many(found: Mapping[str, Packets]) -> View:
+    """For each pair of runs, after how many packets at a host they first differ, and part."""
+    rows: list[list[Cell]] = []
+    for name, one in found.items():
+        first, parted = one.first, one.parted
+        places = (first.first if first else None), (parted.parted if parted else None)
+        told = [(f"{at.packets:,}", f"{at.since_syn_s:.3f}") if at else ("–", "–") for at in places]
+        rows.append([name, _total(one), *told[0], *told[1], _words(places[0].fields) if places[0] else "–"])
+    numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
+    return View([*_words_above("run"), *numbers, *_words_above("first in")], rows, keys=1)
 
 
 def flows(found: Packets) -> View:
