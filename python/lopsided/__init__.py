@@ -98,6 +98,7 @@ fill_in(
         "Run.fairness": "lopsided.studies.fairness:of_run",
         "Comparison.figure": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
+        "Sweep.plot": "lopsided.views.plot.sweep_curves:draw",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
         "Aqm.report": "lopsided.views.html.aqm:render",

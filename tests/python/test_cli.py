@@ -346,3 +346,16 @@ def test_what_was_used_can_be_cited(capsys):
         assert paper.title.split()[-1] in entry
     assert cli.invoke(["cite", "merrit2010"]) == 2
     assert "did you mean 'merritt2010'" in capsys.readouterr().err
+
+
+def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch, adsl_run, capsys):
+    monkeypatch.chdir(tmp_path)
+    adsl_run.save("run", report=False)
+    assert cli.invoke(["plot", "run", "goodput", "--column", "single", "--out", "a.pdf", "--data", "a.csv"]) == 0
+    assert b"/Type42" in Path("a.pdf").read_bytes() or b"/FontFile2" in Path("a.pdf").read_bytes()
+    numbers = pl.read_csv("a.csv")
+    assert numbers.columns == ["panel", "curve", "time_s", "value"]
+    assert set(numbers["curve"]) == {"download", "upload"}
+    assert cli.invoke(["plot", "run", "goodput", "--data", "a.csv"]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert cli.invoke(["plot", "run", "goodput", "--data", "a.txt", "--out", "b.pdf"]) == 2

@@ -108,3 +108,27 @@ def test_a_failing_run_stops_the_sweep(adsl):
 
     with pytest.raises(RuntimeError, match="measured nothing"):
         lop.sweep(adsl, measure=refuse)
+
+
+def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
+    from lopsided.views.plot import style, sweep_curves
+
+    for metric in sweeps.METRICS:
+        if metric == "completion":
+            with pytest.raises(lop.UsageError, match="no flow of this sweep has a completion"):
+                swept.plot(metric)
+            continue
+        assert swept.plot(metric).axes and swept.plot(metric, cdf=True).axes[0].get_ylabel() == "share"
+    table = sweep_curves.data(swept, "delay")
+    first = swept.to_polars().filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10))
+    row = table.filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10)).to_dicts()[0]
+    assert row["mean"] == pytest.approx(first["rtt_mean_ms"].mean()) and row["runs"] == 2
+    assert row["low_95"] < row["mean"] < row["high_95"]
+    jain = sweep_curves.data(swept, "jain")
+    assert jain.height == 2 and jain["mean"].is_between(0.5, 1).all()
+    with pytest.raises(lop.UsageError, match="did you mean 'delay'"):
+        sweeps.check_metric("dealy")
+    with style.for_column("single"):
+        figure = swept.plot("delay")
+    assert figure.get_figwidth() == 3.5 and not figure.texts
+    assert swept.plot("delay").get_figwidth() > 8

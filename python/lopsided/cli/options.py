@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -103,6 +103,14 @@ Json = Annotated[
     bool, Parameter(name="--json", negative=(), show_default=False, help="Print the result as JSON, and nothing else.")
 ]
 Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Replace the files that are there.")]
+Column = Annotated[
+    Literal["single", "double"] | None,
+    Parameter(
+        show_default=False,
+        help="Draw for a journal's column (3.5 or 7.16 inches): smaller letters, no title, no small print.",
+    ),
+]
+Data = Annotated[Path | None, Parameter(show_default=False, help="Also write the numbers behind the figure, as .csv.")]
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
@@ -129,6 +137,17 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{path.name}: a picture is written as .png, .svg or .pdf")
     check_free(path, overwrite=overwrite)
+    return path
+
+
+def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
+    """Where to write a figure's numbers: as CSV, and in nobody else's place."""
+    from lopsided.data.output import check_free
+
+    if path is not None:
+        if path.suffix != ".csv":
+            raise UsageError(f"{path.name}: the numbers of a figure are written as .csv")
+        check_free(path, overwrite=overwrite)
     return path
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Overwrite, picture_at
+from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at
 from lopsided.cli.terminal import link, say
 
 
@@ -19,6 +19,8 @@ def plot(
     out: Annotated[Path | None, Parameter(show_default=False)] = None,
     flow: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
+    column: Column = None,
+    data: Data = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Draw a figure from a run folder.
@@ -27,6 +29,7 @@ def plot(
 
         lopsided plot runs/adsl goodput
         lopsided plot runs/adsl goodput --window 500ms --out goodput.svg
+        lopsided plot runs/adsl rtt --column single --out figure2.pdf --data figure2.csv
 
     Parameters
     ----------
@@ -41,14 +44,21 @@ def plot(
     window
         The averaging window of goodput and drops, such as 500ms.
     """
+    from lopsided.data.output import whole_file
     from lopsided.data.units import parse_time
     from lopsided.run import Run
-    from lopsided.views.plot import style
+    from lopsided.views.plot import chart, drawn, style
 
     target = picture_at(out or folder / f"{kind}.png", overwrite=overwrite)
+    numbers = data_at(data, overwrite=overwrite)
     options: dict[str, object] = {"flows": flow} if flow else {}
     if window:
         options["window_s"] = parse_time(window)
-    figure = Run.load(folder).plot(kind, **options)
-    style.save(figure, target)
+    said = chart(Run.load(folder), kind, **options)
+    with style.for_column(column):
+        style.save(drawn.figure(said), target)
     say(link(target))
+    if numbers is not None:
+        with whole_file(numbers) as temporary:
+            said.data().write_csv(temporary)
+        say(link(numbers))

@@ -10,13 +10,17 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import (
     NOTHING,
+    Column,
+    Data,
     Json,
     Kernel,
     Overwrite,
     OwnCode,
     Quiet,
+    Seed,
     Workers,
     World,
+    data_at,
     load,
     picture_at,
     split,
@@ -35,6 +39,11 @@ def sweep(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    metric: str = "goodput",
+    cdf: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    column: Column = None,
+    data: Data = None,
+    seed: Seed = None,
     overwrite: Overwrite = False,
     world: World = "sim",
     kernel: Kernel = None,
@@ -65,6 +74,10 @@ def sweep(
         The table to write: .parquet or .csv; default: a Parquet file under `runs/`.
     plot
         The picture to write; default: beside the table. Drawn for one or two axes.
+    metric
+        What is drawn: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a numeric column.
+    cdf
+        Draw its distribution over flows and seeds instead, for any number of axes.
     """
     from lopsided.studies import sweep as sweeps
 
@@ -76,12 +89,16 @@ def sweep(
     swept: sweeps.Axes | None = {
         key: [dict(arm.settings, label=arm.label) for arm in arms] for key, arms in given.items() if len(arms) > 1
     }
+    if seed is not None:
+        scenario = scenario.with_(**{"scenario.seed": seed})
+    sweeps.check_metric(metric)
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
     table_path = _target(out_file, scenario.name)
     output.check_free(table_path, overwrite=overwrite)
-    picture = plot or (table_path.with_suffix(".png") if count <= 2 and not as_json else None)
+    picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not as_json else None)
     if picture:
         picture_at(picture, overwrite=overwrite)
+    numbers = data_at(data, overwrite=overwrite)
     with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
         table = sweeps.sweep(
             scenario,
@@ -97,7 +114,13 @@ def sweep(
     if picture:
         from lopsided.views.plot import style, sweep_curves
 
-        style.save(sweep_curves.draw(table, scenario), picture)
+        with style.for_column(column):
+            style.save(sweep_curves.draw(table, scenario, metric, cdf=cdf), picture)
+    if numbers:
+        from lopsided.views.plot import sweep_curves
+
+        with output.whole_file(numbers) as temporary:
+            sweep_curves.data(table, metric).write_csv(temporary)
     if as_json:
         say_json(list(table.rows()))
     elif not quiet:

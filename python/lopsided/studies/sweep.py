@@ -5,6 +5,7 @@ Every arm of a sweep runs with the same seeds, so that arms differ by their sett
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import math
 import re
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from lopsided import _native
+from lopsided.accessors import filled_in
 from lopsided.data import series
 from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Table
@@ -24,6 +26,7 @@ from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from lopsided.run import Run
     from lopsided.scenario import Scenario
@@ -40,6 +43,34 @@ class Arm:
 Axes = Mapping[str, str | Iterable[Any]]
 
 
+METRICS = ("goodput", "delay", "delay95", "loss", "retransmits", "completion", "jain", "performance")
+"""What a sweep can be drawn by, beside the columns of its table."""
+
+
+def check_metric(metric: str) -> None:
+    """Refuses what a sweep cannot be drawn by, before anything runs."""
+    columns = [column.name for column in SWEEP.columns if column.kind != "text"]
+    if metric not in METRICS and metric not in columns:
+        close = difflib.get_close_matches(metric, [*METRICS, *columns], n=1)
+        meant = (
+            f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(METRICS)}, and the table's columns"
+        )
+        raise UsageError(f"no metric {metric!r}{meant}")
+
+
+class Sweep(Table):
+    """The table of a sweep, which can be drawn."""
+
+    def __init__(self, frame: pl.DataFrame, scenario: Scenario) -> None:
+        super().__init__(frame, SWEEP)
+        self.scenario = scenario
+
+    def plot(self, metric: str = "goodput", *, cdf: bool = False) -> Figure:
+        """A metric against the axes: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a
+        column; with `cdf` its distribution over flows and seeds."""
+        return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf)
+
+
 def sweep(
     scenario: Scenario,
     axes: Axes | None = None,
@@ -50,7 +81,7 @@ def sweep(
     kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> Sweep:
     """Runs every combination of the axes' values `repeat` times and returns one tidy table.
 
     `axes` maps settings to values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
@@ -87,7 +118,7 @@ def sweep(
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
     collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
-    return Table(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None), SWEEP)
+    return Sweep(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None), scenario)
 
 
 def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:

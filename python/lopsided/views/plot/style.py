@@ -6,7 +6,9 @@ Figures are made without pyplot, so nothing global is touched and a notebook's o
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lopsided.data import output
+from lopsided.errors import UsageError
 from lopsided.views.inks import (
     BOTTOM_IN,
     DOWN,
@@ -86,6 +89,34 @@ class LabFigure(Figure):
 
 
 @dataclass(frozen=True)
+class Column:
+    """A journal's column: figures of this width, with smaller letters, and without title and small print, which a
+    caption says."""
+
+    width_in: float
+    font_size: float = 8.0
+
+
+COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
+"""Widths of the columns of IEEE's and ACM's journals."""
+
+_column: ContextVar[Column | None] = ContextVar("_column", default=None)
+_TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.42, 0.52, 0.98
+
+
+@contextmanager
+def for_column(name: str | None) -> Generator[None]:
+    """Within the block figures are drawn for a journal's column, `single` or `double`; None: as they are on a page."""
+    if name is not None and name not in COLUMNS:
+        raise UsageError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
+    before = _column.set(None if name is None else COLUMNS[name])
+    try:
+        yield
+    finally:
+        _column.reset(before)
+
+
+@dataclass(frozen=True)
 class Sheet:
     """A figure being drawn: its panels from the top down, sharing the x axis."""
 
@@ -95,6 +126,8 @@ class Sheet:
 
 def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -> Sheet:
     """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up."""
+    if (column := _column.get()) is not None:
+        return _column_sheet(column, heights, x_label)
     with mpl.rc_context(_RC):
         total = TOP_IN + sum(heights) + GAP_IN * (len(heights) - 1) + BOTTOM_IN
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
@@ -109,6 +142,30 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -
             panel.yaxis.set_label_coords(-0.062, 0.5)
             panels.append(panel)
             top -= height + GAP_IN
+        for panel in panels[:-1]:
+            panel.tick_params(labelbottom=False)
+        panels[-1].set_xlabel(x_label)
+    return Sheet(figure, tuple(panels))
+
+
+def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str) -> Sheet:
+    sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
+    with mpl.rc_context({**_RC, **sizes}):
+        share = 0.75 if column.width_in < 5 else 1.0
+        drawn = [height * share for height in heights]
+        gap = GAP_IN / 2
+        total = _TOP_COLUMN_IN + sum(drawn) + gap * (len(drawn) - 1) + _BOTTOM_COLUMN_IN
+        figure = LabFigure(figsize=(column.width_in, total), dpi=300)
+        width = column.width_in - _LEFT_COLUMN_IN - _RIGHT_COLUMN_IN
+        panels: list[Axes] = []
+        top = total - _TOP_COLUMN_IN
+        for height in drawn:
+            box = (_LEFT_COLUMN_IN / column.width_in, (top - height) / total, width / column.width_in, height / total)
+            panel = figure.add_axes(box, sharex=panels[0] if panels else None)
+            panel.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+            panel.yaxis.set_label_coords(-0.36 / width, 0.5)
+            panels.append(panel)
+            top -= height + gap
         for panel in panels[:-1]:
             panel.tick_params(labelbottom=False)
         panels[-1].set_xlabel(x_label)
@@ -140,7 +197,9 @@ def small_panels(
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """What was drawn and how, at the foot of the figure."""
+    """What was drawn and how, at the foot of the figure; in a journal the caption says it."""
+    if _column.get() is not None:
+        return
     with mpl.rc_context(_RC):
         height = figure.get_size_inches()[1]
         figure.text(0.012, 0.1 / height, "\n".join(joined_notes(notes)), fontsize=7, color=MUTED, va="bottom")
@@ -159,7 +218,7 @@ def end_labels(panel: Axes, labels: list[tuple[float, str, str]]) -> None:
                 xytext=(6, 0),
                 textcoords="offset points",
                 color=ink,
-                fontsize=8.5,
+                fontsize=8.5 if (column := _column.get()) is None else column.font_size - 1,
                 va="center",
                 annotation_clip=False,
             )

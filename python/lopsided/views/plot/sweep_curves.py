@@ -9,8 +9,9 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 
-from lopsided.data.table import number
+from lopsided.data.table import Table, number
 from lopsided.errors import UsageError
+from lopsided.metrics import mean_interval
 from lopsided.studies import sweep as sweeps
 from lopsided.views.plot import style
 
@@ -18,20 +19,133 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lopsided.data.table import Table
     from lopsided.scenario import Scenario
 
 _MOST_FLOWS = 8
 
 
-def draw(table: Table, scenario: Scenario) -> Figure:
-    """The sweep's figure: goodput of each flow, and performance where there is one, against one or two axes."""
+METRICS: dict[str, tuple[str, str, float]] = {
+    "delay": ("rtt_mean_ms", "RTT (ms)", 1.0),
+    "delay95": ("rtt_p95_ms", "RTT, 95 % (ms)", 1.0),
+    "retransmits": ("retransmits", "retransmitted segments", 1.0),
+    "loss": ("loss_share", "retransmitted segments (%)", 100.0),
+    "completion": ("completion_s", "completion time (s)", 1.0),
+    "jain": ("jain", "Jain's index", 1.0),
+    "performance": ("performance", "performance", 1.0),
+}
+"""What a sweep can be drawn by, beside `goodput`: column, axis and scale. A numeric column of the table does too."""
+_OF_RUN = ("jain", "performance")
+"""Metrics of a whole run, not of a flow."""
+
+
+def draw(table: Table, scenario: Scenario, metric: str = "goodput", *, cdf: bool = False) -> Figure:
+    """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
+
+    By default goodput, and performance where there is one. With `cdf` the distribution of the metric over flows and
+    seeds, a curve for each combination.
+    """
     axes = sweeps.axis_columns(table)
+    if metric != "goodput":
+        table = _with(table, metric)
+    if cdf:
+        return _distribution(table, scenario, axes, metric)
     if len(axes) == 1:
-        return _curves(table, scenario, axes[0])
+        return _curves(table, scenario, axes[0]) if metric == "goodput" else _metric(table, scenario, axes[0], metric)
     if len(axes) == 2:
-        return _heat_map(table, scenario, axes[0], axes[1])
-    raise UsageError(f"a sweep of {len(axes)} axes has no one figure; draw from its table")
+        return _heat_map(table, scenario, axes[0], axes[1], metric)
+    raise UsageError(f"a sweep of {len(axes)} axes has no one figure; draw from its table, or its --cdf")
+
+
+def _named(metric: str) -> tuple[str, str, float]:
+    return METRICS.get(metric, (metric, metric.replace("_", " "), 1.0))
+
+
+def _with(table: Table, metric: str) -> Table:
+    """The table with the metric's column, refused where there is none."""
+    frame = table.to_polars()
+    column, _, _ = _named(metric)
+    keys = [*sweeps.axis_columns(table), "repetition"]
+    if column == "jain" and "goodput_bps" in frame.columns:
+        rate = pl.col(_goodput_column(frame))
+        frame = frame.with_columns((rate.sum() ** 2 / (pl.len() * (rate**2).sum())).over(keys).alias("jain"))
+    elif column == "loss_share" and {"retransmits", "data_segments_out"} <= set(frame.columns):
+        frame = frame.with_columns((pl.col("retransmits") / pl.col("data_segments_out")).alias("loss_share"))
+    if column in frame.columns and frame[column].null_count() == frame.height:
+        raise UsageError(f"nothing to plot: no flow of this sweep has a {metric}")
+    if column not in frame.columns or not frame[column].dtype.is_numeric():
+        raise UsageError(f"no metric {metric!r}; there are {', '.join(sweeps.METRICS)}, and the table's columns")
+    return Table(frame)
+
+
+def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
+    """A metric's means against an axis, with their 95 % intervals."""
+    frame = table.to_polars()
+    column, label, scale = _named(metric)
+    frame = frame.with_columns(pl.col(column) * scale)
+    of_run = metric in _OF_RUN
+    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
+    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), _axis_label(axis))
+    (panel,) = sheet.panels
+    labels: list[tuple[float, str, str]] = []
+    for index, name in enumerate(names[:_MOST_FLOWS]):
+        rows = (
+            frame.unique([axis, "repetition"], maintain_order=True) if of_run else frame.filter(pl.col("name") == name)
+        )
+        ink = style.INK if of_run else style.colour(rows["direction"][0], index)
+        last = _band(panel, rows, axis, column, ink)
+        if name and last == last:
+            labels.append((last, name, ink))
+    panel.set_ylim(0, 1.02 if of_run else None)
+    panel.set_ylabel(label)
+    _set_ticks(panel, frame[axis])
+    style.end_labels(panel, labels)
+    style.small_print(sheet.figure, _spread(frame), f"digest of all runs {_digest(frame)}")
+    return sheet.figure
+
+
+def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
+    """The share of flows and seeds, or of runs, that have at most so much of the metric."""
+    frame = table.to_polars()
+    column, label, scale = (_goodput_column(frame), "", 1.0) if metric == "goodput" else _named(metric)
+    if metric == "goodput":
+        per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
+        label, scale = f"goodput ({unit})", 1 / per_unit
+    if metric in _OF_RUN:
+        frame = frame.unique([*axes, "repetition"], maintain_order=True)
+    sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.9,), label)
+    (panel,) = sheet.panels
+    arms = frame.partition_by(axes, maintain_order=True)
+    inks = (*style.DOWN, *style.UP, *style.OTHER)
+    for index, arm in enumerate(arms[: len(inks)]):
+        values = np.sort(arm[column].drop_nulls().to_numpy() * scale)
+        share = np.arange(1, len(values) + 1) / max(1, len(values))
+        name = ", ".join(str(arm[axis][0]) for axis in axes)
+        panel.step(np.append(values[:1], values), np.append(0.0, share), where="post", color=inks[index], label=name)
+    panel.set_ylim(0, 1)
+    panel.margins(x=0.03)
+    panel.set_ylabel("share")
+    panel.legend(
+        loc="lower right", frameon=False, fontsize=7.5, title=" / ".join(map(_axis_label, axes)), title_fontsize=7.5
+    )
+    left = f"; {len(arms) - len(inks)} combinations more are not drawn" if len(arms) > len(inks) else ""
+    of = "runs" if metric in _OF_RUN else "flows"
+    style.small_print(sheet.figure, f"over {of} and seeds{left}", f"digest of all runs {_digest(frame)}")
+    return sheet.figure
+
+
+def data(table: Table, metric: str = "goodput") -> pl.DataFrame:
+    """What the curves of a metric show: for each combination and flow the mean, its 95 % interval and how many runs."""
+    frame = (table if metric == "goodput" else _with(table, metric)).to_polars()
+    column = _goodput_column(frame) if metric == "goodput" else _named(metric)[0]
+    rows: list[dict[str, object]] = []
+    axes = sweeps.axis_columns(table)
+    keys = axes if metric in _OF_RUN else [*axes, "name"]
+    for key, arm in frame.group_by(keys, maintain_order=True):
+        values = arm.unique("repetition", maintain_order=True) if metric in _OF_RUN else arm
+        found = mean_interval(values[column].to_list())
+        known = {"mean": found.mean, "low_95": found.low, "high_95": found.high, "runs": found.of}
+        rows.append({**dict(zip(keys, key, strict=True)), "column": column, **known})
+    return pl.DataFrame(rows).fill_nan(None)
 
 
 def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
@@ -77,12 +191,13 @@ def _flow_curves(panel: Axes, rows: pl.DataFrame, axis: str, goodput: str, direc
 
 
 def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> float:
-    """A median with its band; returns the median at the right end."""
-    value = pl.col(column)
-    arms = rows.group_by(axis, maintain_order=True).agg(
-        value.median(), value.min().alias("least"), value.max().alias("greatest")
-    )
-    middle, least, greatest = (arms[name].to_numpy() for name in (column, "least", "greatest"))
+    """A mean with its 95 % interval as a band; returns the mean at the right end."""
+    arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
+    found = [mean_interval(values) for values in arms[column].to_list()]
+    middle = np.array([each.mean for each in found])
+    # One seed has no interval.
+    reach = np.nan_to_num(np.array([each.half_width for each in found]))
+    least, greatest = middle - reach, middle + reach
     if arms[axis].dtype.is_numeric():
         x = arms[axis].to_numpy()
         panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
@@ -91,10 +206,16 @@ def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> 
         # Between words there is nothing to draw a line through.
         spread = np.array([middle - least, greatest - middle])
         panel.errorbar(np.arange(len(arms)), middle, spread, color=ink, fmt="o", markersize=5, capsize=4)
-    return float(arms[column][-1])
+    return float(middle[-1])
 
 
-def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str) -> Figure:
+def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric: str = "goodput") -> Figure:
+    if metric not in ("goodput", "performance"):
+        column, label, scale = _named(metric)
+        each = table.to_polars().with_columns(pl.col(column) * scale)
+        rows = each.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).mean())
+        meaning = "" if metric in _OF_RUN else "mean over the flows; "
+        return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_spread(each)}", _digest(each))
     frame = table.to_polars()
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     column = "performance" if performance else _goodput_column(frame)
@@ -103,12 +224,20 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str) -> Fig
         if performance
         else frame.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).sum() / 1e6)
     )
-    cells = rows.group_by(x_axis, y_axis, maintain_order=True).agg(pl.col(column).median())
+    title = "Performance" if performance else "Goodput of all flows (Mbit/s)"
+    meaning = "the smaller of both directions' goodput / rate" if performance else "sum over the flows"
+    return _map(rows, column, title, scenario, (x_axis, y_axis), f"{meaning}; {_spread(frame)}", _digest(frame))
+
+
+def _map(
+    rows: pl.DataFrame, column: str, title: str, scenario: Scenario, axes: tuple[str, str], meaning: str, digest: str
+) -> Figure:
+    x_axis, y_axis = axes
+    cells = rows.group_by(x_axis, y_axis, maintain_order=True).agg(pl.col(column).mean())
     xs, ys = (cells[axis].unique(maintain_order=True) for axis in (x_axis, y_axis))
     grid = np.full((len(ys), len(xs)), np.nan)
     for x, y, value in cells.iter_rows():
         grid[ys.to_list().index(y), xs.to_list().index(x)] = value
-    title = "Performance" if performance else "Goodput of all flows (Mbit/s)"
     sheet = style.sheet(title, _subtitle(scenario), (3.2,), _axis_label(x_axis))
     (panel,) = sheet.panels
     with mpl.rc_context({"axes.grid": False}):
@@ -124,8 +253,7 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str) -> Fig
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
     else:
         sheet.figure.colorbar(image, ax=panel, fraction=0.04)
-    meaning = "the smaller of both directions' goodput / rate" if performance else "sum over the flows"
-    style.small_print(sheet.figure, f"{meaning}; {_spread(frame)}", f"digest of all runs {_digest(frame)}")
+    style.small_print(sheet.figure, meaning, f"digest of all runs {digest}")
     return sheet.figure
 
 
@@ -157,7 +285,7 @@ def _subtitle(scenario: Scenario) -> str:
 
 def _spread(frame: pl.DataFrame) -> str:
     repeats = frame["repetition"].n_unique()
-    return f"medians of {repeats} seeds, spread from least to greatest" if repeats > 1 else "one seed"
+    return f"means of {repeats} seeds, with 95 % intervals" if repeats > 1 else "one seed"
 
 
 def _digest(frame: pl.DataFrame) -> str:
