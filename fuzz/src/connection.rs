@@ -1,10 +1,12 @@
-//! A connection against a peer that may send anything: the promises of the endpoint hold after every operation.
+//! A connection against a peer that may send anything: the promises of the endpoint hold after every operation, and when at last the peer
+//! behaves well the connection goes on, or has ended.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 use lopsided_tcp::{ConnConfig, Connection, CwndReduction, EcnRule, Endpoint, LossDetection, Profile, Segment, State};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Shutdown};
 
 const ISS: u32 = u32::MAX - 20_000;
@@ -74,6 +76,27 @@ pub fn run(octets: &[u8]) {
     }
 }
 
+/// As [`run`]; then the peer keeps to the rules, and the connection must carry data both ways, or be closed.
+///
+/// Left out: resets, which end it; and what no stack survives, a FIN from nowhere and a peer whose timestamps go back.
+pub fn run_to_peace(octets: &[u8]) {
+    let mut input = Input::new(octets);
+    let Some(setup) = input.next() else { return };
+    let mut world = World::new(&setup);
+    for mut operation in input.all().take(300) {
+        if let Operation::Segment(forged) = &mut operation {
+            forged.flags &= !Flags::RST.0;
+        }
+        world.apply(&operation);
+    }
+    world.make_peace();
+}
+
+/// How much must get through each way, and in what time: some of the longest timeouts, which a long attack may have led to.
+const PEACEFUL_OCTETS: i64 = 50_000;
+const PATIENCE: Duration = Duration::from_secs(7200);
+const ROUND_TRIP: Duration = Duration::from_millis(50);
+
 struct World {
     connection: Connection,
     now: Time,
@@ -85,6 +108,38 @@ struct World {
     highest_ack: i64,
     window_edge: i64,
     scale: u8,
+    timestamps: bool,
+    /// What the connection said last: the octet of the peer's that it expects, and its timestamp.
+    acked_peer: i64,
+    echo: u32,
+    peer: Option<Peaceful>,
+}
+
+/// A peer that keeps to the rules: it acknowledges every segment, and holds what comes out of order. What it held before there was peace it
+/// has let go, as RFC 2018 allows.
+#[derive(Default)]
+struct Peaceful {
+    expected: i64,
+    held: BTreeMap<i64, i64>,
+    /// The end of the stream, once it was seen.
+    fin: Option<i64>,
+    acks_due: u32,
+}
+
+impl Peaceful {
+    fn take(&mut self, start: i64, end: i64, fin: bool) {
+        let held = self.held.entry(start).or_insert(end);
+        *held = end.max(*held);
+        while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= self.expected) {
+            self.expected = self.expected.max(first.remove());
+        }
+        self.fin = self.fin.or(fin.then_some(end));
+        self.acks_due += 1;
+    }
+
+    fn ack(&self) -> i64 {
+        self.expected + i64::from(self.fin == Some(self.expected))
+    }
 }
 
 impl World {
@@ -117,6 +172,10 @@ impl World {
             highest_ack: 0,
             window_edge: 65_535,
             scale,
+            timestamps: setup.timestamps,
+            acked_peer: 0,
+            echo: 0,
+            peer: None,
         };
         world.collect();
         let flags = if setup.passive { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
@@ -208,6 +267,9 @@ impl World {
         let (seq, ack) = (self.peer_sent + offset(forged.seq), self.highest_ack + offset(forged.ack));
         // A FIN from nowhere would end the stream where the model does not.
         let mut header = self.header(seq, ack, Flags(forged.flags & !Flags::FIN.0), forged.window);
+        if ack <= self.highest_seen {
+            self.highest_ack = self.highest_ack.max(ack);
+        }
         header.options.timestamps = forged.stamp.map(|(value, echo)| {
             let clock = (self.now.as_nanos() / 1_000_000) as u32;
             let wrap = |delta: i8| clock.wrapping_add(delta as u32);
@@ -242,6 +304,12 @@ impl World {
             sent += 1;
             assert!(sent < 70_000, "a burst without end");
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");
+            self.acked_peer = i64::from(header.ack.get().wrapping_sub(IRS.wrapping_add(1)) as i32);
+            self.echo = header.options.timestamps.map_or(self.echo, |stamps| stamps.value);
+            if let Some(peer) = self.peer.as_mut().filter(|_| payload.len() > 0 || header.flags.has(Flags::FIN)) {
+                let start = i64::from(header.seq.get().wrapping_sub(ISS.wrapping_add(1)) as i32);
+                peer.take(start, start + i64::from(payload.len()), header.flags.has(Flags::FIN));
+            }
             if let Some(real) = payload.bytes() {
                 let near = i64::from(
                     header.seq.get().wrapping_sub(ISS.wrapping_add(1)).wrapping_sub(self.highest_ack as u32) as i32,
@@ -264,5 +332,49 @@ impl World {
             self.read
         );
         self.read += i64::from(payload.len());
+    }
+
+    /// The peer behaves well from here on, and both sides have more to say.
+    fn make_peace(&mut self) {
+        self.peer = Some(Peaceful { expected: self.highest_ack, ..Peaceful::default() });
+        let (sent, read) = (self.highest_ack + PEACEFUL_OCTETS, self.read + PEACEFUL_OCTETS);
+        let until = self.now + PATIENCE;
+        while self.connection.state() != State::Closed {
+            let wrote = self.connection.write(&octets(self.written, 8000));
+            self.written += *wrote.as_ref().unwrap_or(&0) as i64;
+            let taken = self.connection.read(self.now, u64::MAX);
+            let hears = taken.is_ok();
+            self.check_read(&taken.unwrap_or(Payload::EMPTY));
+            self.collect();
+            self.answer();
+            let peer = self.peer.as_ref().expect("there is peace");
+            let told = peer.expected >= sent || wrote.is_err() && peer.expected == self.written;
+            if told && (self.read >= read || !hears) {
+                return;
+            }
+            assert!(
+                self.now < until,
+                "stuck: {} of {} octets sent, {} of {read} read; {:?}",
+                peer.expected,
+                sent.min(self.written),
+                self.read,
+                self.connection
+            );
+            self.wait_until(self.now + ROUND_TRIP);
+        }
+    }
+
+    /// The peer acknowledges what it got, segment by segment, and sends what it is asked for.
+    fn answer(&mut self) {
+        let Some(peer) = &mut self.peer else { return };
+        let (due, ack) = (std::mem::take(&mut peer.acks_due), peer.ack());
+        for data in std::iter::repeat_n(0, due as usize).chain([1000]) {
+            let mut header = self.header(self.acked_peer, ack, Flags::ACK, 60_000);
+            let clock = (self.now.as_nanos() / 1_000_000) as u32;
+            // Later than any that it lied with.
+            let stamps = Timestamps { value: clock.wrapping_add(1000), echo: self.echo };
+            header.options.timestamps = self.timestamps.then_some(stamps);
+            self.deliver(header, octets(self.acked_peer, data), Ecn::NotEct);
+        }
     }
 }

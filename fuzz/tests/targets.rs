@@ -23,6 +23,11 @@ proptest! {
     }
 
     #[test]
+    fn connections_live_on(octets in octets()) {
+        connection::run_to_peace(&octets);
+    }
+
+    #[test]
     fn lines(octets in vec(any::<u8>(), 0..200)) {
         line::run(&octets);
     }

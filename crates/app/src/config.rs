@@ -1,7 +1,6 @@
 //! Applications as scenarios choose them: by kind, each with keys of its own; and those of a user's own.
 
-use crate::bulk::{BulkConfig, OnOffConfig, TransferConfig};
-use crate::{AppPair, Application, DatagramConfig, HttpConfig, RdraConfig, Side};
+use crate::*;
 use lopsided_core::Time;
 use lopsided_spec::{AnyPart, Chosen, Family, Key, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType, key};
 use std::fmt;

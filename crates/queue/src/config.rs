@@ -1,11 +1,6 @@
 //! Queue disciplines as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{
-    AckFilterConfig, AfvqConfig, AredConfig, AsqmConfig, BdpConfig, CakeConfig, CbwfqConfig, ChokeConfig,
-    CobaltQueueConfig, CodelQueueConfig, DocsisPieConfig, DrrConfig, DualPi2Config, FifoConfig, FqCodelConfig,
-    FqConfig, FqPieConfig, HtbConfig, Limit, PieQueueConfig, PolicerConfig, PrioConfig, Queue, RedConfig, SfqConfig,
-    TbfConfig, ThresholdConfig, WfqConfig, WredConfig,
-};
+use crate::*;
 use lopsided_core::Rng;
 use lopsided_spec::{
     AnyPart, Chosen, Family, Fault, Kind, Member, NameTaken, Part, Registry, Scalar, Value, ValueType,

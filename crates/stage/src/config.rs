@@ -1,6 +1,6 @@
 //! Stages as scenarios choose them: by kind, each with keys of its own.
 
-use crate::{AckPacingConfig, AckReconstructConfig, AckThinningConfig, ReflectorConfig, Stage, StageNode};
+use crate::*;
 use lopsided_core::Rng;
 use lopsided_spec::{
     AnyPart, Choice, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType,

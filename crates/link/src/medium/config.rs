@@ -1,6 +1,6 @@
 //! Media as scenarios choose them: by kind, each with keys of its own.
 
-use super::{CsmaCdConfig, Medium, PacketRadioConfig, PolledConfig, WifiConfig};
+use super::*;
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType};

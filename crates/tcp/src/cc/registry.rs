@@ -4,10 +4,7 @@ use super::controller::{Controller, Setup};
 use super::cubic::{self, Cubic};
 use super::reno::Reno;
 use super::window::{WindowAlgorithm, WindowController};
-use super::{
-    bbr, bbr3, bic, compound, dctcp, highspeed, htcp, hybla, illinois, ledbat, prague, scalable, vegas, veno, westwood,
-    yeah,
-};
+use super::*;
 use std::fmt;
 use std::sync::Arc;
 

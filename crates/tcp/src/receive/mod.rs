@@ -8,6 +8,7 @@ mod memory;
 mod receiver;
 mod records;
 mod rounds;
+mod runs;
 mod segment_size;
 
 pub(crate) use ack_scheduler::{AckContext, AckScheduler};

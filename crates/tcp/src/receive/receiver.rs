@@ -4,6 +4,7 @@ use super::ack_policy::Arrival;
 use super::buffer::Buffer;
 use super::filling::Filling;
 use super::records::Records;
+use super::runs::Runs;
 use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
@@ -20,7 +21,7 @@ pub(crate) struct Receiver {
     /// The next octet expected.
     next: u64,
     /// Runs held beyond `next`, in order, apart from each other.
-    held: Vec<(u64, u64)>,
+    held: Runs,
     held_octets: u64,
     records: Records,
     /// As many octets and records before the last segment out of order came.
@@ -58,7 +59,7 @@ impl Receiver {
         Receiver {
             origin: Seq::new(0),
             next: 0,
-            held: Vec::new(),
+            held: Runs::default(),
             held_octets: 0,
             records: Records::default(),
             held_before: (0, 0),
@@ -335,14 +336,16 @@ impl Receiver {
     fn advance(&mut self, to: u64) -> Arrival {
         let before = self.next;
         self.next = to;
-        self.records.append(before, to);
+        self.records.append(to);
         let had_gaps = !self.held.is_empty();
         if had_gaps {
-            let covered = self.held.iter().take_while(|(start, _)| *start <= self.next).count();
-            if covered > 0 {
-                self.next = self.next.max(self.held[covered - 1].1);
-                let covered: Vec<(u64, u64)> = self.held.drain(..covered).collect();
-                self.count_held(&[], &covered);
+            let mut covered = false;
+            while let Some((start, end)) = self.held.pop_reached(self.next) {
+                self.next = self.next.max(end);
+                self.held_octets -= end - start;
+                covered = true;
+            }
+            if covered {
                 self.records.advance(self.next);
                 let next = self.next;
                 self.recent.retain(|(start, _)| *start > next);
@@ -359,40 +362,33 @@ impl Receiver {
     /// As much is held out of order as may be: in full segments, where FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
-        let held: u64 = self.held.iter().map(|(start, end)| end - start).sum();
-        held >= u64::from(limit) * u64::from(self.mss)
+        self.held_octets >= u64::from(limit) * u64::from(self.mss)
     }
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
         self.held_before = (self.held_octets, self.records.held());
-        let at = self.held.partition_point(|(_, end)| *end < from);
-        let mut whole = (from, to);
-        let mut last = at;
-        while let Some(&(start, end)) = self.held.get(last) {
-            if start > to {
-                break;
+        let (mut duplicate, mut covered) = (None, false);
+        for (start, end) in self.held.touching(from, to) {
+            let (first, last) = (from.max(start), to.min(end));
+            if first < last {
+                duplicate = Some((first, last));
             }
             if start <= from && to <= end {
-                self.report_duplicate(from, to);
-                self.remember(from, to);
-                return Arrival::OutOfOrder;
+                covered = true;
             }
-            if from.max(start) < to.min(end) {
-                self.report_duplicate(from.max(start), to.min(end));
-            }
-            whole = (whole.0.min(start), whole.1.max(end));
-            last += 1;
         }
-        let joined: Vec<(u64, u64)> = self.held.splice(at..last, [whole]).collect();
-        self.count_held(&[whole], &joined);
-        self.records.hold(from, to);
+        if let Some((first, last)) = duplicate {
+            self.report_duplicate(first, last);
+        }
+        if !covered {
+            let joined = self.held.insert(from, to);
+            let octets: u64 = joined.iter().map(|(start, end)| end - start).sum();
+            let whole = joined.iter().fold((from, to), |all, run| (all.0.min(run.0), all.1.max(run.1)));
+            self.held_octets = self.held_octets + (whole.1 - whole.0) - octets;
+            self.records.hold(from, to);
+        }
         self.remember(from, to);
         Arrival::OutOfOrder
-    }
-
-    fn count_held(&mut self, come: &[(u64, u64)], gone: &[(u64, u64)]) {
-        let octets = |runs: &[(u64, u64)]| runs.iter().map(|(start, end)| end - start).sum::<u64>();
-        self.held_octets = self.held_octets + octets(come) - octets(gone);
     }
 
     /// A segment out of order goes to the front of what SACK reports, with the remembered blocks that it touches. A

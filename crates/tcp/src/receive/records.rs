@@ -4,14 +4,13 @@
 //!
 //! By captures of 6.1. Left out: a segment that lies across two of the sender's pages counts twice there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 const RECORD_SEGMENTS: u32 = 17;
 
-/// Offsets `[start, end)` of the stream.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    start: u64,
+    /// The offset in the stream at which it ends.
     end: u64,
     segments: u32,
 }
@@ -20,7 +19,8 @@ struct Record {
 #[derive(Debug, Default)]
 pub(super) struct Records {
     unread: VecDeque<Record>,
-    held: Vec<Record>,
+    /// By their starts.
+    held: BTreeMap<u64, Record>,
 }
 
 impl Records {
@@ -38,28 +38,32 @@ impl Records {
     }
 
     /// A segment arrived in order.
-    pub fn append(&mut self, start: u64, end: u64) {
-        self.queue(Record { start, end, segments: 1 });
+    pub fn append(&mut self, end: u64) {
+        self.queue(Record { end, segments: 1 });
     }
 
     /// A segment arrived behind a gap: what it covers goes.
     pub fn hold(&mut self, start: u64, end: u64) {
-        self.held.retain(|record| record.start < start || end < record.end);
-        let at = self.held.partition_point(|record| record.start < start);
-        match at.checked_sub(1).map(|before| &mut self.held[before]) {
-            Some(before) if before.end == start && before.segments < RECORD_SEGMENTS => {
+        let covered: Vec<u64> =
+            self.held.range(start..end).filter(|(_, record)| record.end <= end).map(|(at, _)| *at).collect();
+        for at in covered {
+            self.held.remove(&at);
+        }
+        match self.held.range_mut(..start).next_back() {
+            Some((_, before)) if before.end == start && before.segments < RECORD_SEGMENTS => {
                 before.end = end;
                 before.segments += 1;
             }
-            _ => self.held.insert(at, Record { start, end, segments: 1 }),
+            _ => drop(self.held.insert(start, Record { end, segments: 1 })),
         }
     }
 
     /// Everything before `next` is in order now.
     pub fn advance(&mut self, next: u64) {
-        let count = self.held.iter().take_while(|record| record.start < next).count();
-        let joined: Vec<Record> = self.held.drain(..count).collect();
-        joined.into_iter().for_each(|record| self.queue(record));
+        while let Some(first) = self.held.first_entry().filter(|first| *first.key() < next) {
+            let record = first.remove();
+            self.queue(record);
+        }
     }
 
     /// The application has read everything before `offset`.
@@ -95,7 +99,7 @@ mod tests {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
             let mut records = Records::default();
             hold(&mut records, 1..run + 1);
-            records.append(0, 1);
+            records.append(1);
             records.advance(run + 1);
             assert_eq!((records.unread(), records.held()), (expected, 0), "a run of {run}");
             records.release(run);

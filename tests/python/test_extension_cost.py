@@ -1,0 +1,12 @@
+"""A part of any kind is its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING says so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_cost_of_a_part_is_as_contributing_says():
+    done = subprocess.run([sys.executable, ROOT / "tools" / "extension-cost"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
