@@ -306,7 +306,7 @@ impl World {
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");
             self.acked_peer = i64::from(header.ack.get().wrapping_sub(IRS.wrapping_add(1)) as i32);
             self.echo = header.options.timestamps.map_or(self.echo, |stamps| stamps.value);
-            if let Some(peer) = self.peer.as_mut().filter(|_| payload.len() > 0 || header.flags.has(Flags::FIN)) {
+            if let Some(peer) = self.peer.as_mut().filter(|_| !payload.is_empty() || header.flags.has(Flags::FIN)) {
                 let start = i64::from(header.seq.get().wrapping_sub(ISS.wrapping_add(1)) as i32);
                 peer.take(start, start + i64::from(payload.len()), header.flags.has(Flags::FIN));
             }
