@@ -14,6 +14,8 @@ pub mod emulate;
 #[cfg(target_os = "linux")]
 mod linux;
 mod pump;
+#[cfg(target_os = "linux")]
+pub mod shape;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]

@@ -29,6 +29,9 @@ pub trait Io {
     /// If none can come any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
 
+    /// What became of the packet that was received last: its number in the network, or `None` where it was no packet of IP.
+    fn entered(&mut self, _number: Option<u64>) {}
+
     /// Sends what came out at an edge. A packet that the world does not take is lost there, which is no error.
     ///
     /// # Errors
@@ -76,9 +79,13 @@ pub fn pump<H: Node>(
             match wire::read_foreign(FlowId(0), &octets) {
                 Ok(packet) => {
                     pumped.received += 1;
-                    network.inject(now, edge, packet);
+                    let number = network.inject(now, edge, packet);
+                    io.entered(Some(number));
                 }
-                Err(_) => pumped.malformed += 1,
+                Err(_) => {
+                    pumped.malformed += 1;
+                    io.entered(None);
+                }
             }
             if now == until {
                 break;

@@ -216,17 +216,20 @@ impl<H: Node> Network<H> {
         self.nodes.iter().map(NetNode::held).sum()
     }
 
-    /// A packet of another enters by an edge now. Everything up to `now` must have happened: see [`Network::advance`].
+    /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have happened: see
+    /// [`Network::advance`].
     ///
     /// # Panics
     /// If the node is no edge, or something is due before `now`.
-    pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) {
+    pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
         assert!(matches!(self.nodes[edge.index()], NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
         self.now = now;
         let packet = Cx::new(now, edge, &mut self.accounting).originate(new);
+        let number = packet.id();
         self.forward(self.wire(edge, Port(0)), packet);
         self.drain_transmits();
+        number
     }
 
     /// Lets everything happen up to and including `now`, each event at its own time, and says when the next one is due.

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::fetching::Transfer;
     #[pymodule_export]
-    use crate::live::emulate;
+    use crate::live::{emulate, shape};
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]

@@ -55,3 +55,16 @@ pub(crate) fn emulate<'py>(
 ) -> PyResult<(u8, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     Err(Failure::Live("lines are emulated on Linux only".to_owned()).into())
 }
+
+/// Puts a queue on an interface's way out, as the arguments of `lopsided-live shape` say, until a signal ends it. Gives the exit code.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| lopsided_live::command::run(std::iter::once("shape".into()).chain(arguments)))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[pyfunction]
+pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
+    Err(Failure::Live("queues are put on interfaces of Linux only".to_owned()).into())
+}

@@ -42,6 +42,7 @@ COMMANDS: tuple[Command, ...] = (
         "lopsided.cli.emulate:emulate",
         "Run a command, or your shell, behind an emulated line, in real time.",
     ),
+    Command("shape", "lopsided.cli.shape:shape", "Put a queue on the way out of a network interface of this machine."),
     Command(
         "cite", "lopsided.cli.cite:cite", "Print BibTeX for lopsided, and for the studies that are re-run with it."
     ),

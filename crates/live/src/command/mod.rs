@@ -3,6 +3,7 @@
 //! Exit codes: that of the command that was run; else 1 could not be done, 2 asked wrongly.
 
 mod emulate;
+mod shape;
 mod summary;
 
 pub use emulate::{EmulateArguments, Ran, emulate_arguments, emulate_line};
@@ -17,6 +18,7 @@ Usage: lopsided-live COMMAND [OPTIONS]
 
 Commands:
   emulate   run a command, or a shell, behind an emulated line
+  shape     put a queue on the way out of a network interface
 
 `lopsided-live COMMAND --help` says more.
 ";
@@ -30,6 +32,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let name = arguments.next().unwrap_or_default();
     match name.to_str() {
         Some("emulate") => emulate::run(arguments),
+        Some("shape") => shape::run(arguments),
         Some("--help" | "-h" | "help") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {

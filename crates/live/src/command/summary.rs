@@ -1,12 +1,24 @@
 //! What is said when a command behind a line is over.
 
+use crate::Pumped;
 use crate::emulate::Emulated;
+use lopsided_sim::RunResult;
 use std::fmt::Write;
 
 /// A row for each direction of each link, and the machine's part in it.
 pub(super) fn of(emulated: &Emulated) -> String {
     let Emulated { result, pumped, refused, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
+    text.push_str(&of_line(result, pumped));
+    if *refused > 0 {
+        let _ = writeln!(text, "{refused} were refused by the kernel behind the line");
+    }
+    text
+}
+
+/// The rows, and how late packets were.
+pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
+    let mut text = String::new();
     let _ = writeln!(
         text,
         "{:<12} {:<4} {:>12} {:>10} {:>11} {:>11} {:>9} {:>8}",
@@ -30,12 +42,8 @@ pub(super) fn of(emulated: &Emulated) -> String {
     }
     let late = |share| pumped.lateness.quantile(share).map_or(0, |late| late.as_micros());
     let _ = writeln!(text, "packets left the line {} us late (median), {} us (99 %)", late(0.5), late(0.99));
-    for (count, what) in
-        [(pumped.malformed, "were no packets of IP"), (*refused, "were refused by the kernel behind the line")]
-    {
-        if count > 0 {
-            let _ = writeln!(text, "{count} {what}");
-        }
+    if pumped.malformed > 0 {
+        let _ = writeln!(text, "{} were no packets of IP", pumped.malformed);
     }
     text
 }

@@ -2,12 +2,14 @@
 
 mod channel;
 mod netlink;
+mod nfqueue;
 mod process;
 mod terminal;
 mod tun;
 
 pub(crate) use channel::Channel;
 pub(crate) use netlink::{Netlink, Reach};
+pub(crate) use nfqueue::{NfQueue, Verdict};
 pub(crate) use process::{Side, finish, forget_signals, fork, hurry, own_terminal};
 pub(crate) use terminal::terminal_size;
 pub use tun::Tun;

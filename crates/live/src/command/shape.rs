@@ -1,0 +1,157 @@
+//! `lopsided-live shape`: its arguments, what it would do, the unit for systemd, and undoing it.
+
+use super::{USAGE, complain, say, summary};
+use crate::shape::rules::Rules;
+use crate::shape::{ShapeError, Shaping, shape};
+use lexopt::prelude::*;
+use std::ffi::OsString;
+
+const HELP: &str = "\
+Put a queue of lopsided's on the way out of a network interface.
+
+Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
+       lopsided-live shape IFACE --undo
+
+  lopsided-live shape eth0 --up 9500k --queue fq_codel --ack-filter
+  lopsided-live shape eth0 --up 9500k --queue cake --systemd > /etc/systemd/system/lopsided-eth0.service
+
+  --up RATE            of the line behind the interface, a little below what it really has
+  --queue QUEUE        a discipline such as fq_codel, a limit such as '100 packets', or a table as in a scenario [fq_codel]
+  --ack-filter         ACKs that later ones replace do not go out
+  --acks-first         ACKs go before everything else
+  --framing KIND       how the line counts octets, such as ethernet or pppoe-llcsnap [none]
+  --seed NUMBER        of what the discipline draws at random [1]
+  --dry-run            say what would be done, and do nothing
+  --systemd            print a unit for systemd
+  --undo               take away the rule, where a killed process left it
+  --quiet              no summary at the end
+
+It works until it is ended (Ctrl-C, SIGTERM), and then takes its rule away. Where it is killed, traffic flows past it.
+It needs root, the kernel's NFQUEUE, and nft or iptables.
+";
+
+#[derive(Debug, Default)]
+struct Arguments {
+    shaping: Shaping,
+    seed: u64,
+    dry_run: bool,
+    systemd: bool,
+    undo: bool,
+    quiet: bool,
+    help: bool,
+}
+
+fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexopt::Error> {
+    let mut found = Arguments { seed: 1, ..Arguments::default() };
+    found.shaping.queue = "fq_codel".to_owned();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("up") => found.shaping.up = parser.value()?.string()?,
+            Long("queue") => found.shaping.queue = parser.value()?.string()?,
+            Long("framing") => found.shaping.framing = Some(parser.value()?.string()?),
+            Long("ack-filter") => found.shaping.ack_filter = true,
+            Long("acks-first") => found.shaping.acks_first = true,
+            Long("seed") => found.seed = parser.value()?.parse()?,
+            Long("dry-run") => found.dry_run = true,
+            Long("systemd") => found.systemd = true,
+            Long("undo") => found.undo = true,
+            Long("quiet") | Short('q') => found.quiet = true,
+            Long("help") | Short('h') => found.help = true,
+            Value(interface) if found.shaping.interface.is_empty() => found.shaping.interface = interface.string()?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    if found.help {
+        return Ok(found);
+    }
+    if found.shaping.interface.is_empty() {
+        return Err("which interface? `shape eth0 --up 10M`".into());
+    }
+    if found.shaping.up.is_empty() && !found.undo {
+        return Err("--up is missing: the rate of the line, such as 10M".into());
+    }
+    Ok(found)
+}
+
+pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let found = match read(arguments.clone()) {
+        Ok(found) => found,
+        Err(error) => return complain(format!("{error}\n`lopsided-live shape --help` lists the options"), USAGE),
+    };
+    match carry_out(&found, &arguments) {
+        Ok(code) => code,
+        Err(ShapeError::Scenario(errors)) => {
+            eprint!("{errors}");
+            USAGE
+        }
+        Err(error @ (ShapeError::Usage(_) | ShapeError::Build(_))) => complain(error, USAGE),
+        Err(error) => complain(error, 1),
+    }
+}
+
+fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError> {
+    if found.help {
+        return Ok(say(HELP));
+    }
+    if found.undo {
+        Rules::of(&found.shaping.interface).and_then(|rules| rules.remove()).map_err(ShapeError::Rules)?;
+        return Ok(0);
+    }
+    let scenario = found.shaping.scenario()?;
+    check(&scenario)?;
+    if found.systemd {
+        return Ok(say(&unit(&found.shaping.interface, arguments)));
+    }
+    let rules = Rules::of(&found.shaping.interface).map_err(ShapeError::Rules)?;
+    if found.dry_run {
+        let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
+        return Ok(say(&format!(
+            "queue {line} at {} on the way out of {}, by this rule, or the same of iptables:\n\n{}",
+            found.shaping.up,
+            found.shaping.interface,
+            rules.nftables()
+        )));
+    }
+    let (result, pumped) = shape(&found.shaping, found.seed)?;
+    if !found.quiet {
+        eprint!("{}", summary::of_line(&result, &pumped));
+    }
+    Ok(0)
+}
+
+/// A discipline that senses would never hear of its packets again.
+fn check(scenario: &lopsided_scenario::Scenario) -> Result<(), ShapeError> {
+    let queue = &scenario.graph.links[0].up.queue;
+    match queue.kind() {
+        kind @ ("asqm" | "bdp") => Err(ShapeError::Usage(format!(
+            "{kind} senses the line by packets of its own, which `shape` cannot send: take fq_codel, cake, pie, ..."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn unit(interface: &str, arguments: &[OsString]) -> String {
+    let program = std::env::current_exe().map_or("lopsided-live".to_owned(), |path| path.display().to_string());
+    let words = arguments.iter().filter(|word| *word != "--systemd").map(|word| escaped(&word.to_string_lossy()));
+    let words: Vec<String> = words.collect();
+    format!(
+        "[Unit]\nDescription=lopsided on the way out of {interface}\nBindsTo=sys-subsystem-net-devices-{interface}.device\n\
+         After=sys-subsystem-net-devices-{interface}.device network-pre.target\n\n\
+         [Service]\nExecStart={program} shape {}\nExecStopPost={program} shape {interface} --undo\nRestart=on-failure\n\
+         CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\n\n\
+         [Install]\nWantedBy=multi-user.target\n",
+        words.join(" ")
+    )
+}
+
+/// A word of a command in a unit (systemd.syntax(7)).
+fn escaped(word: &str) -> String {
+    let word = word.replace('%', "%%").replace('$', "$$");
+    if word.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ';')) {
+        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        word
+    }
+}

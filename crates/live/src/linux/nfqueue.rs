@@ -1,0 +1,173 @@
+//! The kernel's queue of packets for a process (nfnetlink_queue): it hands over each packet and waits for a verdict.
+//!
+//! Where nobody listens, the rules that fill the queue let packets pass (`bypass`); where it is full, so does the kernel (fail-open).
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
+    sockopt,
+};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+const QUEUE_SUBSYSTEM: u16 = 3 << 8;
+const PACKET: u16 = QUEUE_SUBSYSTEM;
+const VERDICT: u16 = QUEUE_SUBSYSTEM | 1;
+const CONFIG: u16 = QUEUE_SUBSYSTEM | 2;
+const ERROR: u16 = 2;
+
+const REQUEST: u16 = 0x1;
+const ACKNOWLEDGE: u16 = 0x4;
+
+const CONFIG_COMMAND: u16 = 1;
+const CONFIG_PARAMETERS: u16 = 2;
+const CONFIG_LENGTH: u16 = 3;
+const CONFIG_MASK: u16 = 4;
+const CONFIG_FLAGS: u16 = 5;
+const BIND: u8 = 1;
+const COPY_PACKET: u8 = 2;
+const FAIL_OPEN: u32 = 1;
+
+const PACKET_HEADER: u16 = 1;
+const VERDICT_HEADER: u16 = 2;
+const PAYLOAD: u16 = 10;
+
+/// Packets that the kernel holds for us at most: more than any queue of ours, whose limit is what drops.
+const LENGTH: u32 = 65_536;
+/// Octets of the socket's own buffer: packets on their way to us.
+const BUFFER: usize = 8 << 20;
+const HEADERS: usize = 20;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Drop = 0,
+    Accept = 1,
+}
+
+#[derive(Debug)]
+pub(crate) struct NfQueue {
+    socket: OwnedFd,
+    number: u16,
+    buffer: Vec<u8>,
+}
+
+impl NfQueue {
+    /// Takes the queue of that number in this network namespace.
+    pub fn bind(number: u16) -> io::Result<NfQueue> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        // Who may not have more has the usual size.
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
+        let queue = NfQueue { socket, number, buffer: vec![0; 1 << 17] };
+        queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0])?;
+        queue.configure(CONFIG_PARAMETERS, &[0, 0, 0xff, 0xff, COPY_PACKET])?;
+        queue.configure(CONFIG_LENGTH, &LENGTH.to_be_bytes())?;
+        let mut body = attribute(CONFIG_FLAGS, &FAIL_OPEN.to_be_bytes());
+        body.extend(attribute(CONFIG_MASK, &FAIL_OPEN.to_be_bytes()));
+        queue.ask(&body)?;
+        Ok(queue)
+    }
+
+    fn configure(&self, kind: u16, value: &[u8]) -> io::Result<()> {
+        self.ask(&attribute(kind, value))
+    }
+
+    /// Asks for a setting, and waits until the kernel has said yes or no.
+    fn ask(&self, body: &[u8]) -> io::Result<()> {
+        self.say(CONFIG, REQUEST | ACKNOWLEDGE, body)?;
+        let mut answer = [0; 4096];
+        loop {
+            let len = match recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty()) {
+                Err(Errno::EAGAIN) => continue,
+                other => other?,
+            };
+            let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+            if kind == ERROR && len >= 20 {
+                return match i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]) {
+                    0 => Ok(()),
+                    error => Err(Errno::from_raw(-error).into()),
+                };
+            }
+        }
+    }
+
+    fn say(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let mut message = Vec::with_capacity(HEADERS + body.len());
+        message.extend(((HEADERS + body.len()) as u32).to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend([0, 0]);
+        message.extend(self.number.to_be_bytes());
+        message.extend(body);
+        send(self.socket.as_raw_fd(), &message, MsgFlags::empty())?;
+        Ok(())
+    }
+
+    /// The next packet that waits for its verdict: its number at the kernel, and its octets.
+    pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
+        loop {
+            let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
+                Err(Errno::EAGAIN) => return Ok(None),
+                // The kernel had more packets than room for them: these it let pass, or dropped.
+                Err(Errno::ENOBUFS | Errno::EINTR) => continue,
+                other => other?,
+            };
+            if let Some(number) = read(&self.buffer[..len], packet) {
+                return Ok(Some(number));
+            }
+        }
+    }
+
+    /// Says what becomes of a packet; with its octets where they were changed.
+    pub fn verdict(&self, number: u32, verdict: Verdict, changed: Option<&[u8]>) -> io::Result<()> {
+        let mut value = (verdict as u32).to_be_bytes().to_vec();
+        value.extend(number.to_be_bytes());
+        let mut body = attribute(VERDICT_HEADER, &value);
+        if let Some(octets) = changed {
+            body.extend(attribute(PAYLOAD, octets));
+        }
+        self.say(VERDICT, REQUEST, &body)
+    }
+}
+
+impl AsFd for NfQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The packet in a message of the kernel; `None` in any other.
+fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<u32> {
+    let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
+    if kind != PACKET {
+        return None;
+    }
+    let mut rest = message.get(HEADERS..)?;
+    let (mut number, mut octets) = (None, None);
+    while rest.len() >= 4 {
+        let len = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
+        let kind = u16::from_ne_bytes([rest[2], rest[3]]) & 0x3fff;
+        let value = rest.get(4..len)?;
+        match kind {
+            PACKET_HEADER => number = value.first_chunk().map(|octets| u32::from_be_bytes(*octets)),
+            PAYLOAD => octets = Some(value),
+            _ => {}
+        }
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    packet.clear();
+    packet.extend_from_slice(octets.unwrap_or_default());
+    number
+}
+
+/// Length, type, value, filled up to four octets.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut octets = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
+    octets.extend(kind.to_ne_bytes());
+    octets.extend(value);
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    octets
+}
