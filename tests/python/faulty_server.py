@@ -26,7 +26,19 @@ FAULTS = (
 class FaultyServer:
     """Serves `content` at every path. `/redirect/N/...` leads there in N steps."""
 
-    def __init__(self, content, *, seed=0, fault_rate=0.0, ranges=True, etag='"1"', stall_s=3.0, faults=FAULTS):
+    def __init__(
+        self,
+        content,
+        *,
+        seed=0,
+        fault_rate=0.0,
+        ranges=True,
+        etag='"1"',
+        stall_s=3.0,
+        faults=FAULTS,
+        address="127.0.0.1",
+        cc=None,
+    ):
         self.content = content
         self.rng = random.Random(seed)
         self.fault_rate = fault_rate
@@ -34,6 +46,8 @@ class FaultyServer:
         self.etag = etag
         self.stall_s = stall_s
         self.faults = faults
+        self.address = address
+        self.cc = cc
         self.requests = []
         self.answer = None
         """Octets that are sent in place of every answer."""
@@ -49,7 +63,9 @@ class FaultyServer:
 
         async def serve():
             self._stop = asyncio.Event()
-            server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 16)
+            server = await asyncio.start_server(self._serve, self.address, 0, limit=1 << 16)
+            if self.cc:
+                server.sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.cc.encode())
             self.port = server.sockets[0].getsockname()[1]
             started.set()
             await self._stop.wait()

@@ -1,8 +1,14 @@
 """Downloads in ranges: octets, faults, files of others, hostile servers."""
 
+import asyncio
 import hashlib
+import http.client
 import json
 import random
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +18,7 @@ from lopsided import cli
 from lopsided.errors import FolderError, LopsidedError, UsageError
 from lopsided.fetching import FetchError, Options, fetch
 from lopsided.fetching.part_file import PartFile
+from lopsided.fetching.proxy import Limits, Proxy
 from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import file_name, parse
 
@@ -199,3 +206,82 @@ def test_the_command_says_what_it_did(tmp_path, capsys, monkeypatch):
         assert cli.invoke(["fetch", server.url("/a.bin"), "--json", "--overwrite"]) == 0
         assert json.loads(capsys.readouterr().out)["size"] == 300_000
     assert Path("a.bin").read_bytes() == CONTENT
+
+
+@contextmanager
+def proxied(limits=None, **options):
+    """A proxy in a thread; gives its address."""
+    loop = asyncio.new_event_loop()
+    proxy = Proxy(Options(**options), limits or Limits(), lambda _: None)
+    port = loop.run_until_complete(proxy.start("127.0.0.1", 0))
+    serving = loop.create_task(proxy.serve())
+
+    def run():
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(serving)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield port
+    finally:
+        loop.call_soon_threadsafe(serving.cancel)
+        thread.join()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+            with suppress(asyncio.CancelledError, OSError):
+                loop.run_until_complete(task)
+        loop.close()
+
+
+def through(port, url, method="GET", **fields):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request(method, url, headers=fields)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def test_the_proxy_divides_what_a_program_asks_for(tmp_path):
+    with FaultyServer(CONTENT, seed=3, fault_rate=0.1, stall_s=1).running() as server, proxied(stall_s=0.3) as port:
+        server.faults = tuple(fault for fault in FAULTS if fault not in ("short_part",))
+        first = server.fault_rate, setattr(server, "fault_rate", 0)
+        answer, body = through(port, server.url("/a"), Cookie="a=b")
+        assert answer.status == 200 and answer.headers["content-length"] == "300000" and body == CONTENT
+        assert len(server.requests) > 8 and all(fields["cookie"] == "a=b" for _, fields in server.requests)
+        answer, body = through(port, server.url("/a"), Range="bytes=5-9")
+        assert answer.status == 206 and body == CONTENT[5:10], "a part is passed on as one"
+        assert through(port, server.url("/redirect/1/a"))[0].status == 302, "where to go is the program's to decide"
+        assert through(port, server.url("/a"), "HEAD")[0].headers["content-length"] == "300000"
+        server.fault_rate = first[0]
+        whole = [body for answer, body in (through(port, server.url("/b")) for _ in range(5)) if answer.status == 200]
+        assert all(body == CONTENT for body in whole)
+
+
+def test_the_proxy_holds_little_and_refuses_the_rest():
+    with FaultyServer(random.Random(1).randbytes(6_000_000)).running() as server:
+        with proxied(Limits(ahead=200_000, clients=1), mode="greedy") as port:
+            slow = socket.create_connection(("127.0.0.1", port))
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.sendall(f"GET {server.url('/a')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            time.sleep(1.0)
+            asked = max(int(fields["range"].rpartition("-")[2]) for _, fields in server.requests)
+            assert asked < 5_500_000, "the kernels' buffers, and what is asked for ahead"
+            answer, body = through(port, server.url("/a"))
+            assert (answer.status, body) == (503, b"too many clients\n")
+            slow.close()
+        with proxied(Limits()) as port:
+            for target, method, status in (
+                ("/", "GET", 400), ("http://user:pw@h/", "GET", 400), ("https://h/", "GET", 400),
+                (server.url("/a"), "POST", 501), ("http://127.0.0.1:1/", "GET", 502),
+            ):  # fmt: skip
+                assert through(port, target, method)[0].status == status, target
+            refused = socket.create_connection(("127.0.0.1", port))
+            refused.sendall(b"CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert refused.recv(100).startswith(b"HTTP/1.1 403")
+            refused.close()
+            nonsense = socket.create_connection(("127.0.0.1", port))
+            nonsense.sendall(b"\0" * 100 + b"\r\n\r\n")
+            assert nonsense.recv(100) == b""
+            nonsense.close()

@@ -81,6 +81,11 @@ COMMANDS: tuple[Command, ...] = (
         "Download a file over several connections that together take the share of one (RDRA).",
     ),
     Command(
+        "proxy",
+        "lopsided.cli.proxy:proxy",
+        "Run an HTTP proxy on this machine that downloads as `lopsided fetch` does.",
+    ),
+    Command(
         "doctor",
         "lopsided.cli.doctor:doctor",
         "Say what this machine can do, what is missing, and the command that brings it.",

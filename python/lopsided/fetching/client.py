@@ -8,30 +8,28 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from lopsided import _native
-from lopsided.errors import LopsidedError, UsageError
+from lopsided.errors import UsageError
 from lopsided.fetching import representation as described
 from lopsided.fetching.connection import Connection, Head
 from lopsided.fetching.errors import Changed, FetchError, Trouble
 from lopsided.fetching.part_file import PartFile, parse_checksum
 from lopsided.fetching.representation import Representation
+from lopsided.fetching.streams import Streams, wait_of
 from lopsided.fetching.url import Url, file_name, parse
 
 Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
-_FIRST = 14_480
+FIRST = 14_480
 """Octets of the first request, which tells how long the object is: an initial window."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
 """How often a download begins anew because the object changed."""
 _LONGEST_WAIT_S = 30.0
-_LOOK_S = 0.02
-"""Between looks at what the kernel saw: several in the round trip of a long path."""
 _SAVE_S = 2.0
-_IDLE_S = 0.05
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -162,7 +160,7 @@ class _Download:
             try:
                 connection, head = await self._begin()
             except Trouble as trouble:
-                await self._failed(trouble, 1)
+                await self.failed(trouble, 1)
                 continue
             try:
                 if head.status == 206:
@@ -174,7 +172,7 @@ class _Download:
                     return await self._whole(connection, head)
                 self._refuse(head)
             except Trouble as trouble:
-                await self._failed(trouble, 1)
+                await self.failed(trouble, 1)
             finally:
                 connection.abort()
 
@@ -186,7 +184,7 @@ class _Download:
             try:
                 self.requests += 1
                 async with asyncio.timeout(self.options.stall_s * 2):
-                    head = await connection.ask(url.target, self._fields(0, _FIRST, None))
+                    head = await connection.ask(url.target, self.fields(0, FIRST, None))
             except TimeoutError:
                 connection.abort()
                 raise Trouble(f"{url.host} does not answer") from None
@@ -212,7 +210,7 @@ class _Download:
             raise FetchError(f"{url}: a redirect from https to http, which is not followed")
         return to
 
-    def _fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
+    def fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
         fields = [("Accept-Encoding", "identity"), ("Range", f"bytes={start}-{end - 1}")]
         if what is not None and what.validator is not None:
             fields.append(("If-Range", what.validator))
@@ -223,7 +221,7 @@ class _Download:
     async def _in_parts(self, connection: Connection, head: Head) -> Fetched:
         first, end, size = described.content_range(head)
         described.check_encoding(head)
-        if first != 0 or end > max(_FIRST, 1):
+        if first != 0 or end > max(FIRST, 1):
             raise Trouble("the server sends another part than was asked for")
         what = described.of(head, size)
         resumes = self.part.begin(str(self.url), what)
@@ -233,11 +231,16 @@ class _Download:
             if len(piece) > end - at:
                 raise Trouble("the server sends more than it announces")
             if not resumes:
-                self.part.write(at, piece)
-                self._moved(len(piece))
+                self.place(at, piece)
             at += len(piece)
         transfer = self.options.transfer(self.part.missing(size))
-        await _Streams(self, transfer, what, connection if connection.next() else None).run()
+        ended = asyncio.Event()
+        saving = asyncio.create_task(self._save(ended))
+        try:
+            await Streams(self, transfer, what, connection if connection.next() else None).run()
+        finally:
+            ended.set()
+            await saving
         self.reductions = transfer.reductions
         return self._fetched(size, ranges=True)
 
@@ -254,6 +257,14 @@ class _Download:
                 raise Trouble(f"nothing came for {self.options.stall_s:g} s") from None
             yield piece
 
+    async def _save(self, ended: asyncio.Event) -> None:
+        while not ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SAVE_S):
+                    await ended.wait()
+            if not ended.is_set():
+                await asyncio.to_thread(self.part.save)
+
     # --- a server that only sends the whole ---------------------------------------------------------------------------
 
     async def _whole(self, connection: Connection, head: Head) -> Fetched:
@@ -262,8 +273,7 @@ class _Download:
         self.part.begin_unknown()
         self.received = self.resumed = 0
         async for piece in self._timed(connection):
-            self.part.write(self.received, piece)
-            self._moved(len(piece))
+            self.place(self.received, piece)
             self.say(size, None, 1)
         if size is not None and self.received != size:
             raise Trouble("the connection ended before the object did")
@@ -282,7 +292,7 @@ class _Download:
         }
         raise FetchError(f"{self.url}: status {head.status}{meaning.get(head.status, '')}")
 
-    async def _failed(self, trouble: Trouble, streams: int) -> None:
+    async def failed(self, trouble: Trouble, streams: int) -> None:
         """Counts a failure and waits; too many without an octet end the download."""
         self.failures += 1
         if self.failures > self.options.retries * streams:
@@ -290,9 +300,14 @@ class _Download:
         pause = min(0.1 * 2 ** (self.failures / streams), _LONGEST_WAIT_S)
         await asyncio.sleep(min(max(trouble.wait_s, pause), _LONGEST_WAIT_S))
 
-    def _moved(self, octets: int) -> None:
+    def may_ask(self, first_missing: int) -> bool:
+        del first_missing
+        return True
+
+    def place(self, at: int, octets: bytes) -> None:
+        self.part.write(at, octets)
         self.failures = 0
-        self.received += octets
+        self.received += len(octets)
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
         if self.tell is not None:
@@ -311,162 +326,6 @@ class _Download:
             self.reductions,
         )
 
-    # For the streams.
-    failed = _failed
-    moved = _moved
-    fields = _fields
-
-
-class _Streams:
-    """The streams of a download from a server that sends parts."""
-
-    def __init__(
-        self, download: _Download, transfer: _native.Transfer, what: Representation, first: Connection | None
-    ) -> None:
-        self.download = download
-        self.transfer = transfer
-        self.what = what
-        self.connections: list[Connection | None] = [None] * transfer.streams
-        self.connections[0] = first
-
-    async def run(self) -> None:
-        ended = asyncio.Event()
-        saving = asyncio.create_task(self._save(ended))
-        try:
-            async with asyncio.TaskGroup() as group:
-                watching = group.create_task(self._watch())
-                streams = [group.create_task(self._stream(at)) for at in range(self.transfer.streams)]
-                await asyncio.wait(streams)
-                watching.cancel()
-        except BaseExceptionGroup as failures:
-            raise _first(failures) from None
-        finally:
-            for connection in self.connections:
-                if connection is not None:
-                    connection.abort()
-            ended.set()
-            await saving
-
-    async def _stream(self, at: int) -> None:
-        download, transfer = self.download, self.transfer
-        while not transfer.is_complete:
-            reused = self.connections[at] is not None
-            before = download.received
-            try:
-                connection = self.connections[at]
-                if connection is None:
-                    if transfer.first_missing is None:
-                        await asyncio.sleep(_IDLE_S)
-                        continue
-                    connection = await Connection.open(download.url)
-                    self.connections[at] = connection
-                span = transfer.request(_now(), at)
-                if span is None:
-                    await asyncio.sleep(_IDLE_S)
-                    continue
-                await self._bring(at, connection, *span)
-            except Trouble as trouble:
-                self._drop(at)
-                # A server may close a connection that it has answered on; that is known only by trying.
-                if not reused or download.received != before:
-                    download.reopened += 1
-                    await download.failed(trouble, self.transfer.streams)
-
-    async def _bring(self, at: int, connection: Connection, start: int, end: int) -> None:
-        download, transfer = self.download, self.transfer
-        download.requests += 1
-        head = await connection.ask(download.url.target, download.fields(start, end, self.what))
-        self._check(head)
-        first, last, total = described.content_range(head)
-        self.what.check(head, total)
-        described.check_encoding(head)
-        if first != start or last > end:
-            raise Trouble("the server sends another part than was asked for")
-        left = last - first
-        async for piece in connection.body():
-            if len(piece) > left:
-                raise Trouble("the server sends more than it announces")
-            left -= len(piece)
-            self._look(at)
-            place = transfer.received(_now(), at, len(piece))
-            download.part.write(place[0], piece)
-            download.moved(len(piece))
-        if left > 0:
-            raise Trouble("the answer ended before the part did")
-        if last < end:
-            # A server may send less than was asked for; the rest is asked for again.
-            transfer.failed(at)
-        if not connection.next():
-            self._drop(at)
-
-    def _check(self, head: Head) -> None:
-        if head.status == 206:
-            return
-        if head.status == 200 and self.what.validator is not None:
-            raise Changed("the server sends it whole, as another one")
-        if head.status == 416:
-            raise Changed("the server has no such part any more")
-        raise Trouble(f"{self.download.url.host} answers with status {head.status}", wait_of(head))
-
-    def _drop(self, at: int) -> None:
-        self.transfer.failed(at)
-        connection, self.connections[at] = self.connections[at], None
-        if connection is not None:
-            connection.abort()
-
-    def _look(self, at: int) -> None:
-        connection = self.connections[at]
-        seen = connection.seen() if connection is not None else None
-        if seen is not None:
-            self.transfer.observe(_now(), at, *seen)
-
-    async def _watch(self) -> None:
-        """Looks at all connections: a hole is seen as it comes, long before the data behind it can be read."""
-        while True:
-            for at in range(len(self.connections)):
-                self._look(at)
-            for at in self.transfer.stalled(_now()):
-                connection = self.connections[at]
-                if connection is not None:
-                    connection.abort()
-            connected = sum(connection is not None for connection in self.connections)
-            self.download.say(self.what.size, self.transfer.window, connected)
-            await asyncio.sleep(_LOOK_S)
-
-    async def _save(self, ended: asyncio.Event) -> None:
-        while not ended.is_set():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_SAVE_S):
-                    await ended.wait()
-            if not ended.is_set():
-                await asyncio.to_thread(self.download.part.save)
-
 
 def _times(failures: int) -> str:
     return "the first failure" if failures == 1 else f"{failures} failures in a row"
-
-
-def wait_of(head: Head) -> float:
-    """Seconds that a server asks to be left alone for (Retry-After); a date counts as nothing."""
-    return float(head.number("retry-after") or 0)
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What ended the streams: a change of the object before anything else."""
-    flat = _flat(failures)
-    for kind in (Changed, LopsidedError, Exception):
-        for one in flat:
-            if isinstance(one, kind):
-                return one
-    return flat[0]
-
-
-def _flat(failure: BaseException) -> list[BaseException]:
-    if not isinstance(failure, BaseExceptionGroup):
-        return [failure]
-    group = cast("BaseExceptionGroup[BaseException]", failure)
-    return [leaf for one in group.exceptions for leaf in _flat(one)]
-
-
-def _now() -> int:
-    return time.monotonic_ns()

@@ -75,11 +75,11 @@ class Connection:
             raise Trouble(f"cannot connect to {url.host}: {getattr(error, 'strerror', None) or error}") from None
         return cls(url, reader, writer)
 
-    async def ask(self, target: str, fields: list[tuple[str, str]]) -> Head:
-        """Sends a GET and reads the head of its answer."""
-        usual = [("Host", self.url.authority), ("User-Agent", "lopsided"), ("Accept", "*/*")]
+    async def ask(self, target: str, fields: list[tuple[str, str]], method: str = "GET", *, own: bool = True) -> Head:
+        """Sends a request, with fields of our `own` for those of a browser, and reads the head of its answer."""
+        usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
-            request = h11.Request(method="GET", target=target, headers=[*usual, *fields])
+            request = h11.Request(method=method, target=target, headers=[*usual, *fields])
             octets = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
         except h11.LocalProtocolError as error:
             raise Trouble(f"cannot ask {self.url.host}: {error}") from None

@@ -1,0 +1,356 @@
+"""An HTTP proxy that fetches as `lopsided fetch` does: one client's large object over several connections.
+
+A GET by http whose server sends parts comes over several connections and goes on to the client in order, as an answer
+like any other. Everything else of http passes as it is, over one connection. TLS (CONNECT) passes as it is too: nobody
+can ask for parts of what is encrypted for somebody else.
+
+Memory, connections and times are bounded: so many clients, so many octets ahead of each, so long without a sign.
+
+Left out: caching, request bodies, HTTP/2, passwords.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import h11
+
+from lopsided.errors import UsageError
+from lopsided.fetching import representation as described
+from lopsided.fetching.client import FIRST, Options
+from lopsided.fetching.connection import MAX_HEAD, Connection, Head
+from lopsided.fetching.errors import Changed, FetchError, Trouble
+from lopsided.fetching.representation import Representation
+from lopsided.fetching.streams import Streams
+from lopsided.fetching.url import Url, parse
+
+_PIECE = 64 << 10
+_HOP_BY_HOP = {
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade",
+}  # fmt: skip
+"""Fields that are for one connection alone (RFC 9110 section 7.6.1)."""
+_PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
+"""Fields of a request that is for less than the whole object."""
+_TUNNEL_PORTS = (443,)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one proxy may take."""
+
+    clients: int = 32
+    ahead: int = 8 << 20
+    """Octets of one object that are here and not yet with the client, or asked for."""
+    head_s: float = 20.0
+    """For the head of a request."""
+    idle_s: float = 300.0
+    """For a client that takes or sends nothing."""
+
+
+class Proxy:
+    """A proxy, until it is closed."""
+
+    def __init__(self, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
+        self._options = options
+        self._limits = limits
+        self._note = note
+        self._clients = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listens; gives the port."""
+        try:
+            self._server = await asyncio.start_server(self._meet, host, port, limit=MAX_HEAD)
+        except OSError as error:
+            raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def serve(self) -> None:
+        """Serves until it is cancelled."""
+        assert self._server is not None
+        async with self._server:
+            await self._server.serve_forever()
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = _Client(reader, writer, self._limits)
+        self._clients += 1
+        try:
+            if self._clients > self._limits.clients:
+                await client.refuse(503, "too many clients")
+            else:
+                while await self._answer(client):
+                    pass
+        except (OSError, EOFError, TimeoutError, h11.ProtocolError):
+            # The client is gone, or talks nonsense; it hears no more.
+            pass
+        finally:
+            self._clients -= 1
+            writer.transport.abort()
+
+    async def _answer(self, client: _Client) -> bool:
+        """One request; whether the connection goes on."""
+        request = await client.request()
+        if request is None:
+            return False
+        method, target, fields = request.method.decode("ascii"), request.target.decode("latin-1"), _fields(request)
+        if method == "CONNECT":
+            await self._tunnel(client, target)
+            return False
+        if method not in ("GET", "HEAD"):
+            await client.refuse(501, "this proxy knows GET, HEAD and CONNECT")
+            return False
+        try:
+            url = parse(target)
+        except UsageError as error:
+            # A request for the proxy itself, as from a web page that means harm, has no address in it.
+            await client.refuse(400, str(error))
+            return False
+        if url.tls:
+            await client.refuse(400, "ask for https by CONNECT")
+            return False
+        try:
+            return await self._pass(client, url, method, fields)
+        except (Trouble, FetchError, Changed) as failure:
+            self._note(f"{url}: {failure}")
+            if client.begun:
+                return False
+            await client.refuse(502, str(failure))
+            return False
+
+    async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
+        divisible = method == "GET" and not _PARTIAL.intersection(name for name, _ in fields)
+        job = _Stripe(url, fields, self._options, self._limits)
+        asked = job.fields(0, FIRST, None) if divisible else fields
+        connection = await Connection.open(url)
+        try:
+            async with asyncio.timeout(self._limits.idle_s):
+                head = await connection.ask(url.target, asked, method, own=False)
+            if divisible and head.status == 416:
+                # An object of nothing has no first octets.
+                connection.abort()
+                connection = await Connection.open(url)
+                head = await connection.ask(url.target, fields, method, own=False)
+            if divisible and head.status == 206:
+                await self._stripe(client, job, connection, head)
+            else:
+                await client.head(head.status, head.fields, None)
+                async with asyncio.timeout(None) as idle:
+                    async for piece in connection.body():
+                        await client.data(piece)
+                        idle.reschedule(asyncio.get_running_loop().time() + self._limits.idle_s)
+            await client.end()
+        finally:
+            connection.abort()
+        return client.next()
+
+    async def _stripe(self, client: _Client, job: _Stripe, connection: Connection, head: Head) -> None:
+        first, end, size = described.content_range(head)
+        if first != 0 or end > FIRST:
+            raise Trouble("the server sends another part than was asked for")
+        fields = {name: text for name, text in head.fields.items() if name != "content-range"}
+        await client.head(200, fields, size)
+        left = end
+        async for piece in connection.body():
+            if len(piece) > left:
+                raise Trouble("the server sends more than it announces")
+            left -= len(piece)
+            await client.data(piece)
+        if left:
+            raise Trouble("the answer ended before the part did")
+        if end < size:
+            missing = [(end, size)]
+            streams = Streams(job, self._options.transfer(missing), described.of(head, size), None)
+            job.delivered = end
+            feeding = asyncio.create_task(job.feed(client, size))
+            bringing = asyncio.create_task(streams.run())
+            try:
+                await asyncio.wait((feeding, bringing), return_when=asyncio.FIRST_EXCEPTION)
+                for task in (bringing, feeding):
+                    if task.done():
+                        task.result()
+            finally:
+                for task in (feeding, bringing):
+                    task.cancel()
+                await asyncio.gather(feeding, bringing, return_exceptions=True)
+
+    async def _tunnel(self, client: _Client, target: str) -> None:
+        host, _, port = target.rpartition(":")
+        if not port.isdigit() or int(port) not in _TUNNEL_PORTS or not host:
+            await client.refuse(403, "only port 443 is reached by CONNECT")
+            return
+        try:
+            async with asyncio.timeout(self._limits.head_s):
+                reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_PIECE)
+        except (OSError, TimeoutError, UnicodeError):
+            await client.refuse(502, f"cannot connect to {host}")
+            return
+        try:
+            await client.tunnel(reader, writer)
+        finally:
+            writer.transport.abort()
+
+
+class _Client:
+    """The client's end."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._limits = limits
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self.begun = False
+
+    async def request(self) -> h11.Request | None:
+        async with asyncio.timeout(self._limits.head_s if not self.begun else self._limits.idle_s):
+            while True:
+                event = self._http.next_event()
+                if isinstance(event, h11.Request):
+                    self.begun = False
+                    return event
+                if event is not h11.NEED_DATA:
+                    return None
+                self._http.receive_data(await self._reader.read(_PIECE))
+
+    async def head(self, status: int, fields: dict[str, str], size: int | None) -> None:
+        kept = [(name, text) for name, text in fields.items() if name not in _HOP_BY_HOP and name != "content-length"]
+        length = str(size) if size is not None else fields.get("content-length")
+        if length is not None:
+            kept.append(("content-length", length))
+        self.begun = True
+        await self._send(h11.Response(status_code=status, headers=kept))
+
+    async def data(self, octets: bytes) -> None:
+        await self._send(h11.Data(data=octets))
+
+    async def end(self) -> None:
+        await self._send(h11.EndOfMessage())
+
+    def next(self) -> bool:
+        with contextlib.suppress(h11.ProtocolError):
+            # A request without a body ends at once.
+            while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
+                pass
+            self._http.start_next_cycle()
+            return True
+        return False
+
+    async def refuse(self, status: int, why: str) -> None:
+        text = f"{why}\n".encode("utf-8", "replace")
+        fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(text)))]
+        await self._send(h11.Response(status_code=status, headers=[*fields, ("Connection", "close")]))
+        await self.data(text)
+        await self.end()
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        writer.write(self._http.trailing_data[0])
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self._limits.idle_s) as idle:
+
+            async def carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+                while octets := await source.read(_PIECE):
+                    sink.write(octets)
+                    await sink.drain()
+                    idle.reschedule(loop.time() + self._limits.idle_s)
+                with contextlib.suppress(OSError):
+                    sink.write_eof()
+
+            await asyncio.gather(carry(self._reader, writer), carry(reader, self._writer))
+
+    async def _send(self, event: h11.Event) -> None:
+        octets = self._http.send(event)
+        if octets:
+            self._writer.write(octets)
+            async with asyncio.timeout(self._limits.idle_s):
+                await self._writer.drain()
+
+
+class _Stripe:
+    """An object on its way to a client: what came early waits here."""
+
+    def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
+        self.url = url
+        self.requests = self.received = self.reopened = 0
+        self.delivered = 0
+        self._asked = [field for field in fields if field[0] != "accept-encoding"]
+        self._options = options
+        self._limits = limits
+        self._early: dict[int, bytes] = {}
+        self._came = asyncio.Event()
+        self._failures = 0
+
+    def fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
+        own = [("accept-encoding", "identity"), ("range", f"bytes={start}-{end - 1}")]
+        if what is not None and what.validator is not None:
+            own.append(("if-range", what.validator))
+        return [*self._asked, *own]
+
+    def may_ask(self, first_missing: int) -> bool:
+        # What the client waits for is always asked for, however much of what follows is here.
+        return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
+
+    def place(self, at: int, octets: bytes) -> None:
+        self._early[at] = octets
+        self.received += len(octets)
+        self._failures = 0
+        self._came.set()
+
+    async def feed(self, client: _Client, size: int) -> None:
+        """Gives the octets to the client, in order."""
+        while self.delivered < size:
+            octets = self._early.pop(self.delivered, None)
+            if octets is None:
+                self._came.clear()
+                await self._came.wait()
+                continue
+            self.delivered += len(octets)
+            await client.data(octets)
+
+    async def failed(self, trouble: Trouble, streams: int) -> None:
+        self._failures += 1
+        if self._failures > self._options.retries * streams:
+            raise FetchError(str(trouble))
+        await asyncio.sleep(min(max(trouble.wait_s, 0.1 * 2 ** (self._failures / streams)), 10.0))
+
+    def say(self, size: int | None, window: int | None, connections: int) -> None:
+        del size, window, connections
+
+
+def _fields(request: h11.Request) -> list[tuple[str, str]]:
+    """The fields that go on to the server; those that name others as for one connection alone take them along."""
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
+    named = {word.strip().lower() for name, text in pairs if name == "connection" for word in text.split(",")}
+    return [pair for pair in pairs if pair[0] not in _HOP_BY_HOP | named | {"host", "content-length"}]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UsageError(f"--bind {host}: there is no such address") from None
+    return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
+
+
+def serve(host: str, port: int, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
+    """Runs a proxy until it is interrupted."""
+
+    async def run() -> None:
+        proxy = Proxy(options, limits, note)
+        note(f"listening on {host} port {await proxy.start(host, port)}")
+        if not is_loopback(host):
+            note("whoever reaches this address may use it: it asks for no password")
+        await proxy.serve()
+
+    asyncio.run(run())

@@ -1,0 +1,185 @@
+"""The streams of an object that its server sends in parts: connections that do what the controller says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol, cast
+
+from lopsided import _native
+from lopsided.errors import LopsidedError
+from lopsided.fetching import representation as described
+from lopsided.fetching.connection import Connection, Head
+from lopsided.fetching.errors import Changed, Trouble
+from lopsided.fetching.representation import Representation
+from lopsided.fetching.url import Url
+
+_LOOK_S = 0.02
+"""Between looks at what the kernel saw: several in the round trip of a long path."""
+_IDLE_S = 0.05
+
+
+class Job(Protocol):
+    """Whoever wants the octets."""
+
+    url: Url
+    requests: int
+    received: int
+    reopened: int
+
+    def fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
+        """The fields of a request for a part."""
+        ...
+
+    def may_ask(self, first_missing: int) -> bool:
+        """Whether there is room for more; what is missing first is this octet."""
+        ...
+
+    def place(self, at: int, octets: bytes) -> None:
+        """Takes octets, in any order."""
+        ...
+
+    async def failed(self, trouble: Trouble, streams: int) -> None:
+        """Waits before another attempt, or raises what ends the job."""
+        ...
+
+    def say(self, size: int | None, window: int | None, connections: int) -> None:
+        """Is told now and then where things stand."""
+        ...
+
+
+class Streams:
+    """The connections of one object."""
+
+    def __init__(self, job: Job, transfer: _native.Transfer, what: Representation, first: Connection | None) -> None:
+        self.job = job
+        self.transfer = transfer
+        self.what = what
+        self.connections: list[Connection | None] = [None] * transfer.streams
+        self.connections[0] = first
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(self._watch())
+                streams = [group.create_task(self._stream(at)) for at in range(self.transfer.streams)]
+                await asyncio.wait(streams)
+                watching.cancel()
+        except BaseExceptionGroup as failures:
+            raise _first(failures) from None
+        finally:
+            for connection in self.connections:
+                if connection is not None:
+                    connection.abort()
+
+    async def _stream(self, at: int) -> None:
+        job, transfer = self.job, self.transfer
+        while not transfer.is_complete:
+            reused = self.connections[at] is not None
+            before = job.received
+            try:
+                missing = transfer.first_missing
+                if missing is None or not job.may_ask(missing):
+                    await asyncio.sleep(_IDLE_S)
+                    continue
+                connection = self.connections[at]
+                if connection is None:
+                    connection = await Connection.open(job.url)
+                    self.connections[at] = connection
+                span = transfer.request(_now(), at)
+                if span is None:
+                    await asyncio.sleep(_IDLE_S)
+                    continue
+                await self._bring(at, connection, *span)
+            except Trouble as trouble:
+                self._drop(at)
+                # A server may close a connection that it has answered on; that is known only by trying.
+                if not reused or job.received != before:
+                    job.reopened += 1
+                    await job.failed(trouble, self.transfer.streams)
+
+    async def _bring(self, at: int, connection: Connection, start: int, end: int) -> None:
+        job, transfer = self.job, self.transfer
+        job.requests += 1
+        head = await connection.ask(job.url.target, job.fields(start, end, self.what))
+        self._check(head)
+        first, last, total = described.content_range(head)
+        self.what.check(head, total)
+        described.check_encoding(head)
+        if first != start or last > end:
+            raise Trouble("the server sends another part than was asked for")
+        left = last - first
+        async for piece in connection.body():
+            if len(piece) > left:
+                raise Trouble("the server sends more than it announces")
+            left -= len(piece)
+            self._look(at)
+            place = transfer.received(_now(), at, len(piece))
+            job.place(place[0], piece)
+        if left > 0:
+            raise Trouble("the answer ended before the part did")
+        if last < end:
+            # A server may send less than was asked for; the rest is asked for again.
+            transfer.failed(at)
+        if not connection.next():
+            self._drop(at)
+
+    def _check(self, head: Head) -> None:
+        if head.status == 206:
+            return
+        if head.status == 200 and self.what.validator is not None:
+            raise Changed("the server sends it whole, as another one")
+        if head.status == 416:
+            raise Changed("the server has no such part any more")
+        raise Trouble(f"{self.job.url.host} answers with status {head.status}", wait_of(head))
+
+    def _drop(self, at: int) -> None:
+        self.transfer.failed(at)
+        connection, self.connections[at] = self.connections[at], None
+        if connection is not None:
+            connection.abort()
+
+    def _look(self, at: int) -> None:
+        connection = self.connections[at]
+        seen = connection.seen() if connection is not None else None
+        if seen is not None:
+            self.transfer.observe(_now(), at, *seen)
+
+    async def _watch(self) -> None:
+        """Looks at all connections: a hole is seen as it comes, long before the data behind it can be read."""
+        while True:
+            for at in range(len(self.connections)):
+                self._look(at)
+            for at in self.transfer.stalled(_now()):
+                connection = self.connections[at]
+                if connection is not None:
+                    connection.abort()
+            connected = sum(connection is not None for connection in self.connections)
+            self.job.say(self.what.size, self.transfer.window, connected)
+            await asyncio.sleep(_LOOK_S)
+
+
+def wait_of(head: Head) -> float:
+    """Seconds that a server asks to be left alone for (Retry-After); a date counts as nothing."""
+    return float(head.number("retry-after") or 0)
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What ended the streams: a change of the object before anything else."""
+    flat = _flat(failures)
+    for kind in (Changed, LopsidedError, Exception):
+        for one in flat:
+            if isinstance(one, kind):
+                return one
+    return flat[0]
+
+
+def _flat(failure: BaseException) -> list[BaseException]:
+    if not isinstance(failure, BaseExceptionGroup):
+        return [failure]
+    group = cast("BaseExceptionGroup[BaseException]", failure)
+    return [leaf for one in group.exceptions for leaf in _flat(one)]
+
+
+def _now() -> int:
+    return time.monotonic_ns()
