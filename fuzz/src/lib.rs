@@ -2,6 +2,7 @@
 //!
 //! A fuzzer that sees which code was reached (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same functions.
 
+pub mod ack_way;
 pub mod capture;
 pub mod connection;
 pub mod line;

@@ -58,7 +58,7 @@ pub fn run(octets: &[u8]) {
 }
 
 /// A part of any kind with any settings; that of the default kind where no others are accepted.
-fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
+pub(crate) fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
     let mut members = (family.members)();
     let chosen = usize::from(input.next::<u8>().unwrap_or(0)) % members.len();
     let usual = members[0].part.clone();

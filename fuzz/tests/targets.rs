@@ -1,6 +1,6 @@
 //! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and printed.
 
-use lopsided_fuzz::{capture, connection, line, scenario};
+use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -11,6 +11,11 @@ fn octets() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ways_of_acks(octets in vec(any::<u8>(), 0..300)) {
+        ack_way::run(&octets);
+    }
 
     #[test]
     fn captures(octets in octets()) {

@@ -272,6 +272,17 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
 
 
+def test_a_filter_in_a_cake_that_shapes_has_no_other_shaper_around_it():
+    cake = '{ kind = "cake", bandwidth = "8 Mbit/s" }'
+    around = f'{{ kind = "ack_filter", rule = "conservative", queue = {cake} }}'
+    text = LINE.replace(', shaper = { burst = "1600 B" }', "")
+    made = [
+        job(scenario(text, **{"link.down.rate": "unlimited", "link.down.queue": queue})) for queue in (cake, around)
+    ]
+    assert [[one.kind for one in each.qdiscs] for each in made] == [[one.kind for one in made[0].qdiscs]] * 2
+    assert "cake" in [one.kind for one in made[1].qdiscs]
+
+
 def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
     first = 2**32 - 1500  # The sequence numbers wrap within.
     segments = [sent(100, first), sent(200, first + 1000), sent(300, first + 2000)]

@@ -284,7 +284,8 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
         return Discipline("tbf", options, 0, (Branch(1, child=_discipline(queue["queue"], where)),), shapes=True)
     kind, options, packets = _queue(queue, where)
     paced = queue["kind"] == "fq" and queue["maxrate_bps"] is not None
-    shaped = queue["kind"] == "cake" and queue["bandwidth_bps"] is not None
+    inner = queue["queue"] if queue["kind"] == "ack_filter" else queue
+    shaped = inner["kind"] == "cake" and inner["bandwidth_bps"] is not None
     return Discipline(kind, options, packets, shapes=paced or shaped)
 
 

@@ -1,0 +1,259 @@
+//! Any chain of stages and any discipline on the way of the ACKs of a connection, octet by octet: the data arrives as it was written, and
+//! nothing that the sender is told was not so.
+//!
+//! Data goes one way, with losses and marks of the octets' choosing; its ACKs cross the stages and the queue. What comes out of them is held
+//! against what the receiver sent: no number that it had not sent, none that goes back while the receiver's did not, SACK blocks and
+//! counts of marks only as they were sent, and no report of marks or SACK held for longer than the stages may.
+
+use crate::Input;
+use crate::line::any_of;
+use arbitrary::Arbitrary;
+use lopsided_core::packet::{Flags, SackBlock, TcpHeader};
+use lopsided_core::{
+    Accounting, Bytes, Count, Cx, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port,
+    Time, Transport,
+};
+use lopsided_queue::{QUEUES, Qdisc, Queue, QueueConfig};
+use lopsided_spec::Scalar;
+use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
+use lopsided_tcp::{ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+const DELAY: Duration = Duration::from_millis(10);
+/// A packet leaves the queue so often.
+const SLOT: Duration = Duration::from_micros(700);
+const WHOLE: i64 = 120_000;
+
+#[derive(Debug, Arbitrary)]
+struct Setup {
+    freebsd: bool,
+    sack: bool,
+    timestamps: bool,
+    ecn: u8,
+    stages: u8,
+    seed: u8,
+}
+
+/// What the stream has at an offset.
+fn octet(offset: i64) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
+}
+
+/// Takes out what has arrived, which is in order of time.
+fn due<T>(flying: &mut Vec<T>, arrived: impl Fn(&T) -> bool) -> Vec<T> {
+    let count = flying.iter().take_while(|each| arrived(each)).count();
+    flying.drain(..count).collect()
+}
+
+/// Sends a stream over a way of the octets' making.
+pub fn run(octets: &[u8]) {
+    let mut input = Input::new(octets);
+    let Some(setup) = input.next::<Setup>() else { return };
+    let seed = u64::from(setup.seed);
+    let config = QueueConfig::from_value(any_of(&QUEUES, 0, &mut input)).expect("it is a queue");
+    let Ok(queue) = config.build(seed, "way") else { return };
+    let mut stages = Vec::new();
+    for number in 0..setup.stages % 4 {
+        let config = StageConfig::from_value(any_of(&STAGES, 0, &mut input)).expect("it is a stage");
+        let role = format!("way/stage {number}");
+        let Ok(stage) = config.build(&StageRole { seed, role: &role }) else { return };
+        stages.push(stage);
+    }
+    let fates: Vec<u8> = input.all().take(200).collect();
+    Way::new(&setup, queue.checked(), stages, fates).cross();
+}
+
+struct Way {
+    /// Taken down before what it books.
+    accounting: Accounting,
+    sender: Connection,
+    receiver: Connection,
+    stages: Vec<StageNode>,
+    queue: Queue,
+    now: Time,
+    next_slot: Time,
+    /// On their way: when, what.
+    data: Vec<(Time, Segment)>,
+    acks: Vec<(Time, TcpHeader, Payload, Ecn)>,
+    /// What becomes of each segment with data: lost, marked or neither.
+    fates: Vec<u8>,
+    segments: usize,
+    written: i64,
+    read: i64,
+    sent: Told,
+    /// The furthest number that came out of the stages.
+    furthest: u32,
+}
+
+/// What the receiver said.
+#[derive(Default)]
+struct Told {
+    numbers: BTreeSet<u32>,
+    highest: u32,
+    goes_back: bool,
+    blocks: BTreeSet<(u32, u32)>,
+    counts: BTreeSet<u16>,
+}
+
+/// The count of marks in the flags, or the echo.
+fn count(header: &TcpHeader) -> u16 {
+    header.flags.0 & (Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0)
+}
+
+impl Way {
+    fn new(setup: &Setup, queue: Queue, stages: Vec<StageNode>, fates: Vec<u8>) -> Way {
+        let mut profile = if setup.freebsd { Profile::freebsd_7() } else { Profile::linux_6_1() };
+        profile.sack = setup.sack;
+        profile.timestamps = setup.timestamps;
+        profile.ecn = [EcnRule::Off, EcnRule::On, EcnRule::Accurate][usize::from(setup.ecn % 3)];
+        let endpoint = |port| Endpoint { addr: Ipv4Addr::from_bits(u32::from(port)).into(), port };
+        let config = |own, other, iss| {
+            ConnConfig::new(endpoint(own), endpoint(other), iss, Bytes::new(1500), profile.clone(), "reno")
+                .expect("reno")
+        };
+        Way {
+            // Numbers do not wrap: they are compared as they are.
+            sender: Connection::connect(config(1, 2, 1000)),
+            receiver: Connection::listen(config(2, 1, 5000)),
+            stages,
+            queue,
+            accounting: Accounting::new(1),
+            now: Time::from_nanos(1_000_000),
+            next_slot: Time::ZERO,
+            data: Vec::new(),
+            acks: Vec::new(),
+            fates,
+            segments: 0,
+            written: 0,
+            read: 0,
+            sent: Told::default(),
+            furthest: 0,
+        }
+    }
+
+    /// Until all has arrived. A discipline may let no ACK pass, or keep them behind its rate: then it ends sooner.
+    fn cross(&mut self) {
+        let end = self.now + Duration::from_secs(600);
+        while self.read < WHOLE && self.now < end {
+            self.step();
+            let Some(next) = self.next() else { break };
+            self.now = next.max(self.now);
+        }
+    }
+
+    fn next(&self) -> Option<Time> {
+        let stages = self.stages.iter().filter_map(StageNode::poll_timeout);
+        let lines = self.data.iter().map(|(at, _)| *at).chain(self.acks.iter().map(|(at, ..)| *at));
+        let queue = self.queue.ready_at(self.now).map(|ready| ready.max(self.next_slot));
+        let ends = [self.sender.poll_timeout(), self.receiver.poll_timeout(), queue];
+        stages.chain(lines).chain(ends.into_iter().flatten()).min()
+    }
+
+    fn step(&mut self) {
+        self.sender.handle_timeout(self.now);
+        self.receiver.handle_timeout(self.now);
+        let now = self.now;
+        for (_, segment) in due(&mut self.data, |(at, _)| *at <= now) {
+            let marked = self.fates.get(self.segments % self.fates.len().max(1)).is_some_and(|fate| fate % 16 == 1);
+            let ecn = if marked && segment.ecn != Ecn::NotEct { Ecn::Ce } else { segment.ecn };
+            self.receiver.handle_segment(now, &segment.header, &segment.payload, ecn);
+        }
+        for (_, header, payload, ecn) in due(&mut self.acks, |(at, ..)| *at <= now) {
+            self.sender.handle_segment(now, &header, &payload, ecn);
+        }
+        if self.written < WHOLE {
+            let rest = (WHOLE - self.written).min(20_000);
+            let payload = Payload::real((self.written..self.written + rest).map(octet).collect());
+            self.written += self.sender.write(&payload).unwrap_or(0) as i64;
+        }
+        let got = self.receiver.read(now, u64::MAX).unwrap_or(Payload::EMPTY);
+        let real = got.bytes().unwrap_or_default();
+        assert!(real.iter().zip(self.read..).all(|(seen, at)| *seen == octet(at)), "wrong octets at {}", self.read);
+        self.read += i64::from(got.len());
+        while let Some(segment) = self.sender.poll_segment(now) {
+            self.segments += 1;
+            let fate = self.fates.get(self.segments % self.fates.len().max(1)).copied().unwrap_or(255);
+            if fate % 16 != 0 || segment.payload.is_empty() {
+                self.data.push((now + DELAY, segment));
+            }
+        }
+        while let Some(segment) = self.receiver.poll_segment(now) {
+            self.note(&segment.header);
+            let ip = IpHeader::v4(Ipv4Addr::from_bits(2), Ipv4Addr::from_bits(1)).with_ecn(segment.ecn);
+            let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(segment.header), segment.payload);
+            let packet = Cx::new(now, NodeId(0), &mut self.accounting).originate(new);
+            self.pass(0, packet);
+        }
+        for at in 0..self.stages.len() {
+            self.stages[at].handle_timeout(&mut Cx::new(now, NodeId(0), &mut self.accounting));
+            self.collect(at);
+        }
+        if self.next_slot <= now && self.queue.ready_at(now) == Some(now) {
+            let mut cx = Cx::new(now, NodeId(0), &mut self.accounting);
+            if let Some(given) = self.queue.dequeue(&mut cx) {
+                self.tell(given.packet);
+            }
+            self.next_slot = now + SLOT;
+        }
+        let held = self.stages.iter().fold(Count::from(self.queue.backlog()), |sum, stage| sum + stage.held());
+        assert!(self.accounting.conservation(held).holds());
+    }
+
+    fn note(&mut self, header: &TcpHeader) {
+        let (told, number) = (&mut self.sent, header.ack.get());
+        told.goes_back |= number < told.highest;
+        told.highest = told.highest.max(number);
+        told.numbers.insert(number);
+        told.counts.insert(count(header));
+        let block = |block: &SackBlock| (block.start.get(), block.end.get());
+        told.blocks.extend(header.options.sack.as_slice().iter().map(block));
+    }
+
+    fn pass(&mut self, at: usize, packet: Packet) {
+        let mut cx = Cx::new(self.now, NodeId(0), &mut self.accounting);
+        if at < self.stages.len() {
+            self.stages[at].handle_packet(Port(0), packet, &mut cx);
+            self.collect(at);
+        } else {
+            if let Some(header) = packet.tcp() {
+                let number = header.ack.get();
+                assert!(number >= self.furthest || self.sent.goes_back, "the stages went back to {number}");
+                self.furthest = self.furthest.max(number);
+            }
+            self.queue.enqueue(packet, &mut cx);
+            while let Some(new) = self.queue.poll_originate() {
+                let mut cx = Cx::new(self.now, NodeId(0), &mut self.accounting);
+                let sensing = cx.originate(new);
+                self.queue.enqueue(sensing, &mut cx);
+            }
+        }
+    }
+
+    fn collect(&mut self, at: usize) {
+        loop {
+            let mut cx = Cx::new(self.now, NodeId(0), &mut self.accounting);
+            let Some((_, packet)) = self.stages[at].poll_transmit(&mut cx) else { return };
+            self.pass(at + 1, packet);
+        }
+    }
+
+    /// A packet comes out of the way.
+    fn tell(&mut self, packet: Packet) {
+        let ecn = packet.ip().ecn;
+        let told = packet.tcp().cloned().map(|header| (header, packet.payload().clone()));
+        Cx::new(self.now, NodeId(0), &mut self.accounting).deliver(packet);
+        let Some((header, payload)) = told else { return };
+        let sent = &self.sent;
+        let number = header.ack.get();
+        assert!(number <= sent.highest, "{number} acknowledges what was not: {} at most", sent.highest);
+        assert!(sent.counts.contains(&count(&header)), "no such count of marks was sent: {header:?}");
+        for block in header.options.sack.as_slice() {
+            assert!(sent.blocks.contains(&(block.start.get(), block.end.get())), "no such block was sent: {block:?}");
+        }
+        if count(&header) != 0 || !header.options.sack.is_empty() {
+            assert!(sent.numbers.contains(&number), "a report of marks or blocks is not made anew: {header:?}");
+        }
+        self.acks.push((self.now + DELAY, header, payload, ecn));
+    }
+}
