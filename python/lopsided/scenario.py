@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
 from lopsided.accessors import filled_in
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
     from lopsided.run import Run
 
+Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
+"""A scenario's text, its file's name, and the settings that were changed."""
+
 _LARGEST_FILE = 4 * 1024 * 1024
 
 
@@ -30,8 +33,9 @@ class Scenario:
     Never changed once made.
     """
 
-    def __init__(self, native: _native.Scenario) -> None:
+    def __init__(self, native: _native.Scenario, source: Source | None = None) -> None:
         self.native = native
+        self._source = source
 
     @classmethod
     def load(cls, path: str | Path, controllers: Controllers | None = None, /, **settings: Any) -> Scenario:
@@ -41,23 +45,43 @@ class Scenario:
         `Law`.
         """
         path = Path(path)
-        return cls(_native.Scenario.parse(_read(path), str(path), _overrides(settings), checked(controllers)))
+        source = (_read(path), str(path), _overrides(settings))
+        return cls(_native.Scenario.parse(*source, checked(controllers)), source)
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
         """Reads a scenario from TOML text; `name` stands for the file's name, in errors too."""
-        return cls(_native.Scenario.parse(text, name, [], checked(controllers)))
+        return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
+
+    @classmethod
+    def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
+        """The scenario that another process has, from its `source` and `controllers`."""
+        return cls(_native.Scenario.parse(*source, list(controllers.items())), source)
+
+    @property
+    def source(self) -> Source:
+        """What it was read from, so that another process can read it again."""
+        return self._source or (self.native.to_toml(), self.name, [])
 
     def with_(self, **settings: Any) -> Scenario:
         """The scenario with settings changed: `with_(**{"link.up.queue.limit": "15 packets"})`.
 
         All is checked again.
         """
-        return Scenario(self.native.with_changes(_overrides(settings))) if settings else self
+        if not settings:
+            return self
+        changes = _overrides(settings)
+        return Scenario(self.native.with_changes(changes), self._changed(changes))
+
+    def _changed(self, changes: list[tuple[str, str]]) -> Source | None:
+        if self._source is None:
+            return None
+        text, name, before = self._source
+        return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
         """The scenario with these congestion controls of one's own beside, or in place of, those that it knows."""
-        return Scenario(self.native.with_changes([], checked(controllers)))
+        return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
         """The scenario with these flows alone. They start at the same instants and send the same as in company."""

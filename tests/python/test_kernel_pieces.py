@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 import lopsided as lop
 from lopsided.studies import arms
-from lopsided.worlds.kernel import Unsupported, captures, plan, qdisc, translate
+from lopsided.worlds.kernel import Unsupported, backend, build, captures, plan, qdisc, translate
+from lopsided.worlds.kernel.errors import KernelUnavailable
 from lopsided.worlds.kernel.guest import chosen, tcp_info
 from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job
 
@@ -347,3 +349,30 @@ def test_of_several_worlds_only_the_kernel_world_is_asked_for_a_kernel():
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
     # Alone it is asked for what it has not, and says so.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
+
+
+def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = build.cache_directory() / "6.1-x"
+    folder.mkdir(parents=True)
+    program = folder / "linux"
+    program.write_bytes(b"#!/bin/true\n" * 1000)
+    program.chmod(0o755)
+    known = {"version": "6.1", "source": "s", "config_sha256": build._config_sha256(), "sha256": build._sha256(program)}
+    (folder / "kernel.json").write_text(json.dumps(known))
+    assert build.find_built().path == program and build.find_damaged() == []
+    with program.open("r+b") as file:
+        file.seek(5000)
+        file.write(b"?")
+    assert build.find_built() is None and build.find_damaged() == [program]
+    with pytest.raises(KernelUnavailable, match="is damaged: run `lopsided kernel build`"):
+        backend.choose("timetravel")
+    from lopsided import cli
+
+    assert cli.invoke(["kernel", "path"]) == 1
+    assert "is damaged" in capsys.readouterr().err
+    # One that was kept before checksums were, and one whose manifest is no manifest.
+    (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
+    assert build.find_built().path == program
+    (folder / "kernel.json").write_text("[]")
+    assert build.find_built() is None and build.find_damaged() == []

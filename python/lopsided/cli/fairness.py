@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Workers, World
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, Kernel, OwnCode, Quiet, Workers, World, on
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
 from lopsided.studies.options import FairnessOptions
 
@@ -30,6 +30,7 @@ def fairness(
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
+    dask: Dask = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -61,7 +62,7 @@ def fairness(
     study.check()
     folder = answer.folder("fairness")
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
+        with on(dask, workers), progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
             matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
         page.write(matrix, staged, report=answer.report)
     if as_json:

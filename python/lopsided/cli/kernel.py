@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import Quiet
-from lopsided.cli.terminal import errors, say
+from lopsided.cli.terminal import errors, say, say_note
 
 if TYPE_CHECKING:
     from lopsided.worlds.kernel.build import TimeTravelKernel
@@ -41,6 +41,10 @@ def kernel(
     from lopsided.worlds.kernel import build as building
 
     found = None if again and action == "build" else building.find_built()
+    if found is None:
+        for damaged in building.find_damaged():
+            again_or_not = "it is built again" if action == "build" else "run `lopsided kernel build`"
+            say_note(f"{damaged} is damaged, it is not what was built: {again_or_not}")
     if found is None and action == "path":
         say("not built: run `lopsided kernel build`")
         return 1

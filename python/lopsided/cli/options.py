@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -111,6 +112,14 @@ Column = Annotated[
     ),
 ]
 Data = Annotated[Path | None, Parameter(show_default=False, help="Also write the numbers behind the figure, as .csv.")]
+Dask = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        help="Make the runs on a Dask cluster: its scheduler, `tcp://HOST:PORT`, or `local` for processes of this "
+        "machine. Needs the package `distributed`.",
+    ),
+]
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
@@ -122,6 +131,18 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
     scenario = Scenario.load(file, own.load(), **dict(split(setting) for setting in settings))
     ask(doubts(scenario))
     return scenario
+
+
+@contextmanager
+def on(dask: str | None, workers: int | None = None) -> Generator[None]:
+    """Within the block runs are made on the cluster asked for, if one was."""
+    if dask is None:
+        yield
+        return
+    from lopsided.studies import cluster
+
+    with cluster.connect(dask, workers) as client, cluster.using(client):
+        yield
 
 
 def ask(questions: Iterable[str]) -> None:

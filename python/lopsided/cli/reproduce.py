@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Quiet
+from lopsided.cli.options import Dask, Quiet, on
 from lopsided.cli.terminal import errors, out, staged_progress
 
 
@@ -21,6 +21,7 @@ def reproduce(
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    dask: Dask = None,
     quiet: Quiet = False,
 ) -> int:
     """Re-run a published study.
@@ -60,7 +61,7 @@ def reproduce(
     if every and (chapter is not None or figure is not None or claims):
         raise UsageError("all studies are re-run whole: name one for a chapter, a figure or its claims")
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
-    with staged_progress(quiet=quiet) as report:
+    with on(dask), staged_progress(quiet=quiet) as report:
         console = errors() if quiet else out()
         console.quiet = quiet
         if every:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet, Workers, ask, picture_at
+from lopsided.cli.options import Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_note, say_path, say_prose
 from lopsided.errors import UsageError
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
@@ -35,6 +35,7 @@ def size(
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
     workers: Workers = None,
+    dask: Dask = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,7 +88,8 @@ def size(
         if rate is not None:
             ask(rate_doubt(key, parse_rate(rate)))
     target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
-    with progress(options.preset or f"{down} down, {up} up", quiet=quiet or as_json) as report:
+    what = options.preset or f"{down} down, {up} up"
+    with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
         found = sizings.size(
             down,
             up,

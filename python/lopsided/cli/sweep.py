@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import (
     NOTHING,
     Column,
+    Dask,
     Data,
     Json,
     Kernel,
@@ -25,9 +26,13 @@ from lopsided.cli.options import (
     picture_at,
     split,
 )
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
 from lopsided.data import output
 from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+    from lopsided.studies import sweep as sweeps
 
 
 def sweep(
@@ -48,6 +53,7 @@ def sweep(
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
+    dask: Dask = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -61,6 +67,7 @@ def sweep(
         lopsided sweep scenario.toml
         lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" --repeat 4
         lopsided sweep scenario.toml --set "stack.profile=linux-6.1,freebsd-7" --out stacks.csv
+        lopsided sweep scenario.toml --repeat 1000 --dask tcp://scheduler:8786 --out folder
 
     Parameters
     ----------
@@ -71,7 +78,8 @@ def sweep(
     repeat
         Seeds for each combination; default: the file's `[sweep]`, or 1.
     out_file
-        The table to write: .parquet or .csv; default: a Parquet file under `runs/`.
+        The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask a folder of
+        Parquet files, in which an interrupted sweep goes on.
     plot
         The picture to write; default: beside the table. Drawn for one or two axes.
     metric
@@ -93,6 +101,9 @@ def sweep(
         scenario = scenario.with_(**{"scenario.seed": seed})
     sweeps.check_metric(metric)
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
+    if dask is not None:
+        _on_cluster(scenario, swept, repeat, out_file, (dask, workers, world), quiet=quiet, as_json=as_json)
+        return
     table_path = _target(out_file, scenario.name)
     output.check_free(table_path, overwrite=overwrite)
     picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not as_json else None)
@@ -132,6 +143,41 @@ def sweep(
         say_path("table", table_path)
         if picture:
             say_path("plot", picture)
+
+
+def _on_cluster(
+    scenario: Scenario,
+    swept: sweeps.Axes,
+    repeat: int | None,
+    out_folder: Path | None,
+    where: tuple[str, int | None, str],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Runs it on Dask and says what it left."""
+    from lopsided.data.run_folder import free_name
+    from lopsided.studies import cluster
+
+    address, workers, world = where
+    if world != "sim":
+        raise UsageError(f"runs of the world {world} are made on this machine, without --dask")
+    if out_folder is not None and out_folder.suffix in (".parquet", ".csv", ".tex"):
+        raise UsageError(f"{out_folder.name}: with --dask a sweep is a folder of Parquet files")
+    folder = out_folder or free_name(Path("runs"), f"{scenario.name}-sweep-{datetime.now():%Y%m%d-%H%M%S}")
+    with (
+        cluster.connect(address, workers) as client,
+        progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report,
+    ):
+        found = cluster.sweep(client, scenario, folder, swept or None, repeat=repeat, progress=report)
+    if as_json:
+        say_json({"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed})
+    elif not quiet:
+        there = f", {found.found:,} of them before" if found.found else ""
+        say(f"{found.runs:,} runs{there}; {found.failed:,} failed")
+        if found.failed:
+            say_path("failed", folder / cluster.FAILED)
+        say_path("table", folder / "part-*.parquet")
 
 
 def _target(given: Path | None, name: str) -> Path:

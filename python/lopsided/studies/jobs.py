@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 from lopsided.errors import UsageError
@@ -20,6 +22,20 @@ T = TypeVar("T")
 MOST_RUNS = 1_000_000
 """Runs of one sweep or repetition: as many as a file's `[sweep]` may ask for."""
 Progress = Callable[[float], object]
+
+
+Runner = Callable[[Sequence[Job], Progress | None], Iterator[tuple[int, "Run"]]]
+_elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
+
+
+@contextmanager
+def elsewhere(runner: Runner) -> Generator[None]:
+    """Within the block the runs of many jobs are made by `runner`, such as the workers of a cluster."""
+    before = _elsewhere.set(runner)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(before)
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
@@ -41,6 +57,11 @@ def run_many(
     """
     if workers is not None and workers < 1:
         raise UsageError(f"cannot run on {workers} workers")
+    if (other := _elsewhere.get()) is not None:
+        if world != "sim":
+            raise UsageError(f"runs of the world {world} are made on this machine")
+        yield from other(jobs, progress)
+        return
     yield from world_of(world).run_many(jobs, RunOptions(progress=progress, kernel=kernel), workers=workers)
 
 

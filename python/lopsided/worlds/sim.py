@@ -32,7 +32,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     for _, raw in _finished(batch, 1, options.progress):
         if options.pcap is not None:
             captures.write_index(options.pcap, _listed(scenario))
-        return _to_run(scenario, raw)
+        return to_run(scenario, raw)
     raise AssertionError("a batch of one ended without its run")
 
 
@@ -55,7 +55,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
     _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
-        yield number, _to_run(jobs[number].scenario, raw)
+        yield number, to_run(jobs[number].scenario, raw)
 
 
 def _finished(
@@ -72,7 +72,16 @@ def _finished(
             yield finished
 
 
-def _to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
+def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """Runs the scenario once, and gives what the native module does: plain values, for another process."""
+    batch = _native.Batch([(scenario.native, seed)], 1)
+    for _, raw in _finished(batch, 1, None):
+        return raw
+    raise AssertionError("a batch of one ended without its run")
+
+
+def to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
+    """The run of what `run_raw` gave."""
     tables = columns.Frames(raw["tables"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:

@@ -100,7 +100,8 @@ class Machine:
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            f"init={init}",
+            # In quotes, for a folder of temporary files may have a blank in its name.
+            f'init="{init}"',
             "con=null",
             "con0=null",
             "ssl=null",
@@ -138,7 +139,9 @@ def choose(wanted: str) -> Machine:
     if wanted == "timetravel":
         kernel = build.find_built()
         if kernel is None:
-            raise KernelUnavailable("the time-travel kernel is not built: run `lopsided kernel build`")
+            damaged = build.find_damaged()
+            what = f"{damaged[0]} is damaged" if damaged else "the time-travel kernel is not built"
+            raise KernelUnavailable(f"{what}: run `lopsided kernel build`")
         return Machine("timetravel", kernel.path)
     if wanted == "uml":
         program = shutil.which("linux.uml")

@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from .errors import KernelUnavailable
 
@@ -96,6 +97,39 @@ def find_built() -> TimeTravelKernel | None:
         if kernel is not None and kernel.config_sha256 == _config_sha256():
             found.append((manifest.stat().st_mtime, kernel))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def find_damaged() -> list[Path]:
+    """Kernels of the present configuration whose file is not the one that was built."""
+    found: list[Path] = []
+    for manifest in sorted(cache_directory().glob("*/kernel.json")):
+        known = _manifest(manifest)
+        program = manifest.with_name("linux")
+        if known.get("config_sha256") == _config_sha256() and program.exists() and not _is_whole(program, known):
+            found.append(program)
+    return found
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _is_whole(program: Path, manifest: dict[str, Any]) -> bool:
+    """Whether the file is the one that was built; those kept before checksums were are taken as they are."""
+    wanted = manifest.get("sha256")
+    try:
+        return wanted is None or _sha256(program) == wanted
+    except OSError:
+        return False
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def build(progress: Progress, source: Path | None = None, jobs: int | None = None) -> TimeTravelKernel:
@@ -188,9 +222,10 @@ def _keep(tree: Path, source: Path, cache: Path) -> TimeTravelKernel:
     subprocess.run(["strip", "-o", str(folder / "linux.new"), str(built)], check=True)
     (folder / "linux.new").replace(folder / "linux")
     shutil.copy(tree / ".config", folder / "config")
-    manifest = {"version": version, "source": _provenance(source), "config_sha256": digest, "hz": HZ}
+    manifest: dict[str, Any] = {"version": version, "source": _provenance(source), "config_sha256": digest, "hz": HZ}
+    manifest["sha256"] = _sha256(folder / "linux")
     (folder / "kernel.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    return TimeTravelKernel(folder / "linux", version, manifest["source"], digest)  # type: ignore[arg-type]
+    return TimeTravelKernel(folder / "linux", version, manifest["source"], digest)
 
 
 def _provenance(source: Path) -> str:
@@ -205,8 +240,10 @@ def _provenance(source: Path) -> str:
 def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
     try:
         data = json.loads(manifest.read_text())
+        if not _is_whole(manifest.with_name("linux"), data):
+            return None
         kernel = TimeTravelKernel(manifest.with_name("linux"), data["version"], data["source"], data["config_sha256"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
     return kernel if os.access(kernel.path, os.X_OK) else None
 

@@ -56,6 +56,10 @@ def _virtual_time() -> list[Finding]:
     built = build.find_built()
     if built is not None:
         return [Finding("time-travel kernel", True, f"Linux {built.version}, {built.path}")]
+    damaged = build.find_damaged()
+    if damaged:
+        told = f"{damaged[0]} is damaged: it is not what was built"
+        return [Finding("time-travel kernel", False, told, "`lopsided kernel build` builds it again")]
     missing = build.missing_tools()
     try:
         source = str(build.find_source())

@@ -1,0 +1,387 @@
+"""Many runs past one machine, on Dask: `pip install distributed`.
+
+A sweep becomes one partitioned Parquet dataset. Its runs are numbered; a batch is a stretch of them, sized by what runs
+have cost so far, and becomes one file, `part-FIRST-LAST.parquet`, written whole by the client. So rows and digests are
+the same whatever the workers, an interrupted sweep goes on where files are missing, a killed worker costs its batch,
+which another one takes, and the client holds no more than the batches that are under way. A run that fails is listed in
+`failed.csv` with its settings, and the others go on.
+
+Other studies (fairness, papers, sizes) run their jobs on the workers by `using`, and read what comes back here.
+
+Left out: own controllers and disciplines whose code the workers cannot import, and the kernel world.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from lopsided import _native
+from lopsided.data import output
+from lopsided.data.study_tables import SWEEP
+from lopsided.errors import FolderError, LopsidedError, UsageError
+from lopsided.studies import jobs as many
+from lopsided.studies import sweep as sweeps
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+
+MANIFEST = "manifest.json"
+FAILED = "failed.csv"
+_BATCH_S = 2.0
+"""A batch is to take about so long: what a killed worker costs."""
+_FIRST_BATCH = 4
+_LARGEST_BATCH = 2000
+_DEATHS = 3
+"""So many workers may die over a batch before it is taken to be its fault."""
+
+Progress = Callable[[float], object]
+
+
+# --- the cluster --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connect(address: str, workers: int | None = None) -> Generator[Any]:
+    """A client of the scheduler at `address` (`tcp://HOST:PORT`), or of workers of this machine's own (`local`)."""
+    distributed = _distributed()
+    importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
+    if address != "local" and "://" not in address:
+        raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
+    if address == "local":
+        count = workers or os.cpu_count() or 1
+        with (
+            distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = distributed.Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise LopsidedError(f"no scheduler answers at {address}: {str(error) or type(error).__name__}") from None
+    with client:
+        yield client
+
+
+def _distributed() -> Any:
+    """The library, of whose types nothing is known here."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise UsageError("Dask is not installed: pip install distributed") from None
+
+
+def _width(client: Any) -> int:
+    """How many runs the workers make at a time."""
+    return max(1, sum(client.nthreads().values()))
+
+
+# --- any study's runs ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def using(client: Any) -> Generator[None]:
+    """Within the block the runs of the simulator are made by the client's workers, whichever study asks for them."""
+    with many.elsewhere(lambda jobs, progress: _run_many(client, jobs, progress)):
+        yield
+
+
+def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> Iterator[tuple[int, Run]]:
+    from lopsided.worlds import sim
+
+    def batch(first: int, last: int) -> tuple[Any, ...]:
+        return _raw_runs, [(job.scenario.source, job.scenario.controllers, job.seed) for job in jobs[first:last]]
+
+    done = 0
+    for first, raws in _carried_out(client, [(0, len(jobs))], batch):
+        if isinstance(raws, BaseException):
+            raise LopsidedError(f"run {first + 1} of {len(jobs)} cannot be made by any worker: {raws}")
+        for offset, raw in enumerate(raws[0]):
+            if isinstance(raw, LopsidedError):
+                raise raw
+            done += 1
+            if progress is not None:
+                progress(done / len(jobs))
+            yield first + offset, sim.to_run(jobs[first + offset].scenario, raw)
+
+
+def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
+    """On a worker: the runs as the simulator gives them, or why there is none, and the seconds of CPU they took."""
+    from lopsided.scenario import Scenario
+    from lopsided.worlds import sim
+
+    begun = time.thread_time()
+    found: list[Any] = []
+    for source, controllers, seed in jobs:
+        try:
+            found.append(sim.run_raw(Scenario.from_source(source, controllers), seed))
+        except LopsidedError as error:
+            found.append(LopsidedError(str(error)))
+    return found, max(time.thread_time() - begun, 1e-6)
+
+
+# --- a sweep ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep on a cluster left: the folder of its parts, and how many runs were made, failed and were there."""
+
+    folder: Path
+    runs: int
+    failed: int
+    found: int
+
+    def scan(self) -> pl.LazyFrame:
+        """The rows, read when asked for."""
+        import polars as pl
+
+        return pl.scan_parquet(self.folder / "part-*.parquet")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A sweep's runs by number: for each combination of the axes' values every repetition."""
+
+    scenario: Scenario
+    axes: Mapping[str, Sequence[sweeps.Arm]]
+    repeat: int
+
+    @property
+    def runs(self) -> int:
+        return math.prod(len(arms) for arms in self.axes.values()) * self.repeat
+
+    def columns(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
+
+    def run(self, number: int) -> tuple[dict[str, Any], dict[str, str], int]:
+        """The labels of a run, its settings and its repetition."""
+        rest, repetition = divmod(number, self.repeat)
+        chosen: list[sweeps.Arm] = []
+        for arms in reversed(list(self.axes.values())):
+            rest, place = divmod(rest, len(arms))
+            chosen.insert(0, arms[place])
+        columns = self.columns()
+        labels = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(self.axes, chosen, strict=True)}
+        return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
+
+    def fingerprint(self) -> str:
+        """Whether two sweeps are the same."""
+        axes = {name: [(arm.label, dict(arm.settings)) for arm in arms] for name, arms in self.axes.items()}
+        said = json.dumps([self.scenario.to_toml(), axes, self.repeat, _native.__version__], sort_keys=True)
+        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+def sweep(
+    client: Any,
+    scenario: Scenario,
+    folder: Path,
+    axes: sweeps.Axes | None = None,
+    *,
+    repeat: int | None = None,
+    progress: Progress | None = None,
+) -> Swept:
+    """Runs a sweep on the client's workers into `folder`; the same sweep that was begun there goes on.
+
+    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them.
+    """
+    found, file_repeat = sweeps.axes_of(scenario)
+    if axes is not None:
+        found = {name: sweeps.arms_of(name, values) for name, values in axes.items()}
+    if not found:
+        raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
+    plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
+    many.check_count(plan.runs)
+    many.seeds(scenario.seed, plan.repeat)
+    # One by one, so that a bad setting is told before anything runs.
+    for name, arms in found.items():
+        for arm in arms:
+            _checked(scenario, name, arm)
+    there = _begin(folder, plan)
+    missing = _gaps(there, plan.runs)
+    already = plan.runs - sum(last - first for first, last in missing)
+    source, controllers, columns = scenario.source, scenario.controllers, plan.columns()
+    types = {column: type(next(iter(names.values()))).__name__ for column, names in columns.values()}
+
+    def batch(first: int, last: int) -> tuple[Any, ...]:
+        runs = [(number, *plan.run(number)) for number in range(first, last)]
+        return _part, source, controllers, scenario.seed, runs, types
+
+    done, failed = already, 0
+    for first, result in _carried_out(client, missing, batch):
+        if isinstance(result, BaseException):
+            labels, settings, repetition = plan.run(first)
+            failures = [{"run": first, "seed": scenario.seed + repetition, "error": f"no worker survived it: {result}"}]
+            failures[0] |= {"settings": json.dumps(settings), **labels}
+            rows, count = b"", 1
+        else:
+            rows, failures, count = result[0]
+        _list_failed(folder, failures)
+        failed += len(failures)
+        with output.whole_file(folder / f"part-{first:07}-{first + count:07}.parquet") as temporary:
+            temporary.write_bytes(rows or _no_rows(types))
+        done += count
+        if progress is not None:
+            progress(done / plan.runs)
+    return Swept(folder, plan.runs, failed, already)
+
+
+def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
+    try:
+        scenario.with_(**arm.settings)
+    except LopsidedError:
+        # It may be right beside another axis' value: then its runs are made, else they are listed as failed.
+        if len(arm.settings) == 1 and name in arm.settings:
+            raise
+
+
+def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
+    """The stretches of runs that are there already; refused where the folder holds anything else."""
+    mark = plan.fingerprint()
+    with output.told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [path.name for path in folder.iterdir() if not path.name.startswith(".part-")]
+        if not names:
+            said = {"kind": "sweep", "fingerprint": mark, "runs": plan.runs, "lopsided": _native.__version__}
+            with output.whole_file(folder / MANIFEST) as temporary:
+                temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+            (folder / "scenario.toml").write_text(plan.scenario.to_toml(), encoding="utf-8")
+            return []
+        try:
+            known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["fingerprint"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FolderError(f"{folder} holds files that are no sweep; choose another folder") from None
+        if known != mark:
+            raise FolderError(f"{folder} holds another sweep, of other settings; choose another folder")
+        parts = [path.stem.split("-")[1:] for path in sorted(folder.glob("part-*.parquet"))]
+        return [(int(first), int(last)) for first, last in parts]
+
+
+def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
+    at, gaps = 0, list[tuple[int, int]]()
+    for first, last in [*sorted(there), (runs, runs)]:
+        if first > at:
+            gaps.append((at, first))
+        at = max(at, last)
+    return gaps
+
+
+def _list_failed(folder: Path, failures: Sequence[Mapping[str, Any]]) -> None:
+    if not failures:
+        return
+    import polars as pl
+
+    place = folder / FAILED
+    with output.told(place), place.open("ab") as file:
+        pl.DataFrame(list(failures)).write_csv(file, include_header=place.stat().st_size == 0)
+
+
+def _part(
+    source: Any,
+    controllers: Any,
+    seed: int,
+    runs: Sequence[tuple[int, dict[str, Any], dict[str, str], int]],
+    types: Any,
+) -> tuple[tuple[bytes, list[dict[str, Any]], int], float]:
+    """On a worker: the rows of these runs as Parquet, what failed, and the seconds of CPU they took."""
+    from lopsided.scenario import Scenario
+    from lopsided.worlds import sim
+
+    begun = time.thread_time()
+    base = Scenario.from_source(source, controllers)
+    rows: list[dict[str, Any]] = []
+    failures: list[dict[str, Any]] = []
+    for number, labels, settings, repetition in runs:
+        try:
+            scenario = base.with_(**settings)
+            run = sim.to_run(scenario, sim.run_raw(scenario, seed + repetition))
+        except LopsidedError as error:
+            said = {"run": number, "seed": seed + repetition, "error": str(error), "settings": json.dumps(settings)}
+            failures.append({**said, **labels})
+            continue
+        key = {"run": number, **labels, "repetition": repetition, "seed": run.seed, "digest": run.digest}
+        rows += [{**key, **row} for row in sweeps.flow_rows(run)]
+    return (_parquet(rows, types), failures, len(runs)), max(time.thread_time() - begun, 1e-6)
+
+
+def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> bytes:
+    """Rows as a file; every part has the same columns and types, whatever is null in it."""
+    import io
+
+    import polars as pl
+
+    axes = {name: {"int": pl.Int64, "float": pl.Float64}.get(kind, pl.String) for name, kind in types.items()}
+    schema = cast("dict[str, Any]", {"run": pl.Int64, **axes, **SWEEP.schema})
+    file = io.BytesIO()
+    pl.DataFrame(list(rows), schema=schema).write_parquet(file)
+    return file.getvalue()
+
+
+def _no_rows(types: Mapping[str, str]) -> bytes:
+    return _parquet([], types)
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+def _carried_out(
+    client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]]
+) -> Iterator[tuple[int, Any]]:
+    """Gives the first number and the result of each batch as it is done, or what a batch of one run died of.
+
+    `batch(first, last)` is a function and its arguments, which gives `(result, seconds of CPU)`. No more batches are
+    under way than keep the workers busy. One over which workers die is halved until the run that kills them is alone.
+    """
+    distributed = _distributed()
+    waiting = list(reversed(list(stretches)))
+    running = distributed.as_completed()
+    under_way: dict[Any, tuple[int, int]] = {}
+    size, cost = _FIRST_BATCH, 0.0
+
+    def submit() -> None:
+        while waiting and len(under_way) < 2 * _width(client):
+            first, last = waiting.pop()
+            cut = min(last, first + size)
+            if cut < last:
+                waiting.append((cut, last))
+            function, *arguments = batch(first, cut)
+            future = client.submit(function, *arguments, pure=False)
+            under_way[future] = (first, cut)
+            running.add(future)
+
+    submit()
+    while under_way:
+        future = next(running)
+        first, last = under_way.pop(future)
+        error = future.exception() if future.status != "finished" else None
+        if error is None:
+            result, seconds = future.result()
+            each = seconds / (last - first)
+            cost = each if cost == 0 else 0.7 * cost + 0.3 * each
+            size = max(1, min(_LARGEST_BATCH, round(_BATCH_S / cost)))
+            yield first, (result, seconds)
+        elif not isinstance(error, distributed.KilledWorker):
+            raise LopsidedError(f"a worker cannot carry out its runs: {type(error).__name__}: {error}")
+        elif last - first == 1:
+            yield first, error
+        else:
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+        future.release()
+        submit()
