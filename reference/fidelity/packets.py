@@ -160,11 +160,16 @@ def measure(
 ) -> Iterator[Measurement]:
     """Aligns what is not known of the simulator as it is now, and adds it as it comes.
 
-    What Linux did stays in a run folder for each cell below `kept`: where that is there, only the simulator runs.
+    What Linux did stays in a run folder for each cell below `kept`: where that is there, only the simulator runs, and
+    always does, since its digest says nothing of the windows that it offers.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
-    stale = [cell for cell, digest in zip(wanted, digests, strict=True) if not _is_known(records, cell, digest)]
+    stale = [
+        cell
+        for cell, digest in zip(wanted, digests, strict=True)
+        if _kept(cell, kept).is_dir() or not _is_known(records, cell, digest)
+    ]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for number, one in enumerate(pool.map(lambda cell: aligned(cell, kept), stale)):
             records.add(one)
@@ -180,7 +185,7 @@ def _is_known(records: Records, cell: Cell, digest: str) -> bool:
 
 def aligned(cell: Cell, kept: Path = KEPT) -> Measurement:
     """One cell's two runs."""
-    folder = kept / f"{re.sub('[^a-z0-9.]+', '-', cell.name.lower()).strip('-')}-{cell.fingerprint()[:12]}"
+    folder = _kept(cell, kept)
     there = (folder / aligning.CAPTURES).is_dir()
     on_linux = Run.load(folder) if there else aligning.keep(cell.scenario(), folder, seed=SEED)
     found = aligning.against(on_linux)
@@ -197,6 +202,11 @@ def aligned(cell: Cell, kept: Path = KEPT) -> Measurement:
         sim_digest=sim.digest,
         digest=kernel.digest,
     )
+
+
+def _kept(cell: Cell, kept: Path) -> Path:
+    """Where what Linux sent of the cell is kept."""
+    return kept / f"{re.sub('[^a-z0-9.]+', '-', cell.name.lower()).strip('-')}-{cell.fingerprint()[:12]}"
 
 
 def render(records: Records) -> str:
