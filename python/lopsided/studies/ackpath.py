@@ -216,7 +216,7 @@ def ackpath(
     if len(set(arms)) < len(arms) or not arms:
         raise UsageError("name each remedy once, and at least one")
     place = link or bottleneck(scenario, "up")
-    changed = [_with(scenario, place, arm) for arm in arms]
+    changed = [remedied(scenario, place, arm) for arm in arms]
     first = scenario.seed if seed is None else seed
     recorded = [arm.with_(**{"record.events": True, "record.tcp_events": True}) for arm in changed]
     jobs = [Job(each, first + number) for each in recorded for number in range(repeat)]
@@ -236,8 +236,8 @@ def ackpath(
     return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest)
 
 
-def _with(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """The scenario with the remedies of one arm."""
+def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
+    """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link."""
     if arm == "none":
         return scenario
     links = tomllib.loads(scenario.to_toml())["topology"]["link"]
