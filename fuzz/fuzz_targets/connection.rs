@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| lopsided_fuzz::connection::run(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
+    lopsided_fuzz::connection::run(octets);
+});

@@ -63,33 +63,37 @@ fn octets(from: i64, len: u32) -> Payload {
     Payload::real((from..from + i64::from(len)).map(octet).collect())
 }
 
-/// Applies what the octets say to a connection that was just opened.
-pub fn run(octets: &[u8]) {
+/// Applies what the octets say to a connection that was just opened; how many operations those were.
+pub fn run(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
-    let Some(setup) = input.next() else { return };
-    let mut world = World::new(&setup);
+    let Some(setup) = input.next() else { return 0 };
+    let (mut world, mut operations) = (World::new(&setup), 0);
     for operation in input.all().take(300) {
         world.apply(&operation);
+        operations += 1;
         if world.connection.state() == State::Closed {
             break;
         }
     }
+    operations
 }
 
 /// As [`run`]; then the peer keeps to the rules, and the connection must carry data both ways, or be closed.
 ///
 /// Left out: resets, which end it; and what no stack survives, a FIN from nowhere and a peer whose timestamps go back.
-pub fn run_to_peace(octets: &[u8]) {
+pub fn run_to_peace(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
-    let Some(setup) = input.next() else { return };
-    let mut world = World::new(&setup);
+    let Some(setup) = input.next() else { return 0 };
+    let (mut world, mut operations) = (World::new(&setup), 0);
     for mut operation in input.all().take(300) {
         if let Operation::Segment(forged) = &mut operation {
             forged.flags &= !Flags::RST.0;
         }
         world.apply(&operation);
+        operations += 1;
     }
     world.make_peace();
+    operations
 }
 
 /// How much must get through each way, and in what time: some of the longest timeouts, which a long attack may have led to.

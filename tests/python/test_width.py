@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -11,9 +12,13 @@ from termios import TIOCSWINSZ
 
 import pytest
 
+from lopsided import Scenario
+
 pytestmark = pytest.mark.slow
 
 WIDTH = 80
+MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
+COLOUR = re.compile(r"\x1b\[(3|4|9|10)\d")
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
 COMMANDS = {
     "run": ["run", "adsl.toml", "--no-report", "--out", "run"],
@@ -24,12 +29,18 @@ COMMANDS = {
         *("--duration", "20s", "--lead", "5s", "--out", "study"),
     ],
     "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],
+    "list": ["list"],
+    "check": ["check", "adsl.toml"],
+    "explain": ["explain", "events", "--flow", "download"],
     "size": ["size", *LINE, "--sizes", "5..45:20", "--repeat", "1"],
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
+    if command == "explain":
+        scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
+        scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
     # The lines of a device's configuration and the address of a report are for copying: they are never broken.
     shown = [line for line in lines if not line.startswith(("    ", "report", "folder", "table", "plot", "curve"))]
@@ -37,16 +48,34 @@ def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
     assert not [line for line in shown if "…" in line or len(line) > WIDTH]
 
 
-def on_a_terminal(arguments: list[str], folder: Path) -> list[str]:
+def test_without_colour_without_unicode_and_without_a_terminal_all_is_said(adsl_file: Path, tmp_path: Path):
+    command = ["run", "adsl.toml", "--no-report", "--set", "scenario.duration=12 s", "--out"]
+    plain = on_a_terminal([*command, "a"], tmp_path, TERM="xterm-256color", NO_COLOR="1")
+    assert not [line for line in plain if COLOUR.search(line)]
+    ascii_only = piped([*command, "b"], tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert ascii_only.isascii() and b"\x1b" not in ascii_only
+    said = piped([*command, "c"], tmp_path).decode()
+    assert "\x1b" not in said and "…" not in said
+    numbers = [re.findall(r"\d+\.\d+|[0-9a-f]{16}", text) for text in ("\n".join(plain), ascii_only.decode(), said)]
+    assert set(numbers[0]) == set(numbers[1]) == set(numbers[2])
+
+
+def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
+    """What the command writes into a pipe."""
+    done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[str]:
     """What the command prints on a terminal, progress left out."""
     controller, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    command = [sys.executable, "-c", "from lopsided.cli import main; main()", *arguments]
     with subprocess.Popen(
-        command,
+        [*MAIN, *arguments],
         cwd=folder,
-        env={**environment, "TERM": "dumb"},
+        env={**environment, "TERM": "dumb", **variables},
         stdin=subprocess.DEVNULL,
         stdout=terminal,
         stderr=subprocess.PIPE,

@@ -7,6 +7,7 @@ or a bad scenario; 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import traceback
@@ -48,6 +49,10 @@ def build(arguments: Sequence[str]) -> cyclopts.App:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs the command and exits."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or a file without Unicode: a question mark stands for what it lacks.
+            stream.reconfigure(errors="replace")
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -1,0 +1,77 @@
+//! Every fuzz target on random octets, until its operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by default 10^9 operations on
+//! connections, `fuzz/corpus` and 1. The inputs of the corpus come first; what fails is added to it, and the exit code tells of it.
+//!
+//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 15 to `scenario` and to `capture` together, and 5 to `line`.
+
+use lopsided_core::Rng;
+use lopsided_fuzz::{capture, connection, line, scenario};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, panic};
+
+type Target = (&'static str, fn(&[u8]) -> u64, usize);
+
+/// Name, function that says how many operations it did, and the longest input.
+const TARGETS: [Target; 5] = [
+    ("connection", connection::run, 2000),
+    ("peace", connection::run_to_peace, 2000),
+    ("scenario", |octets| uncounted(scenario::run, octets), 2000),
+    ("capture", |octets| uncounted(capture::run, octets), 2000),
+    ("line", |octets| uncounted(line::run, octets), 200),
+];
+
+/// What is not counted in operations on a connection.
+fn uncounted(run: fn(&[u8]), octets: &[u8]) -> u64 {
+    run(octets);
+    0
+}
+
+fn main() -> ExitCode {
+    let mut arguments = env::args().skip(1);
+    let wanted: u64 = arguments.next().map_or(1_000_000_000, |text| text.parse().expect("a number of operations"));
+    let corpus = PathBuf::from(arguments.next().unwrap_or_else(|| "fuzz/corpus".to_owned()));
+    let seed: u64 = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
+    fs::create_dir_all(&corpus).expect("the corpus is a folder");
+
+    let (mut operations, mut inputs, mut failures) = (0, 0, 0);
+    let mut kept: Vec<PathBuf> =
+        fs::read_dir(&corpus).expect("it is there").flatten().map(|file| file.path()).collect();
+    kept.sort();
+    for path in &kept {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        let Some(target) = TARGETS.iter().find(|(known, ..)| name.starts_with(known)) else { continue };
+        failures += u32::from(attempt(target, &fs::read(path).expect("a file of the corpus")).is_none());
+    }
+    let mut draws = Rng::for_role(seed, "nightly");
+    while operations < wanted {
+        let target = &TARGETS[match draws.below(1000) {
+            0..490 => 0,
+            490..980 => 1,
+            980..988 => 2,
+            988..995 => 3,
+            _ => 4,
+        }];
+        let octets: Vec<u8> = (0..draws.below(target.2 as u64)).map(|_| draws.next_u64() as u8).collect();
+        match attempt(target, &octets) {
+            Some(done) => operations += done,
+            None => {
+                failures += 1;
+                keep(&corpus, target.0, inputs, seed, &octets);
+            }
+        }
+        inputs += 1;
+    }
+    println!("{operations} operations, {inputs} inputs and {} of the corpus, {failures} failed", kept.len());
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How many operations it did; `None` where it failed.
+fn attempt(target: &Target, octets: &[u8]) -> Option<u64> {
+    panic::catch_unwind(|| target.1(octets)).ok()
+}
+
+fn keep(corpus: &Path, target: &str, number: u64, seed: u64, octets: &[u8]) {
+    let path = corpus.join(format!("{target}-{seed}-{number}"));
+    fs::write(&path, octets).expect("the corpus can be written");
+    eprintln!("kept in {}", path.display());
+}
