@@ -155,6 +155,46 @@ fn killed_at_any_time_it_leaves_nothing() {
     assert_eq!(devices(), before);
 }
 
+#[test]
+fn privileges_are_dropped_once_it_is_set_up() {
+    if !can_be() {
+        return;
+    }
+    let mut running = emulate(&["-q"], &["sh", "-c", "echo up; sleep 0.3"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary was built");
+    let mut shown = [0; 3];
+    running.stdout.take().expect("its output").read_exact(&mut shown).expect("it comes up");
+    thread::sleep(Duration::from_millis(50));
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
+    let statuses: Vec<String> =
+        tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect();
+    for status in &statuses {
+        for name in ["CapEff", "CapPrm"] {
+            let held = status.lines().find_map(|line| line.strip_prefix(name)).expect("what it may do");
+            assert!(held.trim_matches([':', '\t', '0']).is_empty(), "{name} {held}");
+        }
+    }
+    assert!(statuses.len() >= 2, "the gateway has a thread of its own");
+    assert!(running.wait().expect("its end").success());
+}
+
+#[test]
+fn a_device_that_vanishes_ends_the_line_with_an_error() {
+    if !can_be() {
+        return;
+    }
+    let done = outcome(&["-q"], &["sh", "-c", "ip link del line0 || exit 77; sleep 5; echo still"]);
+    // Only root inside may take it away, and only with iproute2.
+    if done.status.code() == Some(77) {
+        println!("left out: {}", text(&done.stderr));
+        return;
+    }
+    assert_eq!((done.status.code(), text(&done.stdout).as_str()), (Some(1), ""));
+    assert!(text(&done.stderr).contains("device failed"), "{}", text(&done.stderr));
+}
+
 fn signal(process: &Child, name: &str) {
     let done = Command::new("kill").args([format!("-{name}"), process.id().to_string()]).status();
     assert!(done.expect("kill is there").success());

@@ -134,6 +134,8 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if arguments.help {
         return say(EMULATE_HELP);
     }
+    let mut arguments = arguments;
+    arguments.emulation.drops_privileges = true;
     match emulate_line(&arguments) {
         Ok(Ran { emulated, .. }) => {
             if !arguments.quiet {

@@ -15,7 +15,7 @@ mod rooms;
 pub use line::{LineError, LineOptions, line};
 pub use rooms::SetUpError;
 
-use crate::linux::{hurry, own_terminal};
+use crate::linux::{Hurry, drop_privileges, own_terminal};
 use crate::{Clock, Pumped, pump};
 use devices::Devices;
 use gateway::Gateway;
@@ -23,7 +23,6 @@ use lopsided_core::{Duration, NodeId, Observer};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
 use meter::Meter;
-use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -50,6 +49,8 @@ pub struct Emulation {
     pub mtu: u32,
     /// Show rate, wait and losses in the terminal's last row while the command runs.
     pub meter: bool,
+    /// Once the rooms are made, give up for good what root may do: for a process that does nothing else.
+    pub drops_privileges: bool,
 }
 
 /// How an emulation went.
@@ -126,8 +127,6 @@ pub fn emulate(
         mtu: emulation.mtu,
         resolv_conf: resolver.filter(|resolver| resolver.ip().is_loopback()).and_then(|_| own_resolv_conf().ok()),
     };
-    // Every connection takes descriptors here.
-    let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let rooms = Rooms::make(&inside).map_err(EmulateError::SetUp)?;
     let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
@@ -159,12 +158,16 @@ fn drive(
 ) -> Result<Emulated, EmulateError> {
     rooms.start()?;
     let Rooms { inner, outer, keeper, init, pid } = rooms;
-    let gateway = Gateway::start(keeper, outer.again()?, resolver)?;
     let signals =
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-    // The kernel groups timers of those who do not say how exact they must be.
-    let _ = prctl::set_timerslack(1);
-    hurry();
+    // Every connection takes descriptors here.
+    let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let _hurry = Hurry::begin();
+    if emulation.drops_privileges {
+        drop_privileges()?;
+    }
+    // Its threads have no more privileges than this one.
+    let gateway = Gateway::start(keeper, outer.again()?, resolver)?;
     let mut devices = Devices {
         clock: Clock::start(),
         inner: (NodeId(ends.inside as u32), inner),

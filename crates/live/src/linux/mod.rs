@@ -10,6 +10,6 @@ mod tun;
 pub(crate) use channel::Channel;
 pub(crate) use netlink::{Netlink, Reach};
 pub(crate) use nfqueue::{NfQueue, Verdict};
-pub(crate) use process::{Side, finish, forget_signals, fork, hurry, own_terminal};
+pub(crate) use process::{Hurry, Side, drop_privileges, finish, forget_signals, fork, own_terminal};
 pub(crate) use terminal::terminal_size;
 pub use tun::Tun;

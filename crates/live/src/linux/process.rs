@@ -63,12 +63,45 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// This thread goes before what else the machine does, where its user may say so; what it starts does not.
-pub(crate) fn hurry() {
-    let urgency = nix::libc::sched_param { sched_priority: 10 };
+/// As long as it is there, this thread goes before what else the machine does, where its user may say so, and wakes as exactly as it can;
+/// what it starts does not.
+#[derive(Debug)]
+pub(crate) struct Hurry(());
+
+impl Hurry {
+    pub fn begin() -> Hurry {
+        // The kernel groups the timers of those who do not say how exact they must be.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        schedule(nix::libc::SCHED_RR | nix::libc::SCHED_RESET_ON_FORK, 10);
+        Hurry(())
+    }
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        schedule(nix::libc::SCHED_OTHER, 0);
+        // Zero stands for what it was.
+        let _ = nix::sys::prctl::set_timerslack(0);
+    }
+}
+
+/// How this thread comes to its turn; nothing changes where its user may not say so.
+fn schedule(policy: i32, urgency: i32) {
+    let parameter = nix::libc::sched_param { sched_priority: urgency };
     #[expect(unsafe_code, reason = "no library that is used here has this call")]
     // SAFETY: the kernel reads the parameter during the call.
-    let _ = unsafe {
-        nix::libc::sched_setscheduler(0, nix::libc::SCHED_RR | nix::libc::SCHED_RESET_ON_FORK, &raw const urgency)
-    };
+    let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
+}
+
+/// From now on this thread, and those that it starts, may do what any user may: the capabilities of root are gone for good.
+pub(crate) fn drop_privileges() -> io::Result<()> {
+    /// The third version of the structures (capabilities(7)), for 64 capabilities.
+    const VERSION: u32 = 0x2008_0522;
+    nix::sys::prctl::set_no_new_privs()?;
+    let header: [u32; 2] = [VERSION, 0];
+    let none = [0u32; 6];
+    #[expect(unsafe_code, reason = "no library that is used here has this call")]
+    // SAFETY: the kernel reads both structures during the call; they are as large as this version says.
+    let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

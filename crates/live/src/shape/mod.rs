@@ -10,14 +10,13 @@
 
 pub mod rules;
 
-use crate::linux::{NfQueue, Verdict, hurry};
+use crate::linux::{Hurry, NfQueue, Verdict};
 use crate::{Clock, Io, Pumped, Wake, pump};
 use lopsided_core::{Ecn, Event, EventMask, NodeId, Observer, Packet, Time, wire};
 use lopsided_scenario::{Errors, Scenario};
 use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
@@ -141,8 +140,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<(RunResult, Pumped), ShapeE
     let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(os)?;
     // Only now that somebody listens.
     rules.add().map_err(ShapeError::Rules)?;
-    let _ = prctl::set_timerslack(1);
-    hurry();
+    let _hurry = Hurry::begin();
     let mut way = WayOut { clock: Clock::start(), queue, signals, dropped, waiting: BTreeMap::new(), entering: 0 };
     let (mut pumped, mut failed) = (Pumped::default(), None);
     let result = prepared.finish_on(|network, until| {

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lopsided import _native
+from lopsided.errors import LopsidedError
+
 from . import build, qdisc
 from .backend import choose
 from .errors import KernelUnavailable
@@ -46,6 +49,7 @@ def findings() -> list[Finding]:
         _controls(),
         _disciplines(),
         _device("TUN", Path("/dev/net/tun"), "`modprobe tun`"),
+        _emulated_lines(),
         _netfilter_queue(),
         _timer_slip(),
         _pyroute2(),
@@ -122,6 +126,16 @@ def _try_disciplines() -> list[str]:
         for kind, options in PROBED_QDISCS.items()
         if network.has_discipline(Qdisc("a", "e0", kind, 0x10000, 0, options))
     ]
+
+
+def _emulated_lines() -> Finding:
+    """A command is run behind one: what `lopsided emulate` does."""
+    try:
+        _native.emulate(["--down=1M", "--up=1M", "--rtt=1ms", "--no-meter", "--", "true"])
+    except LopsidedError as error:
+        remedy = "`modprobe tun`; user namespaces, or `sudo lopsided emulate`"
+        return Finding("emulated lines", False, str(error), remedy)
+    return Finding("emulated lines", True, "`lopsided emulate` runs here")
 
 
 def _netfilter_queue() -> Finding:
