@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import flatness
 import queues
 from rich.console import Console
 from rich.table import Table
@@ -371,21 +372,35 @@ def main() -> None:
     """Measures, prints the tables and writes them as JSON and Markdown."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="only the comparison, not what varies our own")
+    arguments.add_argument(
+        "--flat", action="store_true", help="only cost and memory from 2 to 100,000 flows, and beside"
+    )
     arguments = arguments.parse_args()
     built = target_folder()
     console = Console(highlight=False)
+    if arguments.flat:
+        program = build_bench(built)
+        counts, asides = flatness.counts(program), flatness.asides(program)
+        show(console, flatness.HEADER, flatness.rows(counts))
+        show(console, flatness.ASIDES_HEADER, flatness.aside_rows(asides))
+        console.print("\n".join(flatness.verdicts(counts, asides)))
+        return
     console.print(LEGEND, soft_wrap=True)
     compared = compare(built, console)
     varied = [] if arguments.quick else vary(built, console)
     controls = [] if arguments.quick else control(built, console)
     disciplines = [] if arguments.quick else queues.measure()
+    counts = [] if arguments.quick else flatness.counts(build_bench(built))
+    asides = [] if arguments.quick else flatness.asides(build_bench(built))
     tables = [(COMPARED_HEADER, compared_rows(compared))]
     if not arguments.quick:
         tables += [(VARIED_HEADER, varied_rows(varied)), (CONTROLS_HEADER, control_rows(controls))]
         tables += [(queues.HEADER, queues.rows(disciplines))]
+        tables += [(flatness.HEADER, flatness.rows(counts)), (flatness.ASIDES_HEADER, flatness.aside_rows(asides))]
     for header, rows in tables:
         show(console, header, rows)
     said = [*verdicts(compared, varied, controls), *([queues.verdict(disciplines)] if disciplines else [])]
+    said += flatness.verdicts(counts, asides) if counts else []
     console.print("\n".join(said))
     results = built / "bench"
     results.mkdir(parents=True, exist_ok=True)
@@ -394,6 +409,8 @@ def main() -> None:
         "varied": [asdict(cost) for cost in varied],
         "controls": [asdict(cost) for cost in controls],
         "queues": [asdict(cost) for cost in disciplines],
+        "flatness": [asdict(cost) for cost in counts],
+        "asides": [asdict(cost) for cost in asides],
         "said": said,
     }
     (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -57,6 +57,9 @@ struct Course {
 const NOTHING: Course = Course { enters: Time::ZERO, departs: Time::ZERO, arrives: Time::ZERO, size: 0, wire: 0 };
 /// Small, because a big topology has thousands of links.
 const SMALLEST: usize = 4;
+/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken.
+const ROOMY: usize = 16;
+const SPARSE: usize = 8;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -181,10 +184,10 @@ impl DropTailPath {
 
     #[cold]
     fn grow(&mut self) {
-        let (old, new) = (self.courses.len(), 2 * self.courses.len());
+        let new = 2 * self.courses.len();
         let mut courses = vec![NOTHING; new];
         for number in self.arrived..self.end {
-            courses[number & (new - 1)] = self.courses[number & (old - 1)];
+            courses[number & (new - 1)] = self.course(number);
         }
         self.courses = courses;
     }
@@ -298,6 +301,9 @@ impl DropTailPath {
         }
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
+        if self.packets.capacity() > ROOMY && SPARSE * self.packets.len() < self.packets.capacity() {
+            self.packets.shrink_to(self.packets.capacity() / 2);
+        }
         Some(first.packet)
     }
 

@@ -8,30 +8,48 @@ const MANTISSA_BITS: u32 = 6;
 
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
 ///
-/// Holds a counter for every bucket up to the largest span seen: 6 kB for a second, 15 kB at the very most.
+/// Holds a counter for every bucket from the smallest span to the largest, zero apart: 256 B for an octave, 15 kB at the very most.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
+    zeros: u32,
+    /// The bucket of the first counter.
+    first: usize,
     counts: Vec<u32>,
 }
 
 impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Duration) {
+        if span.is_zero() {
+            self.zeros += 1;
+            return;
+        }
         let bucket = bucket(span.as_nanos());
-        match self.counts.get_mut(bucket) {
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
-            None => self.grow(bucket),
+            None => *self.grow(bucket) += 1,
         }
     }
 
+    /// The counter of a bucket before the first or behind the last.
     #[cold]
-    fn grow(&mut self, bucket: usize) {
-        self.counts.resize(bucket + 1, 0);
-        self.counts[bucket] = 1;
+    fn grow(&mut self, bucket: usize) -> &mut u32 {
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        if bucket < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - bucket));
+            self.first = bucket;
+        }
+        let place = bucket - self.first;
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        &mut self.counts[place]
     }
 
     pub fn count(&self) -> u64 {
-        self.counts.iter().copied().map(u64::from).sum()
+        u64::from(self.zeros) + self.counts.iter().copied().map(u64::from).sum::<u64>()
     }
 
     /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty
@@ -39,21 +57,26 @@ impl Histogram {
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));
-        let mut seen = 0;
+        let mut seen = u64::from(self.zeros);
+        if seen >= rank {
+            return Some(Duration::ZERO);
+        }
         let found = self.counts.iter().position(|&in_bucket| {
             seen += u64::from(in_bucket);
             seen >= rank
         })?;
-        Some(Duration::from_nanos(middle(found)))
+        Some(Duration::from_nanos(middle(self.first + found)))
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Histogram) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        self.zeros += other.zeros;
+        for (place, theirs) in other.counts.iter().enumerate().filter(|(_, theirs)| **theirs > 0) {
+            let bucket = other.first + place;
+            match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+                Some(mine) => *mine += theirs,
+                None => *self.grow(bucket) += theirs,
+            }
         }
     }
 }
@@ -95,6 +118,28 @@ mod tests {
             assert!(here == last || here == last + 1, "{value}");
             last = here;
         }
+    }
+
+    #[test]
+    fn what_comes_first_and_what_is_merged_does_not_matter() {
+        let spans = [500_000, 0, 70, 3, 0, 1, 90_000_000, 500_000];
+        let of = |spans: &[u64]| {
+            let mut histogram = Histogram::default();
+            spans.iter().for_each(|nanos| histogram.add(Duration::from_nanos(*nanos)));
+            histogram
+        };
+        let mut sorted = spans;
+        sorted.sort_unstable();
+        let mut merged = of(&spans[4..]);
+        merged.merge(&of(&spans[..4]));
+        for (rank, nanos) in sorted.iter().enumerate() {
+            let fraction = (rank + 1) as f64 / spans.len() as f64;
+            for histogram in [&of(&spans), &of(&sorted), &merged] {
+                let found = histogram.quantile(fraction).unwrap().as_nanos();
+                assert!(found.abs_diff(*nanos) <= nanos / 128, "{found} for {nanos}");
+            }
+        }
+        assert_eq!(merged.count(), 8);
     }
 
     #[test]

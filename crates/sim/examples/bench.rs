@@ -1,17 +1,20 @@
-//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, each with `flows=N`, `loss=P`,
-//! `seconds=S`, `cc=NAME`, `profile=NAME`. `bench controls` prints the names for `cc`.
+//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with `flows=N`, `loss=P`,
+//! `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`. `bench controls` prints the names for `cc`.
 //!
 //! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an access line
 //! of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120 s on; **d100** and
 //! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
-//! buffer, 30 s. Building the world is not timed.
+//! buffer, 30 s; **shared**, as many downloads as one likes that get `share=N` Mbit/s each, 5 if nothing is said, between at most
+//! 10,000 pairs of hosts, access links of 1 Gbit/s, 40 ms and one BDP of buffer. `stage` puts one that passes every ACK on before
+//! the bottleneck, `watch` an observer that counts every packet's events. Building the world is not timed.
 
 use lopsided_app::AppConfig;
-use lopsided_core::{BitRate, Dir, Duration, Time};
+use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, Time};
 use lopsided_link::{LinkConfig, LossConfig};
-use lopsided_queue::QueueConfig;
+use lopsided_queue::{CodelQueueConfig, FqCodelConfig, QueueConfig};
 use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario};
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
+use lopsided_stage::{AckThinningConfig, StageConfig};
 use lopsided_tcp::StackConfig;
 use std::process::ExitCode;
 
@@ -26,6 +29,30 @@ struct Workload {
     loss: f64,
     cc: String,
     profile: String,
+    discipline: String,
+    stage: bool,
+    watch: bool,
+    /// Of the bottleneck for each flow, where its rate follows their number.
+    share_mbps: Option<u64>,
+}
+
+/// Hosts on either side at most.
+const PAIRS: usize = 10_000;
+/// The octets of a full packet, and the round trip without queues.
+const PACKET: u64 = 1500;
+const RTT_MS: u64 = 40;
+
+/// Somebody who watches every packet.
+struct Counter(u64);
+
+impl Observer for Counter {
+    fn mask(&self) -> EventMask {
+        EventMask::PACKETS
+    }
+
+    fn record(&mut self, _at: Time, _node: NodeId, _event: &Event<'_>) {
+        self.0 += 1;
+    }
 }
 
 fn main() -> ExitCode {
@@ -49,7 +76,11 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
         "m" => Workload::new(name, (2_400_000, 196_000), 100_000_000, 1, 50, 240),
         "d100" => Workload::new(name, (100_000_000, 100_000_000), 1_000_000_000, 20, 333, 30),
         "d1g" => Workload::new(name, (1_000_000_000, 1_000_000_000), 10_000_000_000, 20, 3333, 30),
-        other => return Err(format!("no workload {other:?}: m, d100, d1g or controls")),
+        "shared" => {
+            let workload = Workload::new(name, (0, 0), 1_000_000_000, 20, 0, 5);
+            Workload { share_mbps: Some(5), ..workload }
+        }
+        other => return Err(format!("no workload {other:?}: m, d100, d1g, shared or controls")),
     };
     for argument in arguments.iter().skip(1) {
         let (key, value) = argument.split_once('=').ok_or(format!("{argument:?} is not key=value"))?;
@@ -60,8 +91,21 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
             "loss" => workload.loss = value.parse().map_err(|_| bad(()))?,
             "cc" => workload.cc = value.to_owned(),
             "profile" => workload.profile = value.to_owned(),
-            _ => return Err(format!("no setting {key:?}: flows, seconds, loss, cc or profile")),
+            "queue" if ["fifo", "codel", "fq_codel"].contains(&value) => workload.discipline = value.to_owned(),
+            "queue" => return Err(format!("no queue {value:?} here: fifo, codel or fq_codel")),
+            "stage" => workload.stage = value == "1",
+            "watch" => workload.watch = value == "1",
+            "share" => workload.share_mbps = Some(value.parse().map_err(|_| bad(()))?),
+            _ => {
+                let known = "flows, seconds, loss, cc, profile, queue, stage, watch or share";
+                return Err(format!("no setting {key:?}: {known}"));
+            }
         }
+    }
+    if let Some(share) = workload.share_mbps {
+        let rate = share * 1_000_000 * workload.flows as u64;
+        workload.rates = (rate, rate);
+        workload.queue = (rate * RTT_MS / 1000 / 8 / PACKET).max(4) as u32;
     }
     Ok(workload)
 }
@@ -69,30 +113,44 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
 impl Workload {
     fn new(name: &str, rates: (u64, u64), access: u64, flows: usize, queue: u32, seconds: u64) -> Workload {
         let (cc, profile) = ("reno".to_owned(), "linux-6.1".to_owned());
-        Workload { name: name.to_owned(), rates, access, flows, queue, seconds, loss: 0.0, cc, profile }
+        Workload {
+            name: name.to_owned(),
+            rates,
+            access,
+            flows,
+            queue,
+            seconds,
+            loss: 0.0,
+            cc,
+            profile,
+            discipline: "fifo".to_owned(),
+            stage: false,
+            watch: false,
+            share_mbps: None,
+        }
     }
 
     /// Senders, a router, the bottleneck, a router, receivers: 1 + 18 + 1 ms one way.
     fn scenario(&self) -> Scenario {
         let two_way = self.name == "m";
+        let pairs = self.flows.min(PAIRS);
         let mut links = vec![self.link("bottleneck", NodeRef::Router(0), NodeRef::Router(1), true)];
-        for number in 0..self.flows {
+        for number in 0..pairs {
             links.push(self.link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), false));
-            links.push(self.link(
-                &format!("right{number}"),
-                NodeRef::Router(1),
-                NodeRef::Host(self.flows + number),
-                false,
-            ));
+            links.push(self.link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), false));
         }
-        let spacing = if self.flows > 20 { 1_000 / self.flows as u64 } else { 50 };
-        let mut flows: Vec<FlowSpec> = (0..self.flows)
-            .map(|n| self.flow(&format!("down{n}"), n, self.flows + n, Duration::from_millis(spacing * n as u64)))
-            .collect();
+        // Over a second; those of more than 1,000 flows that share a fixed line all at once, as ever.
+        let start = |n: usize| match self.flows as u64 {
+            0..=20 => Duration::from_millis(50 * n as u64),
+            flows if self.share_mbps.is_some() => Duration::from_micros(1_000_000 * n as u64 / flows),
+            flows => Duration::from_millis(1_000 / flows * n as u64),
+        };
+        let mut flows: Vec<FlowSpec> =
+            (0..self.flows).map(|n| self.flow(&format!("down{n}"), n % pairs, pairs + n % pairs, start(n))).collect();
         if two_way {
             flows.push(self.flow("up", self.flows, 0, Duration::from_secs(self.seconds / 2)));
         }
-        let side = |side: &str| (0..self.flows).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
+        let side = |side: &str| (0..pairs).map(|n| format!("{side}{n}")).collect::<Vec<_>>();
         let graph = Graph {
             hosts: [side("s"), side("c")].concat(),
             routers: vec!["r1".to_owned(), "r2".to_owned()],
@@ -116,8 +174,9 @@ impl Workload {
         let dir = |rate: u64, loss: f64| LinkConfig {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
             delay: Duration::from_millis(if bottleneck { 18 } else { 1 }),
-            queue: QueueConfig::packets(if bottleneck { self.queue } else { 100_000 }),
+            queue: if bottleneck { self.queue() } else { QueueConfig::packets(100_000) },
             loss: LossConfig { random: if bottleneck { loss } else { 0.0 }, ..LossConfig::default() },
+            stages: if bottleneck { self.stages() } else { Vec::new() },
             ..LinkConfig::default()
         };
         LinkSpec {
@@ -128,6 +187,20 @@ impl Workload {
             up: dir(self.rates.1, 0.0),
             one_way: false,
         }
+    }
+
+    fn queue(&self) -> QueueConfig {
+        match self.discipline.as_str() {
+            "codel" => QueueConfig::new(CodelQueueConfig::default()),
+            "fq_codel" => QueueConfig::new(FqCodelConfig::default()),
+            _ => QueueConfig::packets(self.queue),
+        }
+    }
+
+    /// One that passes all on.
+    fn stages(&self) -> Vec<StageConfig> {
+        let passes = || StageConfig::new(AckThinningConfig { keep: 1, ..AckThinningConfig::default() });
+        self.stage.then(passes).into_iter().collect()
     }
 
     fn flow(&self, name: &str, from: usize, to: usize, start: Duration) -> FlowSpec {
@@ -149,7 +222,11 @@ impl Workload {
 
 fn measure(workload: &Workload) -> ExitCode {
     let scenario = workload.scenario();
-    let ended = Prepared::new(&scenario, 1, RunOptions::default()).map_err(RunError::from).and_then(|prepared| {
+    let mut options = RunOptions::default();
+    if workload.watch {
+        options.observers.push(Box::new(Counter(0)));
+    }
+    let ended = Prepared::new(&scenario, 1, options).map_err(RunError::from).and_then(|prepared| {
         let before = cpu_seconds();
         Ok((prepared.finish(&Monitor::default())?, cpu_seconds() - before))
     });
@@ -161,10 +238,11 @@ fn measure(workload: &Workload) -> ExitCode {
         }
     };
     let packets: u64 = result.flows.data_segments_in.iter().sum();
+    let sent: u64 = result.flows.data_segments_out.iter().sum();
     let goodputs = &result.flows.goodput_bps;
     let retransmits: u64 = result.flows.retransmits.iter().sum();
     println!(
-        "workload={} flows={} loss={} packets={packets} events={} cpu_s={seconds:.3} us_per_packet={:.3} events_per_packet={:.2} \
+        "workload={} flows={} loss={} packets={packets} sent={sent} events={} cpu_s={seconds:.3} us_per_packet={:.3} events_per_packet={:.2} \
          peak_rss_mb={:.1} retransmits={retransmits} sum_mbps={:.3} min_mbps={:.3} max_mbps={:.3} digest={:016x}",
         workload.name,
         workload.flows,

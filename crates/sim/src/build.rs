@@ -15,6 +15,7 @@ use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
 use crate::options::{Outside, RunOptions};
 use crate::simulation::Simulation;
+use crate::stack::Stacks;
 use flows::place_flow;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{Accounting, Dir, EventMask, FlowId, NodeId, Port, Time};
@@ -34,9 +35,18 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             Ok(Host::new(address(host), several.then(|| tables[host].clone()), interface.transpose()?))
         })
         .collect::<Result<_, BuildError>>()?;
+    let mut stacks = Stacks::new(&options.controllers);
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (number, spec) in scenario.flows.iter().enumerate() {
-        flows.push(place_flow(FlowId(number as u32), spec, scenario.duration, seed, &options, &mut hosts)?);
+        flows.push(place_flow(
+            FlowId(number as u32),
+            spec,
+            scenario.duration,
+            seed,
+            &options,
+            &mut stacks,
+            &mut hosts,
+        )?);
     }
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);

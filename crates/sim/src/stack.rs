@@ -6,11 +6,13 @@ use lopsided_scenario::FlowSpec;
 use lopsided_tcp::cc::ControllerFactory;
 use lopsided_tcp::{Controllers, Profile, StackConfig};
 use std::fmt;
+use std::sync::Arc;
 
 /// One end's stack, ready for any number of connections.
 #[derive(Clone)]
 pub(crate) struct Stack {
-    pub profile: Profile,
+    /// Shared with all flows whose stack is alike.
+    pub profile: Arc<Profile>,
     pub make_controller: ControllerFactory,
     pub mtu: Bytes,
 }
@@ -21,14 +23,35 @@ impl fmt::Debug for Stack {
     }
 }
 
-impl Stack {
-    pub fn new(flow: &FlowSpec, config: &StackConfig, controllers: &Controllers) -> Result<Stack, BuildError> {
+/// Makes the stacks of a scenario's flows.
+#[derive(Debug)]
+pub(crate) struct Stacks<'a> {
+    controllers: &'a Controllers,
+    /// Those made so far: flows by the thousand have few kinds.
+    profiles: Vec<Arc<Profile>>,
+}
+
+impl<'a> Stacks<'a> {
+    pub fn new(controllers: &'a Controllers) -> Stacks<'a> {
+        Stacks { controllers, profiles: Vec::new() }
+    }
+
+    pub fn stack(&mut self, flow: &FlowSpec, config: &StackConfig) -> Result<Stack, BuildError> {
         let Some(profile) = config.to_profile() else {
             return Err(BuildError::UnknownProfile { flow: flow.name.clone(), profile: config.profile.clone() });
         };
-        let Some(make_controller) = controllers.get(&config.cc) else {
+        let Some(make_controller) = self.controllers.get(&config.cc) else {
             return Err(BuildError::UnknownController { flow: flow.name.clone(), cc: config.cc.clone() });
         };
-        Ok(Stack { profile, make_controller, mtu: config.mtu() })
+        Ok(Stack { profile: self.share(profile), make_controller, mtu: config.mtu() })
+    }
+
+    fn share(&mut self, profile: Profile) -> Arc<Profile> {
+        if let Some(known) = self.profiles.iter().rev().find(|known| ***known == profile) {
+            return known.clone();
+        }
+        let shared = Arc::new(profile);
+        self.profiles.push(shared.clone());
+        shared
     }
 }

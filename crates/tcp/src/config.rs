@@ -9,6 +9,7 @@ use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +44,8 @@ pub struct ConnConfig {
     pub timestamp_offset: u32,
     /// The largest IP packet of the interface.
     pub mtu: Bytes,
-    pub profile: Profile,
+    /// Connections of one kind share it.
+    pub profile: Arc<Profile>,
     pub controller: Box<dyn Controller>,
     /// When this end acknowledges.
     pub ack_policy: Box<dyn AckPolicy>,
@@ -56,7 +58,7 @@ impl ConnConfig {
         remote: Endpoint,
         iss: u32,
         mtu: Bytes,
-        profile: Profile,
+        profile: impl Into<Arc<Profile>>,
         cc: &str,
     ) -> Result<ConnConfig, UnknownController> {
         let make = cc::maker(cc).ok_or_else(|| UnknownController { name: cc.to_owned() })?;
@@ -69,9 +71,10 @@ impl ConnConfig {
         remote: Endpoint,
         iss: u32,
         mtu: Bytes,
-        profile: Profile,
+        profile: impl Into<Arc<Profile>>,
         make: impl Fn(&Setup) -> Box<dyn Controller>,
     ) -> ConnConfig {
+        let profile = profile.into();
         // For the largest segments there may be; the handshake settles the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));

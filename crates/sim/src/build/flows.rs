@@ -5,7 +5,7 @@ use crate::error::BuildError;
 use crate::host::{AppSlot, Dialer, FlowMeter, Host, MAX_SERVICES, Remote};
 use crate::options::RunOptions;
 use crate::simulation::{AppSite, FlowSite};
-use crate::stack::Stack;
+use crate::stack::Stacks;
 use lopsided_app::{AppError, FlowContext, Side};
 use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
@@ -18,6 +18,7 @@ pub(super) fn place_flow(
     duration: Duration,
     seed: u64,
     options: &RunOptions,
+    stacks: &mut Stacks<'_>,
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
@@ -25,14 +26,14 @@ pub(super) fn place_flow(
     let end = Time::ZERO + duration;
     let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
     let pair = spec.app.build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
-    let slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
+    let mut slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
         let (host, stack, name) = match side {
             Side::From => (spec.from, &spec.from_stack, "from"),
             Side::To => (spec.to, &spec.to_stack, "to"),
         };
-        let dialer = || -> Result<Dialer, BuildError> {
+        let mut dialer = || -> Result<Dialer, BuildError> {
             let numbers = role(&format!("numbers/{name}"));
-            Ok(Dialer { local: address(host), stack: Stack::new(spec, stack, &options.controllers)?, numbers })
+            Ok(Dialer { local: address(host), stack: stacks.stack(spec, stack)?, numbers })
         };
         Ok(AppSlot {
             flow,

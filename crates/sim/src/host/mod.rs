@@ -86,6 +86,8 @@ impl Host {
         let place = self.apps.len();
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());
+        // Most hosts have one.
+        self.sockets.apps.reserve_exact(usize::from(place == 0));
         self.sockets.apps.push(slot);
         self.apps.push(app);
         place

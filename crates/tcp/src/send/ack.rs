@@ -227,6 +227,7 @@ impl Sender {
                 flight.scoreboard.trim_first(ack);
             }
         }
+        flight.scoreboard.give_back_room();
         flight.acknowledge(ack);
         if flight.sack() {
             recovery.on_sack_progress();

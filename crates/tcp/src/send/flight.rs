@@ -11,10 +11,11 @@ use crate::timers::TimerTable;
 use crate::trace::Trace;
 use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Flight {
-    pub profile: Profile,
+    pub profile: Arc<Profile>,
     pub controller: Box<dyn Controller>,
     pub scoreboard: Scoreboard,
     pub rtt: RttEstimator,
@@ -36,7 +37,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub fn new(profile: Profile, controller: Box<dyn Controller>, clock: TimestampClock, mss: u32) -> Flight {
+    pub fn new(profile: Arc<Profile>, controller: Box<dyn Controller>, clock: TimestampClock, mss: u32) -> Flight {
         Flight {
             rtt: RttEstimator::new(profile.rto, profile.grain.tick()),
             max_window: profile.max_window.map_or(u64::MAX, Bytes::get),

@@ -31,6 +31,10 @@ pub(crate) struct TxRecord {
     state: u8,
 }
 
+/// Memory beyond so many records is given back where fewer than one in [`SPARSE`] places is taken.
+const ROOMY: usize = 32;
+const SPARSE: usize = 4;
+
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission is in the network.
@@ -192,6 +196,15 @@ impl Scoreboard {
     /// The end of the highest SACKed run.
     pub fn highest_sacked(&self) -> Option<u64> {
         self.sack_ranges.last().map(|run| run.end)
+    }
+
+    /// Gives back memory of a window that came down, such as slow start's last.
+    #[inline]
+    pub fn give_back_room(&mut self) {
+        let capacity = self.ring.capacity();
+        if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
+            self.ring.shrink_to(capacity / 2);
+        }
     }
 
     pub fn push(&mut self, start: u64, end: u64, now: Time, stamp: RateStamp) {

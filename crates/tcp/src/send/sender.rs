@@ -19,6 +19,7 @@ use crate::profile::{Profile, PushRule};
 use crate::recovery::{NoAnswer, Recovery, TIMEOUTS_MAX};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Seq, Time};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -54,7 +55,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(profile: Profile, controller: Box<dyn Controller>, clock: TimestampClock, iss: u32, mss: u32) -> Sender {
+    pub fn new(
+        profile: Arc<Profile>,
+        controller: Box<dyn Controller>,
+        clock: TimestampClock,
+        iss: u32,
+        mss: u32,
+    ) -> Sender {
         Sender {
             first_data_seq: Seq::new(iss) + 1,
             recovery: Recovery::new(),
