@@ -1,0 +1,75 @@
+"""The command line under words thrown together: every failure is one of ours, with its exit code."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from lopsided import cli
+
+pytestmark = pytest.mark.slow
+
+SHORT = """\
+[scenario]
+duration = "1 s"
+[link]
+rtt = "20 ms"
+down = { rate = "1 Mbit/s", queue = { kind = "fifo", limit = "20 packets" } }
+up = { rate = "200 kbit/s", queue = { kind = "fifo", limit = "20 packets" } }
+[[flow]]
+direction = "down"
+"""
+COMMANDS = ("check", "run", "sweep", "plot", "explain", "list", "cite", "compare", "size", "reproduce", "schema", "new")
+WORDS = (
+    *(
+        "s.toml",
+        "bad.toml",
+        "octets",
+        "folder",
+        "nowhere",
+        "",
+        "-",
+        "--",
+        "=",
+        "a=b",
+        "--set",
+        "--set=",
+        "link.up.rate=1",
+    ),
+    *("link.up.queue.limit=5,10 packets", "--repeat", "2", "-1", "0", "1e9", "NaN", "--seed", "18446744073709551616"),
+    *("--out", "x.csv", "o", "\0x", "[red]", "$x$", "é", "--json", "--quiet", "--metric", "delay", "--cdf", "--column"),
+    *(
+        "single",
+        "--data",
+        "x.txt",
+        "goodput",
+        "rtt",
+        "--plot",
+        "p.svg",
+        "--overwrite",
+        "--no-report",
+        "--world",
+        "mars",
+    ),
+    *("--dask", "nope", "--down", "2.4M", "--up", "x", "--rtt", "200", "--flow", "--window", "1s", "merritt2011"),
+    *("--figure", "9.9", "--chapter", "presets", "--help", "--workers", "-3", "--pcap", "--controller", "x.py:Y"),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_words_end_in_a_traceback(seed, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(SHORT)
+    Path("bad.toml").write_text("[scenario\n")
+    Path("octets").write_bytes(bytes(range(256)))
+    Path("folder").mkdir()
+    rng = random.Random(seed)
+    for _ in range(40):
+        words = [rng.choice(COMMANDS), *rng.choices(WORDS, k=rng.randint(0, 5))]
+        if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
+            words.insert(1, "s.toml")
+        if words[0] in ("size", "reproduce"):
+            # Right by chance, these would take seconds.
+            words.append("--repeat=0")
+        assert cli.invoke(words) in (0, 1, 2), words
+        assert "Traceback" not in capsys.readouterr().err, words
