@@ -3,11 +3,11 @@
 //! What differs from PIE: the queueing delay is foretold from the backlog and the rate shaper of the service flow (section 4.3), not
 //! measured; the probability of a packet is in proportion to its size (4.6); drops are spread evenly (4.5: none before the
 //! probabilities since the last drop sum up to 0.85, one at 8.5); a probability above 10 % rises by 2 % at most, and the whole may
-//! reach 0.85 times 1024/64; a burst is spared only after a second of quiet (4.4). The numbers are those of the RFC's appendix.
+//! reach 0.85 times 1024/64; after a second of quiet nothing is dropped before a third of the buffer is full, and the first drop then
+//! begins the sparing of a burst (4.4). Numbers and states are those of the RFC's appendix A.
 //!
 //! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst` say how it
-//! shapes, and without `peak_rate` the delay is the backlog at the sustained rate. The allowance of a burst begins as the first
-//! packet after the quiet finds two mean packets waiting. DOCSIS-PIE does not mark. Missed updates are made up for at the next call, but
+//! shapes, and without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does not mark. Missed updates are made up for at the next call, but
 //! for the first of more than 65,536.
 
 use crate::ring::PacketRing;
@@ -109,8 +109,17 @@ pub struct DocsisPieLaw {
     delay: Duration,
     old_delay: Duration,
     burst_left: Duration,
-    /// How long the queue has been quiet, up to the second after which a burst is spared again.
-    quiet: Duration,
+    state: AqmState,
+}
+
+/// `aqm_state_`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum AqmState {
+    /// Nothing is dropped before a third of the buffer is full.
+    Inactive,
+    /// The next drop begins the sparing of a burst. It has been quiet for so long.
+    Quiescent(Duration),
+    Active,
 }
 
 impl Default for DocsisPieLaw {
@@ -122,7 +131,7 @@ impl Default for DocsisPieLaw {
             delay: Duration::ZERO,
             old_delay: Duration::ZERO,
             burst_left: Duration::ZERO,
-            quiet: BURST_RESET_TIMEOUT,
+            state: AqmState::Inactive,
         }
     }
 }
@@ -133,21 +142,23 @@ impl DocsisPieLaw {
         self.probability
     }
 
-    /// Whether an arriving packet of this size is dropped while so much waits before it.
-    pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, rng: &mut Rng) -> bool {
-        let few = waiting.get() <= 2 * MEAN_PKTSIZE;
-        if !few && self.quiet >= BURST_RESET_TIMEOUT {
-            self.quiet = Duration::ZERO;
-            self.burst_left = MAX_BURST;
-        }
+    /// Whether an arriving packet of this size is dropped while so much waits before it; `third`: of the buffer, or more.
+    pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
         }
         if self.probability == 0.0 {
             self.accumulated = 0.0;
         }
+        if self.state == AqmState::Inactive {
+            if !third {
+                return false;
+            }
+            self.state = AqmState::Quiescent(Duration::ZERO);
+        }
         let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         self.accumulated += own;
+        let few = waiting.get() <= 2 * MEAN_PKTSIZE;
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
         }
@@ -155,20 +166,42 @@ impl DocsisPieLaw {
             return false;
         }
         self.accumulated = 0.0;
+        if matches!(self.state, AqmState::Quiescent(_)) {
+            self.state = AqmState::Active;
+            self.burst_left = MAX_BURST;
+        }
         true
+    }
+
+    /// A packet found no room.
+    fn overflowed(&mut self) {
+        self.accumulated = 0.0;
     }
 
     /// The update at the end of an interval, with the delay that is foretold then.
     pub fn update(&mut self, target: Duration, delay: Duration) {
         self.old_delay = self.delay;
         self.delay = delay;
-        if !self.burst_left.is_zero() {
+        if self.burst_left.is_zero() {
+            self.step(target);
+        } else {
             self.probability = 0.0;
             self.burst_left = self.burst_left.saturating_sub(INTERVAL);
-            return;
         }
+        let delays_are_short = self.delay < target / 2 && self.old_delay < target / 2;
+        let is_quiet = delays_are_short && self.probability == 0.0 && self.burst_left.is_zero();
+        self.state = match self.state {
+            AqmState::Active if is_quiet => AqmState::Quiescent(Duration::ZERO),
+            AqmState::Quiescent(_) if !is_quiet => AqmState::Quiescent(Duration::ZERO),
+            AqmState::Quiescent(since) if since + INTERVAL > BURST_RESET_TIMEOUT => AqmState::Inactive,
+            AqmState::Quiescent(since) => AqmState::Quiescent(since + INTERVAL),
+            state => state,
+        };
+    }
+
+    fn step(&mut self, target: Duration) {
         let (now, old) = (self.delay.as_secs_f64(), self.old_delay.as_secs_f64());
-        let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * crate::pie::scale(self.probability);
+        let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * scale(self.probability);
         if self.probability >= 0.1 {
             step = step.min(0.02);
         }
@@ -179,8 +212,16 @@ impl DocsisPieLaw {
             self.probability += 0.02;
         }
         self.probability = self.probability.clamp(0.0, PROB_LOW * (MEAN_PKTSIZE / MIN_PKTSIZE) as f64);
-        let is_quiet = self.delay < target / 2 && self.old_delay < target / 2 && self.probability == 0.0;
-        self.quiet = if is_quiet { (self.quiet + INTERVAL).min(BURST_RESET_TIMEOUT) } else { Duration::ZERO };
+    }
+}
+
+/// How much of a step is taken at this probability: as in PIE below a tenth, and more above.
+fn scale(probability: f64) -> f64 {
+    match probability {
+        p if p < 0.1 => crate::pie::scale(p),
+        p if p < 1.0 => 2.0,
+        p if p < 10.0 => 8.0,
+        _ => 32.0,
     }
 }
 
@@ -256,9 +297,15 @@ impl Qdisc for DocsisPie {
         self.catch_up(cx.now());
         let (size, waiting) = (packet.size(), self.ring.backlog().bytes);
         if !self.limit.fits(size) {
+            self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
-        if self.law.drops(self.config.latency_target, size, waiting, &mut self.rng) {
+        let third = match self.config.limit {
+            Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
+            Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),
+            _ => true,
+        };
+        if self.law.drops(self.config.latency_target, size, waiting, third, &mut self.rng) {
             return cx.drop(packet, DropReason::Early);
         }
         self.limit.charge(size);
