@@ -3,6 +3,7 @@
 use lopsided_core::{Bytes, Payload, Rng, Time};
 use lopsided_tcp::{State, TcpInfo};
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A connection of one application, numbered by its host. The number is free for another connection once
 /// [`SocketEvent::Closed`] was told, or the application aborted it.
@@ -87,6 +88,13 @@ pub trait Sockets {
 
     /// Everything that can be read.
     fn read(&mut self, socket: SocketId) -> Payload;
+
+    /// The ranges of what was read since the last call, as places in the peer's stream, that were never received: zeros
+    /// stand for them. Only a stack with `placeholders` has any.
+    fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
+        let _ = socket;
+        Vec::new()
+    }
 
     /// Sends a FIN behind what was written.
     fn close(&mut self, socket: SocketId);

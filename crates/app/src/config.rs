@@ -19,6 +19,7 @@ const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
     entry::<DatagramConfig>,
     entry::<HttpConfig>,
     entry::<RdraConfig>,
+    entry::<RepairConfig>,
     entry::<CustomConfig>,
 ];
 

@@ -12,6 +12,7 @@ mod config;
 mod datagrams;
 mod http;
 mod rdra;
+mod repair;
 
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
@@ -21,3 +22,4 @@ pub use config::{
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};
 pub use rdra::{RdraClient, RdraConfig};
+pub use repair::{RepairClient, RepairConfig};

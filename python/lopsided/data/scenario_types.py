@@ -826,6 +826,17 @@ class RdraApp(TypedDict):
     request_size_bytes: int
 
 
+class RepairApp(TypedDict):
+    """One object, whose octets that TCP had placeholders for are fetched again by requests for ranges (Fast Wireless
+    Protocol, Havey 2015).
+    """
+
+    kind: Literal["repair"]
+    size_bytes: int
+    request_size_bytes: int
+    stall_timeout_s: float
+
+
 class CustomApp(TypedDict):
     """An application that is given to the run."""
 
@@ -833,7 +844,7 @@ class CustomApp(TypedDict):
     name: str
 
 
-App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | RdraApp | CustomApp
+App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | RdraApp | RepairApp | CustomApp
 
 
 class DelayedAck(TypedDict):
@@ -866,10 +877,7 @@ class Stack(TypedDict):
     fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
-    ack_policy: (
-        Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"]
-        | None
-    )
+    ack_policy: Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"] | None
     max_delack: int | None
     min_acks_per_window: int | None
     max_burst: int | None
@@ -878,6 +886,8 @@ class Stack(TypedDict):
     ack_before_read: bool | None
     window_update: Literal["closed", "two_segments"] | None
     reassembly_limit: int | None
+    placeholders: float | None
+    placeholder_margin: int | None
     duplicates: Literal["until_progress", "in_a_row"] | None
     delayed_ack: DelayedAck | None
     initial_window: Window | None

@@ -60,7 +60,7 @@ fn parse_bounds(value: &str, size: u64) -> Option<Range<u64>> {
 }
 
 /// The head of a response: how many octets follow.
-pub(super) fn response_text(request: &Request) -> Vec<u8> {
+pub(crate) fn response_text(request: &Request) -> Vec<u8> {
     let octets = request.octets();
     let len = octets.end - octets.start;
     match &request.range {

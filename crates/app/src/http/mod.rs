@@ -14,6 +14,8 @@ mod message;
 mod server;
 
 pub use client::HttpClient;
+#[cfg(test)]
+pub(crate) use message::response_text;
 pub(crate) use message::{Head, Request, parse_response};
 pub use server::HttpServer;
 

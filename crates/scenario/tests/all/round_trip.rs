@@ -151,6 +151,9 @@ fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
     let given = match key.value_type {
         ValueType::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
         ValueType::Integer => any::<u32>().prop_map(|number| Value::Integer(number.into())).boxed(),
+        ValueType::Probability => {
+            (0..1000u32).prop_map(|per_mille| Value::Number(f64::from(per_mille) / 1000.0)).boxed()
+        }
         ValueType::Time => span().prop_map(Value::Time).boxed(),
         ValueType::Size => any::<u64>().prop_map(|octets| Value::Size(Bytes::new(octets))).boxed(),
         ValueType::Window => prop_oneof![

@@ -10,6 +10,7 @@ use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
 use std::collections::VecDeque;
 use std::net::Shutdown;
+use std::ops::Range;
 
 /// A connection and where it belongs.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Conn {
     /// The application has not been told that it is over.
     pub live: bool,
     pub counted: Counted,
+    /// Ranges of what was read that are placeholders, of which the application has not asked.
+    pub placeholders: Vec<Range<u64>>,
 }
 
 /// An application's place at its host.
@@ -130,7 +133,7 @@ impl HostSockets {
         connection.listen_to(self.trace);
         of_app.live.push(slot);
         let flow = of_app.flow;
-        let conn = Conn { connection, app, flow, local_port, remote, live: true, counted };
+        let conn = Conn { connection, app, flow, local_port, remote, live: true, counted, placeholders: Vec::new() };
         self.conns[slot as usize] = Some(Box::new(conn));
     }
 
@@ -225,9 +228,17 @@ impl Sockets for Io<'_> {
         let now = self.now;
         let Some(conn) = self.own(socket) else { return Payload::EMPTY };
         let read = conn.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
-        self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len());
+        // What only stands for octets is not delivered.
+        let missing = conn.connection.take_placeholders();
+        let octets = missing.iter().map(|range| range.end - range.start).sum::<u64>();
+        conn.placeholders.extend(missing);
+        self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len()) - octets;
         self.touch(socket);
         read
+    }
+
+    fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
+        self.own(socket).map_or_else(Vec::new, |conn| std::mem::take(&mut conn.placeholders))
     }
 
     fn close(&mut self, socket: SocketId) {

@@ -85,3 +85,26 @@ fn a_scenario_with_wifi_reads_back() {
     let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
     assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
 }
+
+const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
+
+/// The object of `repaired` is whole, whatever the air loses, and costs the path what the air lost.
+#[test]
+fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
+    let sent = |error: &str| {
+        let text = FWP.replace("frame_error = 0.1", &format!("frame_error = {error}"));
+        let text = text.replace("placeholders = 0.1", &format!("placeholders = {error}")).replace("20 MB", "2 MB");
+        let result = run(&text);
+        assert!(result.conservation.holds());
+        let objects = result.transfers.what.iter().filter(|what| **what == "object").count();
+        assert_eq!(objects, 1, "the object is not whole at {error}");
+        let link = (0..result.links.link.len())
+            .find(|row| *result.links.link[*row] == *"server-router" && *result.links.direction[*row] == *"down");
+        result.links.sent_bytes[link.unwrap()] as f64
+    };
+    let clean = sent("0.0");
+    for (error, least, most) in [("0.1", 0.08, 0.2), ("0.4", 0.5, 1.0)] {
+        let more = sent(error) / clean - 1.0;
+        assert!((least..most).contains(&more), "{more} more at {error}");
+    }
+}

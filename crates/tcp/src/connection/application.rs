@@ -7,6 +7,7 @@ use super::input::TIME_WAIT;
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Payload, Time};
 use std::net::Shutdown;
+use std::ops::Range;
 
 /// Who waits for the connection. Without somebody who watches, nothing is told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +53,12 @@ impl Connection {
         self.send.write(payload, len as u32);
         self.readiness.writer_waits = len < wanted;
         Ok(len)
+    }
+
+    /// The ranges of the peer's stream that were not received and count as such (`placeholders` of the profile), since this was
+    /// asked last. Where they were read, zeros stand for them.
+    pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
+        self.recv.take_placeholders()
     }
 
     /// Takes up to `limit` octets that arrived in order.

@@ -273,6 +273,7 @@ impl Connection {
             self.prepare_ack(now);
         }
         let before = self.recv.next();
+        self.recv.put_placeholders(now, start, payload);
         let arrival = self.recv.accept(start, payload, header.flags.has(Flags::FIN));
         match arrival {
             Arrival::Duplicate => self.counters_mut().duplicates_received += 1,

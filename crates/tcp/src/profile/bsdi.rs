@@ -24,6 +24,8 @@ impl Profile {
             ack: AckSettings::delayed(Duration::from_millis(200)),
             window_update: WindowUpdate::NearlyClosed,
             reassembly_limit: None,
+            placeholders: None,
+            placeholder_margin: 4,
             rto: RtoRule::Ticks {
                 tick: SLOW_TICK,
                 samples: TickSamples::Counted,

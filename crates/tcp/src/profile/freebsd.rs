@@ -30,6 +30,8 @@ impl Profile {
             ack: AckSettings { before_read: true, ..AckSettings::delayed(Duration::from_millis(100)) },
             window_update: WindowUpdate::TwoSegments,
             reassembly_limit: Some(48),
+            placeholders: None,
+            placeholder_margin: 4,
             rto: RtoRule::FreeBsd {
                 min: Duration::from_millis(30),
                 max: Duration::from_secs(64),

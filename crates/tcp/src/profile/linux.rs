@@ -35,6 +35,8 @@ impl Profile {
             },
             window_update: WindowUpdate::NearlyClosed,
             reassembly_limit: None,
+            placeholders: None,
+            placeholder_margin: 4,
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),

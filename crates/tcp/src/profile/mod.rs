@@ -43,6 +43,11 @@ pub struct Profile {
     /// At most so many full segments are held out of order; what comes beyond them is dropped, and must be sent again
     /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 until 9).
     pub reassembly_limit: Option<u32>,
+    /// What the channel before the receiver is expected to lose: up to so much counts as received, and is the application's
+    /// to fetch again (Havey 2015, section 3.3.3).
+    pub placeholders: Option<f64>,
+    /// So many standard deviations above it too.
+    pub placeholder_margin: u32,
     pub rto: RtoRule,
     pub grain: TimerGrain,
     pub loss_detection: LossDetection,

@@ -119,6 +119,18 @@ const SETTINGS: &[StackKey] = &[
         "At most so many full segments are held out of order; the others are dropped (FreeBSD's net.inet.tcp.reass.maxqlen).",
     ),
     field(
+        "placeholders",
+        |p| &mut p.placeholders,
+        "What the channel is expected to lose: the receiver acknowledges up to so much that is missing, and its application fetches \
+         it again (FWP's compatible TCP, Havey 2015).",
+    ),
+    field(
+        "placeholder_margin",
+        |p| &mut p.placeholder_margin,
+        "With placeholders: so many standard deviations above what is expected count as the channel's loss too; 0 is the \
+         dissertation's rule.",
+    ),
+    field(
         "duplicates",
         |p| &mut p.duplicates,
         "How duplicate ACKs add up: \"until_progress\", or \"in_a_row\": any other ACK in between starts the count anew (4.4BSD).",
@@ -213,6 +225,9 @@ impl StackConfig {
             }
             ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
                 Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
+            }
+            ("placeholders", Value::Number(loss)) if *loss >= 1.0 => {
+                Err(Fault::new(key, "a channel that loses everything delivers nothing"))
             }
             ("dup_threshold" | "reassembly_limit", Value::Integer(0)) => {
                 Err(Fault::new(key, "this must be at least 1"))

@@ -28,6 +28,8 @@ impl Profile {
             ack: AckSettings::delayed(Duration::from_millis(200)),
             window_update: WindowUpdate::NearlyClosed,
             reassembly_limit: None,
+            placeholders: None,
+            placeholder_margin: 4,
             rto: RtoRule::Rfc6298 {
                 min: Duration::from_millis(300),
                 max: Duration::from_secs(120),

@@ -5,6 +5,7 @@ mod ack_scheduler;
 mod buffer;
 mod filling;
 mod memory;
+mod placeholders;
 mod receiver;
 mod records;
 mod rounds;

@@ -3,12 +3,14 @@
 use super::ack_policy::Arrival;
 use super::buffer::Buffer;
 use super::filling::Filling;
+use super::placeholders::Placeholders;
 use super::records::Records;
 use super::runs::Runs;
 use crate::profile::Profile;
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// Blocks that a receiver remembers for SACK, and those that it counts on having room for in an ACK (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
@@ -44,6 +46,7 @@ pub(crate) struct Receiver {
     report_duplicates: bool,
     /// Full segments that may be held out of order, and their size.
     reassembly_limit: Option<u32>,
+    placeholders: Option<Placeholders>,
     mss: u32,
 }
 
@@ -75,6 +78,7 @@ impl Receiver {
             sack: false,
             report_duplicates: profile.dsack,
             reassembly_limit: profile.reassembly_limit,
+            placeholders: profile.placeholders.map(|loss| Placeholders::new(loss, profile.placeholder_margin)),
             mss,
         }
     }
@@ -243,6 +247,45 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         self.advance(to)
+    }
+
+    /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as received.
+    pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
+        let rtt = self.buffer.rounds.rtt;
+        let Some(placeholders) = &mut self.placeholders else { return };
+        let end = start + i64::from(payload.len());
+        if payload.is_empty() || end <= self.next as i64 {
+            return;
+        }
+        let start = start.max(0) as u64;
+        if !placeholders.fills(now, rtt, start, end as u64, self.mss) || start <= self.next || start >= self.edge {
+            return;
+        }
+        let mut gaps: Vec<Range<u64>> = Vec::new();
+        let mut reached = self.next;
+        for (from, to) in self.held.touching(self.next, start).take_while(|(from, _)| *from < start) {
+            gaps.push(reached..from);
+            reached = to;
+        }
+        if reached < start {
+            gaps.push(reached..start);
+        }
+        for gap in gaps {
+            let len = (gap.end - gap.start) as u32;
+            // Where octets are real, the marker is zeros.
+            if self.bytes.is_some() || payload.bytes().is_some() {
+                self.keep_bytes(gap.start, gap.end, gap.start as i64, &Payload::real(vec![0; len as usize]));
+            }
+            self.advance(gap.end);
+            if let Some(placeholders) = &mut self.placeholders {
+                placeholders.note(gap);
+            }
+        }
+    }
+
+    /// The ranges of the stream that are placeholders, since this was asked last.
+    pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
+        self.placeholders.as_mut().map_or_else(Vec::new, Placeholders::take)
     }
 
     /// A segment that is not taken in arrived; if all of it was there already, the next ACK says so.

@@ -9,6 +9,7 @@ fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],
         ValueType::Integer => [Value::Integer(7), Value::Integer(9)],
+        ValueType::Probability => [Value::Number(0.1), Value::Number(0.2)],
         ValueType::Time => [7, 9].map(|ms| Value::Time(Duration::from_millis(ms))),
         ValueType::Size => [7_000, 9_000].map(|octets| Value::Size(Bytes::new(octets))),
         ValueType::Window => [Value::Amount(Amount::Segments(7)), Value::Amount(Amount::Bytes(Bytes::new(9_000)))],

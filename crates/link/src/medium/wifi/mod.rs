@@ -70,6 +70,8 @@ struct Sender {
     /// Octets on the air, of the longest of its aggregation queues.
     octets: Bytes,
     mpdus: usize,
+    /// RTS and CTS come first.
+    announced: bool,
 }
 
 #[derive(Debug)]
@@ -223,7 +225,13 @@ impl Wifi {
             if self.begins(station, since).is_some_and(|at| at < now + slot) {
                 let receiver = next_receiver(station);
                 self.stations[number].latest = receiver;
-                self.senders.push(Sender { station: number, receiver, octets: Bytes::ZERO, mpdus: 0 });
+                self.senders.push(Sender {
+                    station: number,
+                    receiver,
+                    octets: Bytes::ZERO,
+                    mpdus: 0,
+                    announced: false,
+                });
                 let peer = self.stations[number].peers.get_mut(&receiver).expect("it has something for it");
                 peer.queues.iter_mut().for_each(Outbox::open);
                 self.told.push_back(MediumEvent::Fill { station: number, receiver });
@@ -253,6 +261,7 @@ impl Wifi {
             let octets = closed.iter().map(|(_, octets)| *octets).max().unwrap_or(Bytes::ZERO);
             (self.senders[place].mpdus, self.senders[place].octets) = (mpdus, octets);
             let (announced, data) = self.times(&self.senders[place]);
+            self.senders[place].announced = !announced.is_zero();
             let on_air = if collides && !announced.is_zero() {
                 self.config.control().airtime(phy::RTS)
             } else {
@@ -302,11 +311,14 @@ impl Wifi {
         let in_order = self.reorders(sender.receiver);
         let (rng, told) = (&mut self.rng, &mut self.told);
         let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("it sent to it");
-        let mut received = 0;
+        let (mut received, mut released) = (0, Vec::new());
         for queue in &mut peer.queues {
             received += queue.arrive(|| !rng.chance(error));
-            queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
+            queue.release(in_order, |frame| released.push(frame));
         }
+        // What was dealt to several queues is put together again.
+        released.sort_unstable();
+        told.extend(released.into_iter().map(MediumEvent::Delivered));
         self.told_at = now;
         self.stations[sender.station].counts.frames_lost += (sender.mpdus - received) as u64;
         if !self.acknowledges(&sender) {
@@ -326,8 +338,10 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            let retries = acknowledges.then_some(self.config.retries);
-            let reason = match (acknowledges, collided) {
+            // An announcement that nobody answers is known to have failed, and no data was sent.
+            let knows = acknowledges || (collided && sender.announced);
+            let retries = knows.then_some(self.config.retries);
+            let reason = match (knows, collided) {
                 (true, _) => DropReason::RetriesExhausted,
                 (false, true) => DropReason::Collided,
                 (false, false) => DropReason::RandomLoss,
@@ -345,8 +359,8 @@ impl Wifi {
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
-            // Without acknowledgements nobody learns of a failure.
-            let failed = !success && acknowledges && station.failures < self.config.retries;
+            // Without an answer due nobody learns of a failure.
+            let failed = !success && knows && station.failures < self.config.retries;
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }

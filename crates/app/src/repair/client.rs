@@ -1,0 +1,403 @@
+//! The client: a connection for the object, one for repairs, and what is still missing.
+
+use super::RepairConfig;
+use crate::http::{Head, MAX_HEADER, Request, content, parse_response};
+use crate::{Application, Report, SocketEvent, SocketId, Sockets};
+use lopsided_core::{Bytes, Duration, Payload, Time};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Between a connection that failed and the next attempt.
+const RETRY: Duration = Duration::from_secs(1);
+/// How an answer with a range begins.
+const ANSWER: &[u8] = b"HTTP/1.1 206 ";
+
+/// Fetches one object and repairs it, and checks every octet.
+#[derive(Debug)]
+pub struct RepairClient {
+    config: RepairConfig,
+    /// The connection of the object, and that of repairs, which is opened with the first of them.
+    lines: [Line; 2],
+    /// What is missing and not asked for, in the order in which it was found out.
+    missing: VecDeque<Range<u64>>,
+    /// Octets that came.
+    whole: u64,
+    began: Time,
+    ended: bool,
+}
+
+/// A connection and its successors.
+#[derive(Debug, Default)]
+struct Line {
+    socket: Option<SocketId>,
+    open: bool,
+    /// What was read and is not used up; it begins at this place of the peer's stream.
+    inbox: Vec<u8>,
+    place: u64,
+    /// Placeholders in what was read from `place` on.
+    holes: VecDeque<Range<u64>>,
+    outbox: Vec<u8>,
+    /// What was asked for and has no head yet, in order, and when.
+    asked: VecDeque<(Range<u64>, Time)>,
+    /// What is left of the answer that is coming in; what was asked for, and when.
+    body: Range<u64>,
+    answers: (Range<u64>, Time),
+    /// When to open a connection again.
+    retry: Option<Time>,
+    heard: Time,
+}
+
+/// Answers longer than this are not waited for once their head is missing.
+const LONG: u64 = 64 << 10;
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// Octets that are no answer to what was asked.
+    Nonsense,
+    /// The head of a long answer is missing.
+    NoHead,
+}
+use Trouble::{NoHead, Nonsense};
+
+/// What a line learned of the object.
+#[derive(Debug, PartialEq, Eq)]
+enum Learned {
+    /// So many octets came, and were right.
+    Came(u64),
+    Missing(Range<u64>),
+    /// An answer to what was asked for then, of so many octets, is over.
+    Answered(Time, u64),
+}
+
+impl RepairClient {
+    pub fn new(config: RepairConfig) -> RepairClient {
+        RepairClient {
+            config,
+            lines: [Line::default(), Line::default()],
+            missing: VecDeque::new(),
+            whole: 0,
+            began: Time::ZERO,
+            ended: false,
+        }
+    }
+
+    fn open(&mut self, at: usize, io: &mut dyn Sockets) {
+        let now = io.now();
+        let socket = io.connect();
+        let retry = socket.is_none().then(|| now + RETRY);
+        self.lines[at] = Line { socket, heard: now, retry, ..Line::default() };
+    }
+
+    /// Asks for what is missing, and opens the connection for it where there is none.
+    fn ask(&mut self, io: &mut dyn Sockets) {
+        if !self.missing.is_empty() && self.lines[1].socket.is_none() && self.lines[1].retry.is_none() {
+            self.open(1, io);
+        }
+        let line = &mut self.lines[1];
+        if line.open {
+            for range in self.missing.drain(..) {
+                line.request(io.now(), self.config.size.get(), Some(range), self.config.request_size.get());
+            }
+            line.write(io);
+        }
+    }
+
+    /// Takes what arrived.
+    fn read(&mut self, at: usize, io: &mut dyn Sockets) -> Result<(), Trouble> {
+        let line = &mut self.lines[at];
+        let Some(socket) = line.socket else { return Ok(()) };
+        let payload = io.read(socket);
+        let Some(octets) = payload.bytes().filter(|octets| !octets.is_empty()) else { return Ok(()) };
+        line.heard = io.now();
+        line.inbox.extend_from_slice(octets);
+        line.holes.extend(io.placeholders(socket));
+        let (whole, missing) = (&mut self.whole, &mut self.missing);
+        line.take(|learned| match learned {
+            Learned::Came(octets) => *whole += octets,
+            Learned::Missing(range) => missing.push_back(range),
+            Learned::Answered(start, octets) if at == 1 => {
+                io.report(Report::Completed { what: "repair", start, size: Bytes::new(octets) });
+            }
+            Learned::Answered(..) => {}
+        })
+    }
+
+    /// A connection is over: what was asked for on it and has not come is missing.
+    fn give_up(&mut self, at: usize, why: Trouble, io: &mut dyn Sockets) {
+        let line = std::mem::take(&mut self.lines[at]);
+        if let Some(socket) = line.socket {
+            io.abort(socket);
+        }
+        if at == 0 && !line.open {
+            self.missing.push_back(0..self.config.size.get());
+        }
+        self.missing.extend(line.asked.into_iter().map(|(range, _)| range));
+        if !line.body.is_empty() {
+            self.missing.push_back(line.body);
+        }
+        if at == 1 && why == Nonsense {
+            self.lines[1].retry = Some(io.now() + RETRY);
+        }
+    }
+
+    fn finish(&mut self, io: &mut dyn Sockets) {
+        if self.whole == self.config.size.get() && !self.ended {
+            io.report(Report::Completed { what: "object", start: self.began, size: self.config.size });
+            self.end(io);
+        }
+    }
+
+    fn end(&mut self, io: &mut dyn Sockets) {
+        self.ended = true;
+        self.lines.iter().filter_map(|line| line.socket).for_each(|socket| io.close(socket));
+    }
+}
+
+impl Line {
+    fn request(&mut self, now: Time, size: u64, range: Option<Range<u64>>, request_size: u64) {
+        let request = Request { size, range };
+        self.outbox.extend(request.text(request_size));
+        self.asked.push_back((request.octets(), now));
+    }
+
+    fn write(&mut self, io: &mut dyn Sockets) {
+        if let Some(socket) = self.socket.filter(|_| self.open && !self.outbox.is_empty()) {
+            let taken = io.write(socket, &Payload::real(self.outbox.clone()));
+            self.outbox.drain(..taken as usize);
+        }
+    }
+
+    fn waits(&self) -> bool {
+        !self.asked.is_empty() || !self.body.is_empty()
+    }
+
+    /// So many octets of what was read are used up.
+    fn skip(&mut self, octets: usize) {
+        self.inbox.drain(..octets);
+        self.place += octets as u64;
+        let place = self.place;
+        while self.holes.front().is_some_and(|hole| hole.end <= place) {
+            self.holes.pop_front();
+        }
+        if let Some(first) = self.holes.front_mut() {
+            first.start = first.start.max(place);
+        }
+    }
+
+    /// Takes heads and bodies as far as they have come.
+    fn take(&mut self, mut learn: impl FnMut(Learned)) -> Result<(), Trouble> {
+        while !self.inbox.is_empty() {
+            if self.body.is_empty() {
+                if !self.take_head(&mut learn)? {
+                    return Ok(());
+                }
+            } else {
+                self.take_body(&mut learn)?;
+                if self.body.is_empty() {
+                    let (range, at) = &self.answers;
+                    learn(Learned::Answered(*at, range.end - range.start));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes octets of a body up to a hole's beginning, or a hole.
+    fn take_body(&mut self, learn: &mut impl FnMut(Learned)) -> Result<(), Trouble> {
+        let most = (self.inbox.len() as u64).min(self.body.end - self.body.start);
+        let until_hole = self.holes.front().map_or(u64::MAX, |hole| hole.start - self.place);
+        let start = self.body.start;
+        if until_hole == 0 {
+            let hole = self.holes.front().expect("one begins here");
+            let len = most.min(hole.end - hole.start);
+            learn(Learned::Missing(start..start + len));
+            self.body.start += len;
+            self.skip(len as usize);
+            return Ok(());
+        }
+        let len = most.min(until_hole);
+        if self.inbox[..len as usize] != content(start, len) {
+            return Err(Nonsense);
+        }
+        learn(Learned::Came(len));
+        self.body.start += len;
+        self.skip(len as usize);
+        Ok(())
+    }
+
+    /// Takes the head of an answer; false if it has not come whole.
+    fn take_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
+        let readable = self.holes.front().map_or(self.inbox.len(), |hole| {
+            usize::try_from(hole.start - self.place).unwrap_or(usize::MAX).min(self.inbox.len())
+        });
+        match parse_response(&self.inbox[..readable]) {
+            Ok(Some(Head { body, range, len })) => {
+                let (asked, at) = self.asked.pop_front().ok_or(Nonsense)?;
+                if body != asked.end - asked.start || range.is_some_and(|range| range != asked) {
+                    return Err(Nonsense);
+                }
+                self.skip(len);
+                self.answers = (asked.clone(), at);
+                self.body = asked;
+                Ok(true)
+            }
+            Ok(None) if readable < self.inbox.len() => self.find_head(learn),
+            Ok(None) if readable > MAX_HEADER => Err(Nonsense),
+            Ok(None) => Ok(false),
+            Err(_) => Err(Nonsense),
+        }
+    }
+
+    /// A head has a hole: looks for the next that is whole. What was asked for before that one is missing.
+    fn find_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
+        let mut from = 1;
+        while let Some(found) = self.inbox.get(from..).and_then(|rest| find(rest, ANSWER)) {
+            let at = from + found;
+            from = at + 1;
+            let place = self.place + at as u64;
+            let clear = self.holes.iter().find(|hole| hole.end > place).map_or(u64::MAX, |hole| hole.start.max(place));
+            let end = usize::try_from(clear - self.place).unwrap_or(usize::MAX).min(self.inbox.len());
+            let Ok(Some(head)) = parse_response(&self.inbox[at..end]) else { continue };
+            let Some(number) = self.asked.iter().position(|(asked, _)| head.range.as_ref() == Some(asked)) else {
+                continue;
+            };
+            self.asked.drain(..number).for_each(|(range, _)| learn(Learned::Missing(range)));
+            self.skip(at);
+            return Ok(true);
+        }
+        // Where the last answer's head is missing, the connection stalls and is given up; a long one's at once.
+        let is_long = self.asked.front().is_some_and(|(asked, _)| asked.end - asked.start > LONG);
+        if is_long { Err(NoHead) } else { Ok(false) }
+    }
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+impl Application for RepairClient {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.began = io.now();
+        self.open(0, io);
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        let Some(at) = self.lines.iter().position(|line| line.socket == Some(socket)) else { return };
+        if self.ended {
+            return;
+        }
+        match event {
+            SocketEvent::Accepted => {}
+            SocketEvent::Connected => {
+                self.lines[at].open = true;
+                self.lines[at].heard = io.now();
+                if at == 0 {
+                    let (size, request_size) = (self.config.size.get(), self.config.request_size.get());
+                    self.lines[0].request(io.now(), size, None, request_size);
+                    self.lines[0].write(io);
+                }
+            }
+            SocketEvent::Ready => {
+                self.lines[at].write(io);
+                if let Err(why) = self.read(at, io) {
+                    self.give_up(at, why, io);
+                }
+                self.finish(io);
+            }
+            SocketEvent::PeerClosed => self.give_up(at, Nonsense, io),
+            SocketEvent::Closed(_) => {
+                self.lines[at].socket = None;
+                self.give_up(at, Nonsense, io);
+            }
+        }
+        if !self.ended {
+            self.ask(io);
+        }
+    }
+
+    fn on_timeout(&mut self, io: &mut dyn Sockets) {
+        let now = io.now();
+        for at in 0..2 {
+            let line = &self.lines[at];
+            if line.waits() && now.saturating_since(line.heard) >= self.config.stall_timeout {
+                self.give_up(at, NoHead, io);
+            }
+            if self.lines[at].retry.take_if(|retry| *retry <= now).is_some() {
+                self.open(at, io);
+            }
+        }
+        self.ask(io);
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        if self.ended {
+            return None;
+        }
+        let stall = |line: &Line| line.waits().then(|| line.heard + self.config.stall_timeout);
+        self.lines.iter().flat_map(|line| [line.retry, stall(line)]).flatten().min()
+    }
+
+    fn on_stop(&mut self, io: &mut dyn Sockets) {
+        self.end(io);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::response_text;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever of the answers is missing, every octet that was asked for came once, or is known to be missing once.
+        #[test]
+        fn each_octet_comes_or_is_missing_and_never_both(
+            lengths in prop::collection::vec(1..6_000u64, 1..12),
+            holes in prop::collection::vec((0..50_000u64, 1..4_000u64), 0..8),
+            cuts in prop::collection::vec(1..5_000usize, 1..40),
+        ) {
+            let size: u64 = lengths.iter().sum();
+            let (mut line, mut stream, mut from) = (Line::default(), Vec::new(), 0);
+            for len in lengths {
+                let request = Request { size, range: Some(from..from + len) };
+                line.request(Time::ZERO, size, request.range.clone(), 100);
+                stream.extend(response_text(&request));
+                stream.extend(content(from, len));
+                from += len;
+            }
+            let mut missing = vec![false; stream.len()];
+            for (start, len) in holes {
+                let places = missing.iter_mut().zip(&mut stream).skip(start as usize).take(len as usize);
+                places.for_each(|(hole, octet)| (*hole, *octet) = (true, 0));
+            }
+            let mut seen = vec![0u8; size as usize];
+            let (mut came, mut place) = (0, 0);
+            let mut cuts = cuts.into_iter().cycle();
+            let mut ended = Ok(());
+            while place < stream.len() && ended.is_ok() {
+                let end = (place + cuts.next().unwrap()).min(stream.len());
+                line.inbox.extend_from_slice(&stream[place..end]);
+                for at in (place..end).filter(|at| missing[*at]) {
+                    match line.holes.back_mut() {
+                        Some(last) if last.end == at as u64 => last.end += 1,
+                        _ => line.holes.push_back(at as u64..at as u64 + 1),
+                    }
+                }
+                place = end;
+                ended = line.take(|learned| match learned {
+                    Learned::Came(octets) => came += octets,
+                    Learned::Missing(range) => range.for_each(|at| seen[at as usize] += 1),
+                    Learned::Answered(..) => {}
+                });
+            }
+            // What is left when the connection is given up.
+            line.asked.iter().for_each(|(range, _)| range.clone().for_each(|at| seen[at as usize] += 1));
+            line.body.clone().for_each(|at| seen[at as usize] += 1);
+            let lost: u64 = seen.iter().map(|count| u64::from(*count)).sum();
+            prop_assert!(seen.iter().all(|count| *count <= 1), "asked for twice");
+            prop_assert_eq!(came + lost, size);
+            prop_assert!(ended != Err(Nonsense));
+        }
+    }
+}
