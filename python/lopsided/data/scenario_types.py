@@ -877,7 +877,10 @@ class Stack(TypedDict):
     fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
-    ack_policy: Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"] | None
+    ack_policy: (
+        Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"]
+        | None
+    )
     max_delack: int | None
     min_acks_per_window: int | None
     max_burst: int | None

@@ -206,8 +206,8 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
             metrics["quickack"] = 1
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
             raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
-    ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates", "placeholders")
-    for name in ours:
+    ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates")
+    for name in (*ours, "placeholders"):
         if stack[name] is not None:
             raise Unsupported(f"{name} has no counterpart in the kernel world")
     if stack["max_window"] is not None:
