@@ -104,11 +104,12 @@ impl Module {
         self.text += &format!("\n\nclass {name}({base}):\n");
         self.text += &docstring(text);
         for (key, of) in usual {
-            self.text += &match of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']')) {
-                Some(words) if 4 + key.len() + 2 + of.len() > WIDTH => {
-                    format!("    {key}: Literal[\n        {}\n    ]\n", words)
-                }
-                _ => format!("    {key}: {of}\n"),
+            let fits = 4 + key.len() + 2 + of.len() <= WIDTH;
+            let words = of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']'));
+            self.text += &match (fits, words) {
+                (true, _) => format!("    {key}: {of}\n"),
+                (false, Some(words)) => format!("    {key}: Literal[\n        {words}\n    ]\n"),
+                (false, None) => format!("    {key}: (\n        {}\n    )\n", of.replace(" | ", "\n        | ")),
             };
         }
     }

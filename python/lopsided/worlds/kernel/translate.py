@@ -284,10 +284,16 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
         options = qdisc.bucket_filter(queue["rate_bps"], buckets[0], peak, buckets[1], queue["overhead_bytes"])
         return Discipline("tbf", options, 0, (Branch(1, child=_discipline(queue["queue"], where)),), shapes=True)
     kind, options, packets = _queue(queue, where)
-    paced = queue["kind"] == "fq" and queue["maxrate_bps"] is not None
-    inner = queue["queue"] if queue["kind"] == "ack_filter" else queue
-    shaped = inner["kind"] == "cake" and inner["bandwidth_bps"] is not None
-    return Discipline(kind, options, packets, shapes=paced or shaped)
+    return Discipline(kind, options, packets, shapes=_shapes(queue))
+
+
+def _shapes(queue: said.Queue) -> bool:
+    """Whether the queue itself says when a packet may leave, so that no shaper is put around it."""
+    if queue["kind"] == "ack_filter":
+        return _shapes(queue["queue"])
+    if queue["kind"] == "fq":
+        return queue["maxrate_bps"] is not None
+    return queue["kind"] == "cake" and queue["bandwidth_bps"] is not None
 
 
 def _htb_class(each: said.HtbClass, number: int, queue: said.HtbQueue, where: str) -> Branch:
