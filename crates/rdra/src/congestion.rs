@@ -5,8 +5,8 @@
 //! answers take no longer than ever is put down to the channel (as in TCP Veno, Fu and Liew 2003), unless several
 //! streams have holes within a round trip, as after an overflow of a queue too short to be seen.
 //!
-//! The round trip is the time from a request to the first octet of its answer, the least of the latest few: a single
-//! one may have been lost and sent again. A loss at the end of an answer leaves no hole: there the sender waits for its
+//! The round trip is the time from a request to the first octet of its answer, of the latest few: the least where a queue
+//! is looked for, as a single one may have been lost and sent again, else the middle one. A loss at the end of an answer leaves no hole: there the sender waits for its
 //! timer, at least twice the round trip, and so long a pause counts as a hole (ours; the paper does not say).
 
 use lopsided_core::{Duration, Time};
@@ -30,7 +30,7 @@ impl Choice for Detection {
 /// The latest round trips of which the least is taken.
 const RECENT: usize = 8;
 /// A queue is seen where the round trip is longer than the shortest by this part of it, and by at least so much.
-const QUEUE_PART: u64 = 16;
+const QUEUE_PART: u64 = 8;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 /// So many streams of eight with holes within a round trip are an overflow.
 const TOGETHER: usize = 3;
@@ -62,9 +62,11 @@ impl Detector {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The round trip now.
+    /// The round trip now: the middle one of the latest.
     pub fn rtt(&self) -> Duration {
-        self.recent.iter().min().copied().unwrap_or(UNKNOWN_RTT)
+        let mut sorted: Vec<Duration> = self.recent.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(UNKNOWN_RTT)
     }
 
     pub fn least_rtt(&self) -> Option<Duration> {
@@ -91,7 +93,8 @@ impl Detector {
     fn sees_queue(&self) -> bool {
         let least = self.least.unwrap_or(Duration::MAX);
         let part = Duration::from_nanos(least.as_nanos() / QUEUE_PART);
-        self.rtt().saturating_sub(least) > part.max(LEAST_QUEUE)
+        let latest = self.recent.iter().min().copied().unwrap_or_default();
+        latest.saturating_sub(least) > part.max(LEAST_QUEUE)
     }
 
     fn holes_together(&self, now: Time) -> bool {
@@ -129,11 +132,11 @@ mod tests {
         let (last, later) = (Time::ZERO + ms(1000), |pause: u64| Time::ZERO + ms(1000 + pause));
         assert!(!Detector::new(Detection::Queued, 8).is_repair(later(5000), 0, last), "nothing to compare with");
         let mut detector = after(&[100, 120, 110], Detection::Queued);
-        assert!(!detector.is_repair(later(200), 0, last));
-        assert!(detector.is_repair(later(201), 0, last));
+        assert!(!detector.is_repair(later(220), 0, last));
+        assert!(detector.is_repair(later(221), 0, last));
         detector.is_congestion(later(50), 0);
-        assert!(!detector.is_repair(later(201), 0, last), "the hole told of it");
-        assert!(detector.is_repair(later(201), 1, last));
+        assert!(!detector.is_repair(later(221), 0, last), "the hole told of it");
+        assert!(detector.is_repair(later(221), 1, last));
     }
 
     #[test]

@@ -30,6 +30,8 @@ struct Stream {
     chunk: Option<Chunk>,
     /// Segments out of order on the connection, as last seen.
     out_of_order: u64,
+    /// There is a hole in what came, and nothing in order has come since.
+    has_hole: bool,
 }
 
 /// What a stream was asked for.
@@ -98,8 +100,11 @@ impl Transfer {
         chunk.moved = now;
         let place = chunk.range.start..chunk.range.start + octets;
         chunk.range.start = place.end;
-        if chunk.range.is_empty() {
-            self.streams[stream].chunk = None;
+        let ended = chunk.range.is_empty();
+        let at = &mut self.streams[stream];
+        at.has_hole = false;
+        if ended {
+            at.chunk = None;
         }
         if let Some(share) = &mut self.share {
             share.resumed(now, stream, last, self.requested);
@@ -114,8 +119,10 @@ impl Transfer {
     /// and its segment size.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
-        let hole = out_of_order > seen.out_of_order;
+        // What comes out of order until the hole is filled tells of the same one.
+        let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         seen.out_of_order = out_of_order;
+        seen.has_hole |= hole;
         if let Some(share) = &mut self.share {
             if mss > Bytes::ZERO {
                 share.set_mss(mss);
@@ -129,7 +136,7 @@ impl Transfer {
     /// The stream's connection is gone: what it still owed is missing again, and a new one may take its place.
     pub fn failed(&mut self, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
-        failed.out_of_order = 0;
+        (failed.out_of_order, failed.has_hole) = (0, false);
         if let Some(chunk) = failed.chunk.take() {
             self.requested -= chunk.range.end - chunk.range.start;
             self.missing.insert(chunk.range);

@@ -102,7 +102,7 @@ impl Recorder {
     fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
         let completion_s = (end - start).as_secs_f64();
         // The parts of a page are rows of their own and do not count as transfers of the flow.
-        if matches!(what, "transfer" | "page") {
+        if matches!(what, "transfer" | "page" | "fetch") {
             self.tallies[flow].done.add(completion_s);
         }
         if self.interval.is_some() {

@@ -113,7 +113,7 @@ impl RdraClient {
 
     fn finish(&mut self, io: &mut dyn Sockets) {
         if self.transfer.is_complete() && !self.ended {
-            io.report(Report::Completed { what: "object", start: self.began, size: Bytes::new(self.size) });
+            io.report(Report::Completed { what: "fetch", start: self.began, size: Bytes::new(self.size) });
             self.end(io);
         }
     }

@@ -94,7 +94,7 @@ fn fetch(app: &str, loss: &str, more: &str) -> String {
 fn an_object_in_ranges_is_whole_under_loss() {
     for (mode, loss) in [("fair", "0 %"), ("fair", "3 %"), ("greedy", "3 %"), ("single", "1 %")] {
         let result = run(&fetch(&format!(r#"size = "1500 kB", mode = "{mode}""#), loss, ""));
-        assert_eq!(result.transfers.what, ["object"], "{mode}, {loss}");
+        assert_eq!(result.transfers.what, ["fetch"], "{mode}, {loss}");
         assert_eq!(result.transfers.size_bytes, [1_500_000]);
     }
 }
@@ -122,7 +122,7 @@ fn a_fetch_goes_on_after_an_outage() {
     let text = fetch(r#"size = "8 MB", stall_timeout = "1 s""#, "0 %", "")
         .replace("down.loss = \"0 %\"", r#"down.loss.outages = [["2 s", "9 s"]]"#);
     let result = run(&text);
-    assert_eq!(result.transfers.what, ["object"]);
+    assert_eq!(result.transfers.what, ["fetch"]);
 }
 
 /// Opens two connections, sends a number on each, and is answered with as many octets.

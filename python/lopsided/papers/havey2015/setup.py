@@ -8,6 +8,7 @@ together.
 from __future__ import annotations
 
 from lopsided.papers.framework.model import Case, Experiment, Overrides
+from lopsided.papers.havey2015 import chapter2
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
@@ -37,6 +38,7 @@ CHAPTER_6: dict[str, str] = {
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
+    "2": tuple(each.key for each in chapter2.EXPERIMENTS),
     "4": ("knee",),
     "5": ("night", "evening", "night-up", "evening-up", "readings-5"),
     "6": ("delays", "delays-up", "alone", "readings-6"),
@@ -157,4 +159,16 @@ READINGS_6 = Experiment(
     measure=modems,
 )
 
-EXPERIMENTS = (KNEE, NIGHT, EVENING, NIGHT_UP, EVENING_UP, READINGS_5, DELAYS, DELAYS_UP, ALONE, READINGS_6)
+EXPERIMENTS = (
+    *chapter2.EXPERIMENTS,
+    KNEE,
+    NIGHT,
+    EVENING,
+    NIGHT_UP,
+    EVENING_UP,
+    READINGS_5,
+    DELAYS,
+    DELAYS_UP,
+    ALONE,
+    READINGS_6,
+)
