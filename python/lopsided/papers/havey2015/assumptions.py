@@ -69,8 +69,8 @@ HINDSIGHT = (
     "40 ms; tables R5 and R6 have both.",
     "The queue of 3000 packets below IP was chosen with the printed 1500 ms in view, and so what CoDel and PIE show in "
     "the evening.",
-    "Chapter 2: which of its statements do not hold, what counts as a full queue, and the experiment on lossy lines were "
-    "put on record after a first run. The controller's rule for holes was chosen while lines of its kind were looked at.",
+    "Chapter 2: which of its statements do not hold, what counts as a full queue, and the experiment on lossy lines "
+    "were put on record after a first run. The rule for holes was chosen while lines of its kind were looked at.",
 )
 
 KEY_RESULTS = (
