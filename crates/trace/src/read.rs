@@ -1,13 +1,18 @@
 //! Reads captures, pcap and pcapng, made here or elsewhere.
 //!
 //! Understands raw IP, IPv4 and Ethernet (with VLAN tags). Packets of other protocols than IPv4, and fragments, are counted
-//! and passed over.
+//! and passed over. A packet longer than its length field can say, as hosts with BIG TCP hand over, is as long as its record.
 
 use lopsided_core::{Packet, Time, wire};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
 use std::fmt;
 use std::io::Read;
+
+/// Octets held of a capture, until a record needs more.
+const FIRST_ROOM: usize = 1 << 16;
+/// A record that says it is longer than this is no record.
+const LARGEST_RECORD: usize = 1 << 24;
 
 /// What reading a trace came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,14 +29,15 @@ pub struct ReadError(String);
 
 /// Hands each packet of a capture to `each` with its time since the epoch of the file (1970, or the beginning of a run).
 pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Result<TraceRead, ReadError> {
-    let mut reader = create_reader(1 << 16, input).map_err(|error| ReadError(error.to_string()))?;
+    let mut room = FIRST_ROOM;
+    let mut reader = create_reader(room, input).map_err(|error| ReadError(error.to_string()))?;
     let mut source = Source::default();
     let mut done = TraceRead::default();
-    let mut exhausted = false;
+    let mut stuck = false;
     loop {
         match reader.next() {
             Ok((consumed, block)) => {
-                exhausted = false;
+                stuck = false;
                 match source.take(&block) {
                     Taken::Packet(at, packet) => {
                         done.packets += 1;
@@ -43,8 +49,16 @@ pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Res
                 reader.consume(consumed);
             }
             Err(PcapError::Eof) => return Ok(done),
-            Err(PcapError::Incomplete(_)) if !exhausted => {
-                exhausted = true;
+            // Pipes and buffered readers give a long record in pieces.
+            Err(PcapError::Incomplete(_)) if !stuck => {
+                let held = reader.data().len();
+                reader.refill().map_err(|error| ReadError(error.to_string()))?;
+                stuck = reader.data().len() == held;
+            }
+            // Hosts that offload segmentation hand over records longer than any packet on the wire.
+            Err(PcapError::BufferTooSmall) if room < LARGEST_RECORD => {
+                room *= 2;
+                reader.grow(room);
                 reader.refill().map_err(|error| ReadError(error.to_string()))?;
             }
             Err(error) => return Err(ReadError(error.to_string())),

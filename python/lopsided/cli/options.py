@@ -117,7 +117,7 @@ Dask = Annotated[
     Parameter(
         show_default=False,
         help="Make the runs on a Dask cluster: its scheduler, `tcp://HOST:PORT`, or `local` for processes of this "
-        "machine. Needs the package `distributed`.",
+        "machine. Needs `lopsided[dask]`.",
     ),
 ]
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]

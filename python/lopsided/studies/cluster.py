@@ -1,4 +1,4 @@
-"""Many runs past one machine, on Dask: `pip install distributed`.
+"""Many runs past one machine, on Dask: `pip install 'lopsided[dask]'`.
 
 A sweep becomes one partitioned Parquet dataset. Its runs are numbered; a batch is a stretch of them, sized by what runs
 have cost so far, and becomes one file, `part-FIRST-LAST.parquet`, written whole by the client. So rows and digests are
@@ -84,7 +84,7 @@ def _distributed() -> Any:
     try:
         return importlib.import_module("distributed")
     except ImportError:
-        raise UsageError("Dask is not installed: pip install distributed") from None
+        raise UsageError("Dask is not installed: pip install 'lopsided[dask]'") from None
 
 
 def _width(client: Any) -> int:

@@ -95,7 +95,11 @@ fn parse_v4(octets: &[u8]) -> Result<Header, Malformed> {
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
     let header_len = usize::from(fixed[0] & 0x0f) * 4;
-    let total_len = usize::from(word(2));
+    // Zero stands for more than the field can say (BIG TCP).
+    let total_len = match usize::from(word(2)) {
+        0 if octets.len() > usize::from(u16::MAX) => octets.len(),
+        len => len,
+    };
     if header_len < fixed.len() || total_len < header_len {
         return Err(Malformed::Length);
     }
@@ -124,7 +128,10 @@ fn parse_v6(octets: &[u8]) -> Result<Header, Malformed> {
         Ipv6Addr::from(octets)
     };
     let class = fixed[0] << 4 | fixed[1] >> 4;
-    let total_len = fixed.len() + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    let total_len = match usize::from(u16::from_be_bytes([fixed[4], fixed[5]])) {
+        0 if octets.len() > fixed.len() + usize::from(u16::MAX) => octets.len(),
+        len => fixed.len() + len,
+    };
     let (mut protocol, mut header_len) = (fixed[6], fixed.len());
     while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
         let extension = octets.get(header_len..header_len + 2).ok_or(Malformed::Truncated)?;

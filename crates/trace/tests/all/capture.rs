@@ -5,7 +5,7 @@ use lopsided_core::packet::Flags;
 use lopsided_core::{DropReason, Duration, Event, NodeId, Observer, Packet, Time, wire};
 use lopsided_trace::{Capture, FlowTable, Tap, TraceRead, read};
 use proptest::prelude::*;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 #[test]
@@ -194,4 +194,60 @@ fn tshark(file: &[u8], filter: &str, field: &str) -> String {
     let output = child.wait_with_output().expect("tshark ends");
     assert!(output.status.success(), "tshark refused {filter}");
     String::from_utf8(output.stdout).expect("tshark writes text")
+}
+
+/// A classic capture of raw IP packets.
+fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0x40000, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    for (at, packet) in (0_u32..).zip(packets) {
+        for word in [1, at, packet.len() as u32, packet.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+/// A segment with so much payload, whose length field is zero where it cannot say its length, as Linux writes it.
+fn segment(payload: usize) -> Vec<u8> {
+    let len = u16::try_from(40 + payload).unwrap_or(0).to_be_bytes();
+    let mut octets = vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    octets.extend([0, 1, 0, 2, 0, 0, 0, 9, 0, 0, 0, 9, 0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
+    octets.resize(40 + payload, b'x');
+    octets
+}
+
+#[test]
+fn records_of_offloading_hosts_are_read_whole() {
+    let sizes = [1448, 65_000, 70_000, 180_000, 500_000, 100];
+    let file = pcap(&sizes.map(segment));
+    let sources: [Box<dyn Read + Send>; 3] =
+        [Box::new(&file[..]), Box::new(BufReader::new(&file[..])), Box::new(Pipe(&file))];
+    for source in sources {
+        let mut seen = Vec::new();
+        let done = read(source, |_, packet| seen.push(packet.payload().len() as usize)).unwrap();
+        assert_eq!((done.packets, done.passed_over), (6, 0));
+        assert_eq!(seen, sizes);
+    }
+}
+
+/// Gives what it has a page at a time.
+struct Pipe<'a>(&'a [u8]);
+
+impl Read for Pipe<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let page = room.len().min(4096);
+        self.0.read(&mut room[..page])
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_is_refused() {
+    let mut file = pcap(&[segment(100)]);
+    let at = file.len() - 140 - 8;
+    file[at..at + 8].fill(0x7f);
+    assert!(read(&file[..], |_, _| ()).is_err());
 }
