@@ -255,8 +255,13 @@ def test_the_proxy_divides_what_a_program_asks_for(tmp_path):
         assert through(port, server.url("/redirect/1/a"))[0].status == 302, "where to go is the program's to decide"
         assert through(port, server.url("/a"), "HEAD")[0].headers["content-length"] == "300000"
         server.fault_rate = first[0]
-        whole = [body for answer, body in (through(port, server.url("/b")) for _ in range(5)) if answer.status == 200]
-        assert all(body == CONTENT for body in whole)
+        whole = []
+        for _ in range(5):
+            # A download that the server fails too often ends before its length, and the program sees that.
+            with suppress(http.client.IncompleteRead):
+                answer, body = through(port, server.url("/b"))
+                whole += [body] * (answer.status == 200)
+        assert whole and all(body == CONTENT for body in whole)
 
 
 def test_the_proxy_holds_little_and_refuses_the_rest():
