@@ -211,6 +211,9 @@ class Controller:
     def on_idle(self, restart_window_bytes: int) -> None:
         """The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC 5681)."""
 
+    def on_unused(self, window_bytes: int) -> None:
+        """The window was not used, or sending paused: it may be at most this (RFC 2861); `on_idle` unless defined."""
+
 class WindowAlgorithm:
     """How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid` and
     `ssthresh`. Slow start is part of growing (`window.reno_cong_avoid`); timeouts, undo and idle times are taken care

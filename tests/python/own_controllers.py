@@ -74,6 +74,12 @@ class Reno(lop.Controller):
     def on_idle(self, restart_window_bytes):
         self.set_window(min(self.cwnd_bytes, restart_window_bytes))
 
+    def on_unused(self, window_bytes):
+        segments = self.cwnd_bytes // self.mss
+        if self.ssthresh_bytes is not None:
+            self.ssthresh_bytes = max(self.ssthresh_bytes, (segments // 2 + segments // 4) * self.mss)
+        self.on_idle(window_bytes)
+
 
 class RenoAlgorithm(lop.WindowAlgorithm):
     """The algorithm of the built-in reno, for stacks that count octets."""

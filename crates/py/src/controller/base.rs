@@ -142,6 +142,10 @@ impl Controller {
     }
 
     fn on_idle(&self, _restart_window_bytes: u64) {}
+
+    fn on_unused(this: &Bound<'_, Self>, window_bytes: u64) -> PyResult<()> {
+        this.call_method1("on_idle", (window_bytes,)).map(drop)
+    }
 }
 
 pub(super) fn missing<T>(this: &Bound<'_, T>, method: &str) -> PyErr {

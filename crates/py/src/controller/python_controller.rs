@@ -106,6 +106,10 @@ impl cc::Controller for PythonController {
         self.tell("on_idle", now, (restart_window.get(),));
     }
 
+    fn on_unused(&mut self, now: Time, window: Bytes) {
+        self.tell("on_unused", now, (window.get(),));
+    }
+
     /// Less than a segment would stop the connection for good.
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.targets.cwnd.max(self.mss))

@@ -149,6 +149,11 @@ pub trait Controller: Debug + Send {
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
+    /// The window was not used, for an RTO of sending less or of an idle time: what was used holds, and the threshold keeps
+    /// three quarters of the old window (RFC 2861 section 3).
+    fn on_unused(&mut self, now: Time, window: Bytes) {
+        self.on_idle(now, window);
+    }
     /// Takes over a connection in which another controller has set the window so far; comes after `on_established`.
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);

@@ -286,6 +286,11 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.window.set_octets(self.window.cwnd.min(restart_window.get()));
     }
 
+    fn on_unused(&mut self, now: Time, window: Bytes) {
+        self.window.freshen_ssthresh();
+        self.on_idle(now, window);
+    }
+
     fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.window.set_octets(cwnd.get());
         self.window.ssthresh = ssthresh.map(Bytes::get);

@@ -324,7 +324,12 @@ impl Connection {
     }
 
     fn on_fin(&mut self, now: Time) {
-        self.acks.ack_now(AckReason::Fin);
+        // This end may have something to say, which carries the acknowledgement.
+        if !self.peer_closed && matches!(self.state, State::SynReceived | State::Established) {
+            self.acks.on_fin(now, self.ack_context(), &mut self.send.flight.timers);
+        } else {
+            self.acks.ack_now(AckReason::Fin);
+        }
         if self.peer_closed {
             if self.state == State::TimeWait {
                 self.send.flight.timers.set(TimerKind::TimeWait, now + TIME_WAIT);

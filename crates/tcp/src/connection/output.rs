@@ -151,6 +151,9 @@ impl Connection {
         let payload = self.send.payload(piece.start, piece.len);
         let mut header = self.header(now, flags, piece.len, Covers::All);
         header.seq = self.send.seq(piece.start);
+        if !payload.is_empty() {
+            self.acks.on_data_sent(now);
+        }
         let capable = piece.kind == PieceKind::New && !payload.is_empty();
         Segment { header, payload, ecn: if capable { self.ecn.data_codepoint() } else { Ecn::NotEct } }
     }

@@ -146,6 +146,19 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
+    /// The peer's FIN arrived.
+    pub fn on_fin(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
+        self.update_view(context);
+        let decision = self.policy.on_fin(now, &self.view);
+        self.decide(decision, timers);
+    }
+
+    /// Data goes out.
+    #[inline]
+    pub fn on_data_sent(&mut self, now: Time) {
+        self.policy.on_data_sent(now);
+    }
+
     /// The time of a delayed ACK has come.
     pub fn on_timeout(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
         if self.due.is_none() && self.view.scheduled {

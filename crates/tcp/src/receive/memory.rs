@@ -6,6 +6,7 @@
 
 use super::filling::Filling;
 use crate::profile::BufferRule;
+use lopsided_core::Bytes;
 
 /// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
 const WORTH_A_LARGER_WINDOW: u32 = 128;
@@ -17,6 +18,8 @@ const SPARE_SEGMENTS: u64 = 16;
 /// the payload.
 const PROVISION: u64 = 768;
 const PROVISION_STEP: u64 = 128;
+/// No buffer takes less memory than that (Linux's SOCK_MIN_RCVBUF, socket(7)).
+const LEAST_MEMORY: u64 = 2304;
 const LARGEST_UNSCALED: u64 = 65_535;
 
 #[derive(Debug)]
@@ -40,13 +43,14 @@ pub(super) fn of_window(window: u64) -> u64 {
 
 impl Memory {
     pub fn new(rule: BufferRule, per_segment: u64) -> Memory {
-        let (size, max) = (of_window(rule.initial().get()), of_window(rule.max().get()));
+        let memory = |window: Bytes| of_window(window.get()).max(LEAST_MEMORY);
+        let (size, max) = (memory(rule.initial()), memory(rule.max()));
         Memory { size, max, per_segment, threshold: 0, bound: size / 2, space: 0 }
     }
 
     /// The application asks for a buffer with room for a window of `window` octets, which stays so.
     pub fn set_size(&mut self, window: u64) {
-        self.size = of_window(window);
+        self.size = of_window(window).max(LEAST_MEMORY);
         self.max = self.size;
         self.bound = self.bound.max(self.size / 2);
     }
@@ -152,7 +156,6 @@ fn provision(mss: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lopsided_core::Bytes;
 
     const MSS: u64 = 1448;
     const SCALE: u8 = 7;

@@ -379,13 +379,16 @@ impl Receiver {
     fn advance(&mut self, to: u64) -> Arrival {
         let before = self.next;
         self.next = to;
-        self.records.append(to);
+        self.records.append(before, to);
         let had_gaps = !self.held.is_empty();
         if had_gaps {
             let mut covered = false;
             while let Some((start, end)) = self.held.pop_reached(self.next) {
                 self.next = self.next.max(end);
                 self.held_octets -= end - start;
+                if start < to {
+                    self.extend_duplicate(start, to.min(end));
+                }
                 covered = true;
             }
             if covered {
@@ -463,6 +466,15 @@ impl Receiver {
         let end = start + i64::from(payload.len());
         start > self.next as i64
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
+    }
+
+    /// More of the same segment was there already: what is reported grows if both touch (Linux).
+    fn extend_duplicate(&mut self, start: u64, end: u64) {
+        match &mut self.dsack {
+            Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),
+            Some(_) => {}
+            None => self.report_duplicate(start, end),
+        }
     }
 
     fn report_duplicate(&mut self, start: u64, end: u64) {

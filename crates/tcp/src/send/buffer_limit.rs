@@ -10,6 +10,9 @@ const RECORD: u64 = 256;
 /// The smallest window that it provides for.
 const LEAST_SEGMENTS: u64 = 10;
 
+/// No buffer takes less memory than that (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304).
+const LEAST_MEMORY: u64 = 4608;
+
 #[derive(Debug)]
 pub(crate) struct SendBufferLimit {
     rule: BufferRule,
@@ -118,6 +121,7 @@ impl SendBufferLimit {
             BufferRule::Fixed(size) => 2 * size.get(),
             BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
         };
+        let capacity = capacity.max(LEAST_MEMORY);
         let segments = filling.len.div_ceil(filling.mss).saturating_sub(filling.joined);
         let used = filling.len + per_segment * segments;
         (used, capacity.saturating_sub(used))
@@ -188,6 +192,12 @@ mod tests {
         space.note_written(full);
         space.note_written(filled(5, 10));
         assert_eq!(space.room(filled(5, 10)), 0);
+    }
+
+    #[test]
+    fn a_buffer_of_one_octet_still_takes_two_segments() {
+        let space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1)), LINUX);
+        assert_eq!(space.room(filled(0, 10)), 3 * MSS, "a third begins where there is any room");
     }
 
     #[test]

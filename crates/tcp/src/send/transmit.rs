@@ -4,7 +4,7 @@ use super::flight::Flight;
 use super::sender::Sender;
 use crate::profile::IdleRestart;
 use crate::recovery::Recovery;
-use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
+use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// What a piece is.
@@ -126,7 +126,7 @@ impl Sender {
             // With no room for another segment it is the window's end too.
             let full_window = self.in_flight() + full > self.cwnd();
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
-            self.note_window_use(full_window);
+            self.note_window_use(now, full_window);
             return None;
         }
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
@@ -141,13 +141,13 @@ impl Sender {
                 self.flight.arm_persist(now);
             }
             self.limited(now, if len < left { Limit::Receiver } else { Limit::Nagle });
-            self.note_window_use(false);
+            self.note_window_use(now, false);
             return None;
         }
         let in_flight = self.in_flight();
         if in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.limited(now, Limit::Congestion);
-            self.note_window_use(true);
+            self.note_window_use(now, true);
             return None;
         }
         Some(Piece::new(nxt, len, fin))
@@ -160,7 +160,7 @@ impl Sender {
     }
 
     /// A burst has ended: note whether the window was what ended it.
-    fn note_window_use(&mut self, blocked_by_cwnd: bool) {
+    fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
         // Nothing is left to send, new or again, though the window would let it.
         if !blocked_by_cwnd
@@ -172,6 +172,30 @@ impl Sender {
             self.flight.delivery.set_app_limited(in_flight);
         }
         self.window_use.note(blocked_by_cwnd, self.flight.una(), self.flight.nxt());
+        self.decay_unused(now);
+    }
+
+    /// RFC 2861 section 3.1, as Linux does it: for an RTO less than the window was out, and not for want of room in the
+    /// send buffer. The window goes half of the way down to what was used.
+    fn decay_unused(&mut self, now: Time) {
+        let flight = &mut self.flight;
+        if flight.profile.idle_restart != IdleRestart::Halving || flight.controller.owns_recovery() {
+            return;
+        }
+        let full = self.window_use.was_cwnd_limited();
+        let Some(used) = self.window_use.unused_for(now, full, flight.outstanding(), flight.rtt.rto()) else { return };
+        let cwnd = flight.controller.cwnd().get();
+        if used >= cwnd {
+            return;
+        }
+        if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
+            let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
+            if used < cwnd {
+                let segments = (cwnd / flight.mss() + used / flight.mss()) / 2;
+                flight.controller.on_unused(now, Bytes::new(segments * flight.mss()));
+            }
+            self.window_use.forget_used(now);
+        }
     }
 
     fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Piece {
@@ -282,7 +306,11 @@ impl Sender {
                 }
                 IdleRestart::Never | IdleRestart::Initial => initial,
             };
-            flight.controller.on_idle(now, window);
+            match flight.profile.idle_restart {
+                IdleRestart::Halving => flight.controller.on_unused(now, window),
+                IdleRestart::Never | IdleRestart::Initial => flight.controller.on_idle(now, window),
+            }
+            self.window_use.forget_used(now);
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Whether the congestion window is what holds a sender back (RFC 7661, as Linux has it).
+//! Whether the congestion window is what holds a sender back (RFC 7661, as Linux has it), and what was used of one that was
+//! not for an RTO (RFC 2861).
+
+use lopsided_core::{Duration, Time};
 
 /// What was used of the window in the last round trip.
 #[derive(Debug, Default)]
@@ -6,6 +9,9 @@ pub(crate) struct WindowUse {
     cwnd_limited: bool,
     most_out: u64,
     round_end: u64,
+    /// The most octets that were out since the window was last full, or came down to what was used.
+    most_used: u64,
+    used_since: Time,
 }
 
 impl WindowUse {
@@ -17,6 +23,23 @@ impl WindowUse {
             self.most_out = out;
             self.round_end = nxt;
         }
+    }
+
+    /// As [`WindowUse::note`] has it, for what RFC 2861 looks at: what was used of the window, once it was not full for an
+    /// RTO.
+    pub fn unused_for(&mut self, now: Time, full: bool, out: u64, rto: Duration) -> Option<u64> {
+        if full {
+            self.forget_used(now);
+            return None;
+        }
+        self.most_used = self.most_used.max(out);
+        (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
+    }
+
+    /// What is used is looked at anew from now on.
+    pub fn forget_used(&mut self, now: Time) {
+        self.most_used = 0;
+        self.used_since = now;
     }
 
     /// The window was used up at some time in the last round trip.

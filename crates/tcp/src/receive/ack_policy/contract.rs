@@ -118,6 +118,12 @@ pub trait AckPolicy: Debug + Send {
     fn on_all_read(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Unchanged
     }
+    /// The peer's FIN arrived, and nothing of its data is missing; this end may still send.
+    fn on_fin(&mut self, _now: Time, _view: &AckView) -> AckDecision {
+        AckDecision::Now(AckReason::Fin)
+    }
+    /// Data goes out, with the acknowledgement that was owed.
+    fn on_data_sent(&mut self, _now: Time) {}
     /// A segment with an acknowledgement went out, which was owed; `covered`: for data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
     /// Whether the stack reads its clock as the time of a [`AckDecision::By`] comes: the timestamps of what is sent

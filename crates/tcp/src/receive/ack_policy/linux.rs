@@ -1,7 +1,8 @@
 //! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
 //! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
 //! for each compression interval (since 4.18). A short segment that was read is acknowledged at once, and since 6.1.57
-//! a full one with PSH too.
+//! a full one with PSH too. An end that answers within the delay is in "pingpong mode": its data carries the
+//! acknowledgements, so that nothing is acknowledged quickly or for being read, until a timer had to.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
@@ -33,8 +34,11 @@ pub(super) struct Linux {
     /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
     duplicates: u32,
     compressed: u32,
-    /// A segment that waits for its ACK ended what an application wrote.
+    /// A segment that waits for its ACK ended what an application wrote; and more than one did.
     pushed: bool,
+    pushed_again: bool,
+    /// This end answers: its data carries the acknowledgements.
+    pingpong: bool,
     /// New data, in order or not, waits for its ACK.
     scheduled: bool,
 }
@@ -56,6 +60,8 @@ impl Linux {
             duplicates: 0,
             compressed: 0,
             pushed: false,
+            pushed_again: false,
+            pingpong: false,
             scheduled: false,
         }
     }
@@ -72,7 +78,7 @@ impl Linux {
             AckDecision::Now(AckReason::GapFilled)
         } else if view.unacked_bytes > u64::from(rcv_mss) {
             AckDecision::Now(AckReason::Count)
-        } else if self.quick > 0 {
+        } else if self.is_quick() {
             AckDecision::Now(AckReason::Quick)
         } else if gaps_left {
             self.acknowledge_duplicate(now, AckReason::GapFilled, view)
@@ -82,7 +88,7 @@ impl Linux {
     }
 
     fn acknowledge_duplicate(&mut self, now: Time, why: AckReason, view: &AckView) -> AckDecision {
-        if self.quick > 0 || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
+        if self.is_quick() || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
             return AckDecision::Now(why);
         }
         if self.duplicates < UNCOMPRESSED_DUPLICATES {
@@ -97,6 +103,10 @@ impl Linux {
         let due = now + wait + self.compress_slack;
         // The timer of a delayed ACK keeps running when that has gone, and takes this one along.
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
+    }
+
+    fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.pingpong
     }
 
     /// The timeout follows the gaps between segments, no longer than an RTT if that is known.
@@ -153,6 +163,7 @@ impl AckPolicy for Linux {
         let decision = match data.arrival {
             Arrival::Duplicate => {
                 self.enter_quickack(view);
+                self.pingpong = false;
                 AckDecision::Now(AckReason::Duplicate)
             }
             Arrival::OutOfOrder => {
@@ -169,21 +180,42 @@ impl AckPolicy for Linux {
             }
         };
         // A short segment, or one that the sender pushed, likely ends what an application wrote.
-        self.pushed |= data.len < rcv_mss || data.push && self.heeds_push;
+        if data.len < rcv_mss {
+            self.pushed_again |= self.pushed;
+            self.pushed = true;
+        }
+        self.pushed |= data.push && self.heeds_push;
         decision
     }
 
     /// The sender of a finished message does not wait.
     fn on_all_read(&mut self, _now: Time, view: &AckView) -> AckDecision {
-        if self.pushed && view.unacked_bytes > 0 { AckDecision::Now(AckReason::Pushed) } else { AckDecision::Unchanged }
+        let ended = self.pushed_again || (self.pushed && !self.pingpong);
+        if ended && view.unacked_bytes > 0 { AckDecision::Now(AckReason::Pushed) } else { AckDecision::Unchanged }
     }
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
-        if self.compressed == 0 {
+        if self.compressed == 0 && self.pingpong {
+            // No answer came that could carry it.
+            self.pingpong = false;
+            self.ato = self.min;
+        } else if self.compressed == 0 {
             // The peer did not send a second segment in time: wait longer.
             self.ato = (self.ato * 2).min(view.rto);
         }
         AckDecision::Now(AckReason::Delay)
+    }
+
+    /// An answer is likely, or an end of this end's own: either carries the acknowledgement.
+    fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
+        self.pingpong = true;
+        self.scheduled = true;
+        self.delay_adaptively(now, view.rtt)
+    }
+
+    fn on_data_sent(&mut self, now: Time) {
+        let answers = |last| self.grain.floor(now) - self.grain.floor(last) < self.ato;
+        self.pingpong |= self.last_data.is_some_and(answers);
     }
 
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {
@@ -195,6 +227,7 @@ impl AckPolicy for Linux {
         }
         self.scheduled = false;
         self.pushed = false;
+        self.pushed_again = false;
         self.compressed = 0;
     }
 

@@ -513,3 +513,61 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
     t.drain_until(400);
     assert_eq!(t.info().rcv_space, Bytes::new(30_000));
 }
+
+#[test]
+fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
+    // Linux (tcp_ofo_queue); RFC 2883 section 4: the report is the first block, below the acknowledgement.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1001:2001");
+    t.expect(100, "ack 1 sack 1001:2001");
+    t.inject(101, "3001:4001");
+    t.expect(101, "ack 1 sack 3001:4001,1001:2001");
+    t.inject(102, "1:1501");
+    t.expect(102, "ack 2001 sack 1001:1501,3001:4001");
+    t.inject(103, "2001:5001");
+    t.expect(103, "ack 5001 sack 3001:4001");
+}
+
+/// A connection that is past its quick ACKs, as one end of questions and answers.
+fn past_quick_acks() -> Script {
+    let mut t = after_quick_acks();
+    t.reads = true;
+    t
+}
+
+#[test]
+fn an_end_that_answers_acknowledges_with_its_answers() {
+    // Linux's pingpong mode: a question that was answered within the delayed-ACK timeout ends the quick ACKs.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1:301");
+    t.expect(100, "ack 301");
+    t.write(110, 500);
+    t.expect(110, "1:501 ack 301");
+    t.inject(210, "301:601 ack 501");
+    t.write(220, 500);
+    t.expect(220, "501:1001 ack 601");
+    // A question that stays without an answer: its timer ends the mode.
+    t.inject(320, "601:901 ack 1001");
+    t.expect(360, "ack 901");
+    t.inject(370, "901:1201");
+    t.expect(370, "ack 1201");
+}
+
+#[test]
+fn without_answers_a_short_segment_is_acknowledged_when_it_is_read() {
+    let mut t = past_quick_acks();
+    t.inject(200, "16001:16301");
+    t.expect(200, "ack 16301");
+}
+
+#[test]
+fn the_acknowledgement_of_a_fin_rides_on_this_ends_own() {
+    let mut t = past_quick_acks();
+    t.inject(200, "F 16001:16001");
+    t.close(210);
+    t.expect(210, "F. 1:1 ack 16002");
+    // Nobody closes: it waits for the delayed-ACK timeout.
+    let mut t = past_quick_acks();
+    t.inject(200, "F 16001:16001");
+    t.expect(240, "ack 16002");
+}

@@ -1,9 +1,10 @@
 //! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle
 //! times.
 
-use super::script::{PEER, Peer, Script, freebsd, linux};
-use crate::Profile;
-use lopsided_core::Duration;
+use super::script::{MSS, PEER, Peer, Script, freebsd, linux};
+use crate::cc::{Setup, build};
+use crate::{IdleRestart, Profile};
+use lopsided_core::{Bytes, Duration, Time};
 
 #[test]
 fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
@@ -215,4 +216,47 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(200, 10_001, 14_001);
     t.inject(201, "ack 3001");
     t.expect_train(201, 14_001, 16_001);
+}
+
+/// The window, in segments, each time that it comes down while a segment goes out every 100 ms for so long.
+fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
+    let mut t = Script::established(profile, PEER);
+    t.write(100, 10_000);
+    t.drain_until(101);
+    t.inject(200, "ack 10001");
+    t.write(200, 20_000);
+    t.drain_until(201);
+    t.inject(300, "ack 30001");
+    let mut seen = vec![t.info().snd_cwnd.get() / MSS];
+    for (number, at) in (310..until_ms).step_by(100).enumerate() {
+        t.write(at, 1000);
+        t.drain();
+        let window = t.info().snd_cwnd.get() / MSS;
+        if seen.last() != Some(&window) {
+            seen.push(window);
+        }
+        t.inject(at + 90, &format!("ack {}", 31_001 + 1000 * number));
+    }
+    seen
+}
+
+#[test]
+fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
+    // RFC 2861 section 3.1: towards what was used, which counts as no less than the initial window.
+    assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
+    let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
+    assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);
+}
+
+#[test]
+fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
+    // RFC 2861 section 3, where a loss had set a lower one.
+    let segments = |count: u64| Bytes::new(count * MSS);
+    let setup = Setup::new(&linux(), segments(1), 0);
+    let mut reno = build("reno", &setup).expect("built in");
+    let path = Script::established(linux(), PEER).connection.send.path();
+    reno.on_established(Time::ZERO, &path);
+    reno.adopt(Time::ZERO, segments(40), Some(segments(5)));
+    reno.on_unused(Time::ZERO, segments(25));
+    assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
