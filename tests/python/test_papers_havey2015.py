@@ -12,7 +12,7 @@ from lopsided.errors import UsageError
 from lopsided.papers import load
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.reasons import unexplained
-from lopsided.papers.havey2015 import measure
+from lopsided.papers.havey2015 import chapter3, measure
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
 from lopsided.studies.jobs import run_jobs
 
@@ -64,18 +64,43 @@ def test_chapter_4_alone(tmp_path, capsys):
 def test_reasons_state_what_was_measured():
     """Every claim of chapter 5 and 6 on measurements of short runs: whatever comes out, its numbers are in the data."""
     paper = load("havey2015")
-    # The others of the mix begin behind the end of a short run.
-    short = [each for each in EXPERIMENTS if each.key != "alone"]
+    # The others of the mix begin behind the end of a short run; chapter 3 has a test of its own.
+    short = [each for each in EXPERIMENTS if each.key not in ("alone", *CHAPTERS["3"])]
     m = run_experiments(paper, short, 1, run_jobs, overrides=SHORT)
     claims = [each for each in paper.claims if m.has(*each.needs)]
     assert [(each.key, unexplained(each.check(m))) for each in claims if unexplained(each.check(m))] == []
     assert all(figure.make(m) for figure in paper.figures if figure.kind == "Table" and m.has(*figure.needs))
 
 
+def test_repair_of_chapter_3_is_whole_and_its_reasons_are_measured():
+    paper = load("havey2015")
+    m = run_experiments(paper, [chapter3.REPAIR], 1, run_jobs)
+    claims = [each for each in paper.claims if each.needs == (chapter3.REPAIR.key,)]
+    assert [(each.key, unexplained(each.check(m))) for each in claims if unexplained(each.check(m))] == []
+    assert {each.key: each.check(m).holds for each in claims} == {
+        each.key: not each.known_not_to_hold for each in claims
+    }
+    sent = [m.value("fwp-repair", "sent_bytes", error=error).median for error in chapter3.ERRORS]
+    assert sent == sorted(sent) and sent[0] > chapter3.OBJECT
+
+
+def test_a_full_aggregate_is_measured():
+    paper = load("havey2015")
+    cases = [each for each in chapter3.LOSS.cases if each.labels["error"] == 0.2]
+    found = {}
+    for case in cases:
+        scenario = lop.Scenario.load(
+            paper.folder / "scenarios" / case.scenario, **{**case.overrides, "scenario.duration": "2 s"}
+        )
+        found[case.labels["mode"]] = chapter3.throughput(scenario.run(), case)
+    assert found["fwp"]["tested_bps"] > 1.2 * found["fwp"]["others_bps"]
+    assert 1 < found["ampdu"]["frames_per_ppdu"] < found["fwp"]["frames_per_ppdu"] <= 32
+
+
 def test_a_chapter_that_there_is_not_is_told():
     from lopsided import papers
 
-    with pytest.raises(UsageError, match="no chapter '7'; there are 2, 4, 5, 6"):
+    with pytest.raises(UsageError, match="no chapter '7'; there are 2, 3, 4, 5, 6"):
         papers._chapter(load("havey2015"), "7")
     with pytest.raises(UsageError, match="there are none"):
         papers._chapter(load("orosz2010"), "2")

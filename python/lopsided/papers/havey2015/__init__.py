@@ -1,9 +1,9 @@
-"""Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 and 4 to 6.
+"""Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-RDRA fetches over several connections at the share of one. Two disciplines that nobody else has published: ASQM senses
-the delay of a whole link, and so a standing queue that has moved below IP; BDP keeps each flow's queue to the flow's
-own bandwidth-delay product. Labels such as HAV-E17 (experiments), HAV-M31 (mechanisms) and HAV-A15 (gaps and slips of
-the text) number the dissertation's parts.
+RDRA fetches over several connections at the share of one. A Wi-Fi leaves repair to the application. Two disciplines
+that nobody else has published: ASQM senses the delay of a whole link, and so a standing queue that has moved below IP;
+BDP keeps each flow's queue to the flow's own bandwidth-delay product. Labels such as HAV-E17 (experiments), HAV-M31
+(mechanisms) and HAV-A15 (gaps and slips of the text) number the dissertation's parts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.havey2015 import chapter2
+from lopsided.papers.havey2015 import chapter2, chapter3
 from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.figures import FIGURES
@@ -40,9 +40,9 @@ PAPER = Paper(
     summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
     folder=Path(__file__).parent,
     experiments=EXPERIMENTS,
-    figures=(*chapter2.FIGURES, *FIGURES),
-    claims=(*chapter2.CLAIMS, *CLAIMS),
-    assumptions=(*chapter2.ASSUMPTIONS, *ASSUMPTIONS),
+    figures=(*chapter2.FIGURES, *chapter3.FIGURES, *FIGURES),
+    claims=(*chapter2.CLAIMS, *chapter3.CLAIMS, *CLAIMS),
+    assumptions=(*chapter2.ASSUMPTIONS, *chapter3.ASSUMPTIONS, *ASSUMPTIONS),
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,
     varied=("evening",),

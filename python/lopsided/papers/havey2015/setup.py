@@ -1,4 +1,5 @@
-"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E25).
+"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E25), behind
+those of chapter 3.
 
 A modem is sold 16 Mbit/s at its limiter, where the discipline under test stands. Where the channel carries 48 Mbit/s,
 three modems are in nobody's way, and one of them is run; in the evening it carries 21 for the three, which are run
@@ -8,7 +9,7 @@ together.
 from __future__ import annotations
 
 from lopsided.papers.framework.model import Case, Experiment, Overrides
-from lopsided.papers.havey2015 import chapter2
+from lopsided.papers.havey2015 import chapter2, chapter3
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
@@ -39,6 +40,7 @@ NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "2": tuple(each.key for each in chapter2.EXPERIMENTS),
+    "3": tuple(each.key for each in chapter3.EXPERIMENTS),
     "4": ("knee",),
     "5": ("night", "evening", "night-up", "evening-up", "readings-5"),
     "6": ("delays", "delays-up", "alone", "readings-6"),
@@ -161,6 +163,7 @@ READINGS_6 = Experiment(
 
 EXPERIMENTS = (
     *chapter2.EXPERIMENTS,
+    *chapter3.EXPERIMENTS,
     KNEE,
     NIGHT,
     EVENING,
