@@ -88,7 +88,7 @@ def reproduce(
     asked = _Asked(figures, wanted is None, sensitivity and everything, repeat)
     reproduction, report = _reproduce(known, asked, folder, progress)
     on_console.show(reproduction, console, report, in_full=not everything)
-    return 1 if _surprised(reproduction, repeat) else 0
+    return 1 if reproduction.surprises else 0
 
 
 def reproduce_all(
@@ -126,8 +126,7 @@ def reproduce_all(
             entries.append(Entry(known, time.monotonic() - begun, found))
     page = index.write(entries, out)
     on_console.show_all(entries, console, page)
-    wrong = any(entry.failure or (entry.reproduction and _surprised(entry.reproduction, repeat)) for entry in entries)
-    return 1 if wrong else 0
+    return 1 if any(entry.failure or entry.surprises for entry in entries) else 0
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,6 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
     )
     with told(folder):
         return reproduction, page.write(reproduction, folder)
-
-
-def _surprised(reproduction: Reproduction, repeat: int | None) -> bool:
-    """Whether a claim is not as recorded; with another number of seeds than the paper's own, nothing is on record."""
-    return repeat in (None, reproduction.paper.repeat) and any(each.surprising for each in reproduction.claims)
 
 
 def _chapter(study: Paper, chapter: str) -> Paper:

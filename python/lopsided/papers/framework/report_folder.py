@@ -7,12 +7,11 @@ asked for in part (one figure, the claims) has a folder of its own inside the pa
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lopsided.data import output
 from lopsided.errors import FolderError
 
 MANIFEST = "manifest.json"
@@ -43,6 +42,11 @@ def _parts(folder: Path) -> list[Path]:
     return [each for each in folder.iterdir() if each.is_dir() and _files(each) is not None]
 
 
+def _of_parts(folder: Path) -> list[Path]:
+    parts = _parts(folder) if folder.is_dir() else []
+    return [path for part in parts for path in part.rglob("*") if not path.is_dir()]
+
+
 def _strangers(folder: Path) -> Iterator[Path]:
     known = _files(folder) or set()
     parts = _parts(folder)
@@ -54,40 +58,16 @@ def _strangers(folder: Path) -> Iterator[Path]:
         yield from _strangers(part)
 
 
-def begin(folder: Path) -> Path:
-    """An empty folder beside the report's place, to write it in."""
-    check(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.parent / f".{folder.name}.{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    return temporary
-
-
 @contextmanager
 def writing(folder: Path, paper: str) -> Generator[Path]:
-    """An empty folder to write a report in; as the block ends well it is moved to its place."""
-    temporary = begin(folder)
-    try:
+    """An empty folder to write a report in; as the block ends well it takes its place, and the parts that were there
+    stay."""
+    with output.staging(folder) as temporary:
+        check(folder)
         yield temporary
-        finish(temporary, folder, paper)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def finish(temporary: Path, folder: Path, paper: str) -> None:
-    """Lists what was written and puts it in its place; the parts that were there stay."""
-    files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
-    manifest = {"kind": KIND, "paper": paper, "files": files}
-    (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    check(folder)
-    if not folder.exists():
-        temporary.replace(folder)
-        return
-    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
-    parts = [part.name for part in _parts(folder)]
-    folder.replace(old)
-    temporary.replace(folder)
-    for name in parts:
-        (old / name).replace(folder / name)
-    shutil.rmtree(old)
+        files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
+        manifest = {"kind": KIND, "paper": paper, "files": files}
+        (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        # Somebody may have written there since.
+        check(folder)
+        output.put(temporary, folder, [path.relative_to(folder) for path in _of_parts(folder)])

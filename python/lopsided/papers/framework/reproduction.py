@@ -31,11 +31,13 @@ class ClaimOutcome:
     verdict: Verdict
     held_in: int
     repetitions: int
+    recorded: bool = True
+    """Whether a verdict is on record: it is for the paper's own number of repetitions."""
 
     @property
     def surprising(self) -> bool:
         """Whether the verdict is not the one on record."""
-        return self.verdict.holds == self.claim.known_not_to_hold
+        return self.recorded and self.verdict.holds == self.claim.known_not_to_hold
 
     @property
     def unanimous(self) -> bool:
@@ -95,6 +97,11 @@ class Reproduction:
     digests: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
 
+    @property
+    def surprises(self) -> int:
+        """Verdicts that are not those on record."""
+        return sum(each.surprising for each in self.claims)
+
     def counts(self) -> list[str]:
         """How many of the paper's statements hold, under each reading, and of those that are not the paper's."""
         return _counts(self.claims) if self.claims else []
@@ -112,7 +119,7 @@ class Entry:
     @property
     def surprises(self) -> int:
         """Verdicts that are not those on record."""
-        return sum(each.surprising for each in self.reproduction.claims) if self.reproduction else 0
+        return self.reproduction.surprises if self.reproduction else 0
 
 
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
@@ -162,7 +169,7 @@ def reproduce(
     experiments = [experiment for experiment in paper.experiments if experiment.key in needed]
     m = run_experiments(paper, experiments, repetitions, run_jobs, progress=lambda share: progress("runs", share))
     artifacts = tuple((figure, figure.make(m)) for figure in figures)
-    outcomes = judge(judged, m)
+    outcomes = judge(judged, m, recorded=repetitions == paper.repeat)
     return Reproduction(
         paper=paper,
         measurements=m,
@@ -176,8 +183,11 @@ def reproduce(
     )
 
 
-def judge(claims: Iterable[Claim], m: Measurements) -> tuple[ClaimOutcome, ...]:
-    """Each claim on the medians, and again on every single repetition."""
+def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
+    """Each claim on the medians, and again on every single repetition.
+
+    `recorded`: whether the verdicts on record are for as many repetitions as these.
+    """
     single = [m.repetition(repetition) for repetition in m.repetitions]
     return tuple(
         ClaimOutcome(
@@ -185,6 +195,7 @@ def judge(claims: Iterable[Claim], m: Measurements) -> tuple[ClaimOutcome, ...]:
             verdict=claim.check(m),
             held_in=sum(claim.check(one).holds for one in single),
             repetitions=len(single),
+            recorded=recorded,
         )
         for claim in claims
     )
