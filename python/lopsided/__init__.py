@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lopsided.studies.ackpath import ackpath
     from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
+    from lopsided.studies.search import search
     from lopsided.studies.sizing import size
     from lopsided.studies.sweep import sweep
 
@@ -58,6 +59,7 @@ __all__ = [
     "aqm",
     "fairness_matrix",
     "queue_discipline",
+    "search",
     "size",
     "sweep",
     "trace",
@@ -82,6 +84,7 @@ _HOMES = {
     "aqm": "lopsided.studies.aqm",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
     "queue_discipline": "lopsided.queues",
+    "search": "lopsided.studies.search",
     "size": "lopsided.studies.sizing",
     "sweep": "lopsided.studies.sweep",
     "trace": "lopsided.data.traces",
@@ -98,6 +101,9 @@ fill_in(
         "Run.fairness": "lopsided.studies.fairness:of_run",
         "Comparison.figure": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
+        "Search.plot": "lopsided.views.plot.search:draw",
+        "Search.report": "lopsided.views.html.search:render",
+        "Search.save": "lopsided.views.html.search:save",
         "Sweep.plot": "lopsided.views.plot.sweep_curves:draw",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",

@@ -21,6 +21,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("run", "lopsided.cli.run:run", "Run a scenario and report on it."),
     Command("sweep", "lopsided.cli.sweep:sweep", "Run a scenario for every combination of settings."),
     Command(
+        "search",
+        "lopsided.cli.search:search",
+        "Search for the settings that maximise or minimise metrics, under constraints.",
+    ),
+    Command(
         "fairness",
         "lopsided.cli.fairness:fairness",
         "Show who takes what from whom: congestion controls and round-trip times against each other.",

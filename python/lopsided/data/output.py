@@ -126,6 +126,22 @@ def _locked(folder: Path, place: Path) -> int:
         os.close(lock)
 
 
+@contextmanager
+def alone(folder: Path) -> Generator[None]:
+    """Within the block no other process has this folder in its `alone`."""
+    with told(folder):
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise FolderError(f"{folder} is being written by another process; choose another folder") from None
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
 def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
     """Puts the staged folder in its place in one step.
 

@@ -1,0 +1,151 @@
+"""`lopsided search`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
+from lopsided.cli.terminal import heading, out, progress, say_json, say_note, say_path, say_prose
+from lopsided.errors import UsageError
+from lopsided.studies.search.options import BATCH, TRIALS
+
+if TYPE_CHECKING:
+    from lopsided.studies.search import Search, Searcher
+
+Texts = tuple[str, ...]
+
+
+def search(
+    file: Path,
+    /,
+    *,
+    over: Annotated[Texts, Parameter(negative=(), show_default=False)] = (),
+    maximise: Annotated[Texts, Parameter(name=["--maximise", "--maximize"], negative=(), show_default=False)] = (),
+    minimise: Annotated[Texts, Parameter(name=["--minimise", "--minimize"], negative=(), show_default=False)] = (),
+    subject_to: Annotated[Texts, Parameter(negative=(), show_default=False)] = (),
+    trials: int = TRIALS,
+    repeat: int = 1,
+    seed: Annotated[int | None, Parameter(show_default=False)] = None,
+    batch: int = BATCH,
+    settings: Settings = (),
+    own: OwnCode = NOTHING,
+    answer: Answer = ANSWER,
+    workers: Workers = None,
+    dask: Dask = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Search for the settings that maximise or minimise metrics, under constraints.
+
+    Optuna proposes the settings (`pip install 'lopsided[search]'`). The folder holds every trial as a table, the best
+    as scenario files that run, figures and report.html; by default it is made under `runs/`. After Ctrl-C what is done
+    is there, and the same command with the same --out goes on; so does one with more --trials.
+
+    For example:
+
+        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" --maximise performance
+        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" --over "link.up.queue.kind=fifo|fq_codel"
+        --maximise goodput.download --minimise rtt.download --subject-to "goodput.upload > 120 kbit/s" --repeat 3
+        lopsided search adsl.toml --over "stack.cc=reno|cubic|bbr" --minimise sojourn_p95_ms.link.up --out runs/search
+
+    Parameters
+    ----------
+    file
+        The scenario file.
+    over
+        A key and what it may be: `key=5..100 packets` (all between), `key=5..100:5 packets`, `key=1..1000:log ms`,
+        `key=a|b|c`; may be given several times. A key that a chosen kind does not have is left out with it.
+    maximise
+        A metric to raise: `goodput`, `rtt`, `rtt95`, `loss`, `retransmits`, `completion`, `jain`, `performance`, or a
+        column of `flows` or `links`; of a flow (`goodput.download`), a direction (`rtt.down`) or a link
+        (`sojourn_p95_ms.link.up`). May be given several times: the answer is then the Pareto front.
+    minimise
+        A metric to lower.
+    subject_to
+        What must hold, as `loss.upload < 2 %`, for the mean over the seeds; may be given several times.
+    trials
+        Settings to try. Fewer, where that is every combination.
+    repeat
+        Seeds for each.
+    seed
+        Seed of the first run and of what is proposed; default: the scenario's.
+    batch
+        Settings that are proposed before any of them is run: more keep more workers busy, fewer learn more from each.
+    """
+    from lopsided.studies import search as study
+    from lopsided.studies.search import log
+
+    ranges = dict(_over(each) for each in over)
+    if len(ranges) < len(over):
+        raise UsageError("a key is searched over twice: write all its values in one --over")
+    scenario = load(file, settings, own)
+    if seed is not None:
+        scenario = scenario.with_(**{"scenario.seed": seed})
+    searcher = study.prepared(
+        scenario,
+        ranges,
+        maximise,
+        minimise,
+        subject_to,
+        trials=trials,
+        repeat=repeat,
+        batch=batch,
+        workers=workers,
+    )
+    folder = answer.folder(f"search-{scenario.name}")
+    with log.kept(folder, searcher, overwrite=answer.overwrite) as already:
+        if already and not (quiet or as_json):
+            say_note(f"{already} runs are in {folder} already; it goes on from there")
+        try:
+            with on(dask, workers), progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
+                found = searcher.run(show)
+        except KeyboardInterrupt:
+            found = searcher.result()
+            if found.baseline.runs:
+                _write(found, searcher, folder, report=answer.report)
+                say_note(f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on")
+            raise
+        best = _write(found, searcher, folder, report=answer.report)
+    if as_json:
+        say_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
+    elif not quiet:
+        _show(found)
+        for path in best[:1] if len(found.goals) == 1 else ():
+            say_path("best", folder / path)
+        if len(found.goals) > 1 and best:
+            say_path("front", folder / "front")
+        say_path(*answer.page(folder))
+    return 0 if found.best is not None else 1
+
+
+def _over(text: str) -> tuple[str, str]:
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise UsageError(f"--over {text!r}: write --over 'key=5..100 packets' or --over 'key=a|b|c'")
+    return key.strip(), values.strip()
+
+
+def _write(found: Search, searcher: Searcher, folder: Path, *, report: bool) -> list[Path]:
+    from lopsided.data import run_folder as folders
+    from lopsided.studies.search import log
+    from lopsided.views.html import search as page
+
+    with folders.writing(folder, overwrite=True) as staged:
+        return page.write(
+            found,
+            staged,
+            report=report,
+            also=lambda place: log.write_runs(place, searcher),
+            mark=searcher.fingerprint(),
+        )
+
+
+def _show(found: Search) -> None:
+    from lopsided.views import search as shown
+
+    heading(shown.title(found), shown.details(found))
+    say_prose(" ".join(shown.answer(found)) + "\n")
+    out().print(shown.best(found))

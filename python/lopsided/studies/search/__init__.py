@@ -1,0 +1,9 @@
+"""The settings that maximise or minimise metrics, under constraints: `search` is the whole of it for most."""
+
+from __future__ import annotations
+
+from lopsided.studies.search.goals import Goal, Limit, Metric
+from lopsided.studies.search.space import Space
+from lopsided.studies.search.study import Search, Searcher, Trial, prepared, search
+
+__all__ = ["Goal", "Limit", "Metric", "Search", "Searcher", "Space", "Trial", "prepared", "search"]

@@ -1,0 +1,214 @@
+"""Figures of a search: the goals against each other, what was found when, the first goal against each key."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.errors import UsageError
+from lopsided.studies.search.space import Choice, Range
+from lopsided.views.plot import style
+from lopsided.views.search import ranked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lopsided.studies.search import Metric, Search, Trial
+
+KINDS = {
+    "front": "The goals against each other",
+    "progress": "What was found when",
+    "settings": "The first goal against each key",
+}
+_MOST_NAMED = 12
+_MOST_KEYS = 8
+_FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
+
+
+def kinds(found: Search) -> list[str]:
+    """The figures that there are of this search."""
+    return [*(["front"] if len(found.goals) > 1 else ["progress"]), "settings"]
+
+
+def draw(found: Search, kind: str | None = None) -> Figure:
+    """The figure of `kind`; by default the front of several goals, or what was found when."""
+    kind = kind or kinds(found)[0]
+    if kind not in KINDS:
+        raise UsageError(f"no figure of a search is called {kind!r}: there are {', '.join(KINDS)}")
+    if not any(_valued(found, trial) for trial in found.tried):
+        raise UsageError("nothing to plot: no trial has a value for each goal")
+    if kind == "front":
+        if len(found.goals) < 2:
+            raise UsageError("a search with one goal has no front: draw its progress or its settings")
+        return _front(found)
+    return _progress(found) if kind == "progress" else _settings(found)
+
+
+def _front(found: Search) -> Figure:
+    pairs = list(itertools.combinations(range(len(found.goals)), 2))[:6]
+    names = [
+        f"{found.goals[y].metric.text} by {found.goals[x].metric.text}" if len(pairs) > 1 else "" for y, x in pairs
+    ]
+    height = 3.3 if len(pairs) == 1 else 2.2
+    if len(pairs) == 1:
+        sheet = style.sheet("Pareto front", _subtitle(found), (height,), "")
+        figure, panels = sheet.figure, sheet.panels
+    else:
+        figure, panels = style.small_panels("Pareto front", _subtitle(found), names, 2, height)
+    for (y, x), panel in zip(pairs, panels, strict=True):
+        _cloud(found, panel, x, y)
+    stands = "cross: the scenario as it stands; number: of the trial"
+    beyond = "; grey: beyond the limits" if found.limits else ""
+    style.small_print(figure, f"{_seeds(found)}; {stands}{beyond}", f"digest of all runs {found.digest}")
+    return figure
+
+
+def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
+    """Every trial in the plane of two goals, the front as a line."""
+    scale_x, label_x = _scale(found, x)
+    scale_y, label_y = _scale(found, y)
+
+    def place(trial: Trial) -> tuple[float, float]:
+        return found.value(trial, x) / scale_x, found.value(trial, y) / scale_y
+
+    front = {trial.number for trial in found.front}
+    for trials, ink, size, fill in (
+        ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, 3.5, "none"),
+        ([t for t in found.tried if found.keeps(t) and t.number not in front], _KEPT, 3.5, "full"),
+    ):
+        if trials:
+            points = np.array([place(trial) for trial in trials])
+            panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=size, fillstyle=fill, alpha=0.7)
+    if found.front:
+        best = sorted(map(place, found.front))
+        line = "-o" if len(found.goals) == 2 else "o"
+        panel.plot([p[0] for p in best], [p[1] for p in best], line, color=_FOUND, markersize=5, linewidth=1.2)
+        for trial in _spread(found.front):
+            panel.annotate(
+                str(trial.number), place(trial), xytext=(5, 5), textcoords="offset points", fontsize=7.5, color=_FOUND
+            )
+    if _valued(found, found.baseline):
+        panel.plot(*place(found.baseline), "x", color=style.INK, markersize=8, markeredgewidth=2)
+    panel.margins(0.06)
+    panel.set_xlabel(_arrow(found, x, label_x))
+    panel.set_ylabel(_arrow(found, y, label_y))
+
+
+def _progress(found: Search) -> Figure:
+    scale, label = _scale(found, 0)
+    sheet = style.sheet("What was found when", _subtitle(found), (2.9,), "trial")
+    (panel,) = sheet.panels
+    for trials, ink, fill in (
+        ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, "none"),
+        ([t for t in found.tried if found.keeps(t)], _KEPT, "full"),
+    ):
+        values = [found.value(trial, 0) / scale for trial in trials]
+        panel.plot([t.number for t in trials], values, "o", color=ink, markersize=3.5, fillstyle=fill)
+    best: list[tuple[int, float]] = []
+    for trial in (t for t in found.tried if found.keeps(t)):
+        value = found.value(trial, 0) / scale
+        if not best or found.goals[0].better(value, best[-1][1]):
+            best.append((trial.number, value))
+    labels: list[tuple[float, str, str]] = []
+    if best:
+        last = found.tried[-1].number
+        panel.step([n for n, _ in [*best, (last, 0.0)]], [v for _, v in [*best, best[-1]]], where="post", color=_FOUND)
+        labels.append((best[-1][1], "best so far", _FOUND))
+    if _valued(found, found.baseline):
+        stands = found.value(found.baseline, 0) / scale
+        panel.axhline(stands, color=style.INK, linewidth=1, linestyle=(0, (4, 2)))
+        labels.append((stands, "as it stands", style.INK))
+    panel.margins(0.03, 0.08)
+    panel.set_ylabel(label)
+    style.end_labels(panel, labels)
+    beyond = "; grey: beyond the limits" if found.limits else ""
+    style.small_print(sheet.figure, f"{_seeds(found)}{beyond}", f"digest of all runs {found.digest}")
+    return sheet.figure
+
+
+def _settings(found: Search) -> Figure:
+    """A panel for each key: the first goal's metric by its value."""
+    scale, label = _scale(found, 0)
+    keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
+    columns = 1 if len(keys) == 1 else 2
+    names = [f"{label} by {key.key}{_unit(key)}" for key in keys]
+    figure, panels = style.small_panels(KINDS["settings"], _subtitle(found), names, columns, 1.7)
+    front = {trial.number for trial in found.front}
+    for key, panel in zip(keys, panels, strict=True):
+        groups = (
+            ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, "none"),
+            ([t for t in found.tried if found.keeps(t) and t.number not in front], _KEPT, "full"),
+            (list(found.front), _FOUND, "full"),
+        )
+        for trials, ink, fill in groups:
+            known = [trial for trial in trials if key.key in trial.labels]
+            if known:
+                xs = [float(key.parameter(trial.labels[key.key]) if not isinstance(key, Choice) else
+                            key.labels.index(trial.labels[key.key])) for trial in known]  # fmt: skip
+                if not isinstance(key, Choice) and key.step is not None:
+                    xs = [key.first + x * key.step for x in xs]
+                ys = [found.value(trial, 0) / scale for trial in known]
+                panel.plot(xs, ys, "o", color=ink, markersize=3.5, fillstyle=fill)
+        if isinstance(key, Choice):
+            panel.set_xticks(range(len(key.labels)), [_short(name) for name in key.labels])
+            panel.set_xlim(-0.4, len(key.labels) - 0.6)
+        else:
+            panel.margins(0.04)
+            if key.log:
+                panel.set_xscale("log")
+    beyond = ", grey: beyond the limits" if found.limits else ""
+    best = "best" if len(found.goals) == 1 else "on the front"
+    style.small_print(figure, f"{_seeds(found)}; orange: {best}{beyond}", f"digest of all runs {found.digest}")
+    return figure
+
+
+def _valued(found: Search, trial: Trial) -> bool:
+    return bool(trial.runs) and all(trial.mean(number) is not None for number in range(len(found.goals)))
+
+
+def _scale(found: Search, goal: int) -> tuple[float, str]:
+    """What to divide a goal's values by, and the axis's name."""
+    metric: Metric = found.goals[goal].metric
+    values = [found.value(trial, goal) for trial in (found.baseline, *found.tried) if _valued(found, trial)]
+    if metric.unit == "bps":
+        scale, unit = style.rate_unit(max(values, default=0.0))
+        return scale, f"{metric.text} ({unit})"
+    scale, unit = {"share": (0.01, "%"), "bytes": (1e3, "kB"), "ms": (1.0, "ms"), "s": (1.0, "s")}.get(
+        metric.unit, (1.0, "")
+    )
+    return scale, f"{metric.text} ({unit})" if unit else metric.text
+
+
+def _arrow(found: Search, goal: int, label: str) -> str:
+    return f"{label}, {'more' if found.goals[goal].maximise else 'less'} is better"
+
+
+def _spread(front: list[Trial]) -> list[Trial]:
+    """Trials of the front to name: all, or some of them from end to end."""
+    if len(front) <= _MOST_NAMED:
+        return front
+    places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))
+    return [front[place] for place in places]
+
+
+def _unit(key: Choice | Range) -> str:
+    return f" ({key.unit})" if isinstance(key, Range) and key.unit else ""
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 14 else f"{name[:13]}…"
+
+
+def _subtitle(found: Search) -> str:
+    return found.scenario.title or found.scenario.name
+
+
+def _seeds(found: Search) -> str:
+    kept = len(ranked(found))
+    seeds = f"means of {found.repeat} seeds" if found.repeat > 1 else "one seed"
+    return f"{len(found.tried)} trials, {kept} within the limits, {seeds}" if found.limits else (
+        f"{len(found.tried)} trials, {seeds}"
+    )  # fmt: skip
