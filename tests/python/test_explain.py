@@ -77,19 +77,38 @@ def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
 
 def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
     """What a run of the kernel world has: the same run without its events."""
-    sampled = lop.Run(
-        scenario=recorded.scenario,
-        seed=recorded.seed,
-        tables={name: recorded._table(name).to_polars() for name in ("flows", "samples", "queues", "links")},
-        digest="",
-        world="kernel",
-    )
+    sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events
     assert any(episode.reductions and "recovery" in episode.states for episode in story.episodes)
     assert "TCP_INFO alone" in words.summary(story)
-    assert words.limits(story) is None
+    assert 11.5 < sum(story.limited_s.values()) <= 12.0
+    assert max(story.limited_s, key=story.limited_s.__getitem__) == "congestion window"
     assert len(pictures.figure(story).axes) == 2, "window and queue"
+
+
+def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Path) -> None:
+    """As of a run on Linux: captures and samples, without events from inside TCP."""
+    run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
+    assert run.digest == recorded.digest
+    observed = _on_linux(run)
+    observed.folder = tmp_path
+    story, true = explain.of_run(observed, "file"), explain.of_run(recorded, "file")
+    assert [one.states for one in story.episodes] == [one.states for one in true.episodes]
+    assert [one.retransmitted for one in story.episodes] == [one.retransmitted for one in true.episodes]
+    assert [one.begin_s for one in story.episodes] == pytest.approx([one.begin_s for one in true.episodes])
+    assert all(one.reductions for one in story.episodes if "recovery" in one.states)
+    (seen,), (told,) = story.connections, true.connections
+    assert seen.acks.total() == told.acks.total()
+    assert seen.acks["enough segments"] == told.acks["enough segments"] > 0
+    assert "captures" in words.summary(story)
+    assert len(pictures.figure(story).axes) == 3, "sequence numbers, window and queue"
+
+
+def _on_linux(run: lop.Run) -> lop.Run:
+    """The run with what a run on Linux would have of its tables."""
+    tables = {name: run._table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
+    return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 
 
 def test_what_cannot_be_told_is_refused(plain: lop.Run) -> None:

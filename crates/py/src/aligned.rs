@@ -85,7 +85,7 @@ pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> Py
     Ok(counted)
 }
 
-fn load(path: &Path) -> Result<Conversations, Failure> {
+pub(crate) fn load(path: &Path) -> Result<Conversations, Failure> {
     let mut conversations = Conversations::default();
     each_packet(path, |at, packet| conversations.observe(at, packet))?;
     Ok(conversations)
@@ -97,7 +97,10 @@ fn each_packet(path: &Path, each: impl FnMut(Time, &Packet)) -> Result<(), Failu
     read(BufReader::new(file), each).map(|_| ()).map_err(|error| failed(error.to_string()))
 }
 
-fn of_flow<'a>(capture: &'a Conversations, (address, port): &Place) -> Result<Vec<&'a Conversation>, Failure> {
+pub(crate) fn of_flow<'a>(
+    capture: &'a Conversations,
+    (address, port): &Place,
+) -> Result<Vec<&'a Conversation>, Failure> {
     let address: IpAddr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is no address")))?;
     let place = (address, *port);
     let to_it = |conversation: &&Conversation| (conversation.key.dst, conversation.key.dst_port) == place;

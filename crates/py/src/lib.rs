@@ -12,6 +12,7 @@ mod controller;
 mod draws;
 mod error;
 mod fetching;
+mod inferred;
 mod live;
 mod queue;
 mod replay;
@@ -37,6 +38,8 @@ mod _native {
     use crate::draws::first_draw;
     #[pymodule_export]
     use crate::fetching::Transfer;
+    #[pymodule_export]
+    use crate::inferred::infer_tcp_events;
     #[pymodule_export]
     use crate::live::{emulate, shape};
     #[pymodule_export]

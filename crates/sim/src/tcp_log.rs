@@ -1,5 +1,6 @@
 //! The table of what happened inside TCP's endpoints.
 
+use crate::catalogue::Name;
 use crate::event_log::Places;
 use crate::results::{TcpEventRow, TcpEventTable};
 use lopsided_core::tcp_event::TcpEvent;
@@ -41,47 +42,61 @@ impl Observer for TcpLog {
 }
 
 fn row(entry: &Entry, places: &Places) -> TcpEventRow {
-    let blank = TcpEventRow {
-        time_s: entry.at.as_secs_f64(),
-        node: places.of(entry.node).0,
-        flow: entry.endpoint.flow.0,
-        opener_port: u32::from(entry.endpoint.opener_port),
-        end: if entry.endpoint.sends { "sender" } else { "receiver" },
-        event: entry.event.name(),
-        from: "",
-        to: "",
-        reason: "",
-        offset_bytes: None,
-        length_bytes: None,
-        segments: None,
-        ack: None,
-        cwnd_from_bytes: None,
-        cwnd_to_bytes: None,
-    };
-    match entry.event {
-        TcpEvent::StateChanged { from, to } => TcpEventRow { from: from.name(), to: to.name(), ..blank },
-        TcpEvent::CaState { from, to, why } => {
-            TcpEventRow { from: from.name(), to: to.name(), reason: why.name(), ..blank }
+    TcpEventRow::of(entry.at, places.of(entry.node).0, entry.endpoint, entry.event)
+}
+
+impl TcpEventRow {
+    /// An event as a row of `tcp_events`; `node` is the host's name.
+    pub fn of(at: Time, node: Name, endpoint: TcpEndpoint, event: TcpEvent) -> TcpEventRow {
+        let blank = TcpEventRow {
+            time_s: at.as_secs_f64(),
+            node,
+            flow: endpoint.flow.0,
+            opener_port: u32::from(endpoint.opener_port),
+            end: if endpoint.sends { "sender" } else { "receiver" },
+            event: event.name(),
+            from: "",
+            to: "",
+            reason: "",
+            offset_bytes: None,
+            length_bytes: None,
+            segments: None,
+            ack: None,
+            cwnd_from_bytes: None,
+            cwnd_to_bytes: None,
+        };
+        match event {
+            TcpEvent::StateChanged { from, to } => TcpEventRow { from: from.name(), to: to.name(), ..blank },
+            TcpEvent::CaState { from, to, why } => {
+                TcpEventRow { from: from.name(), to: to.name(), reason: why.name(), ..blank }
+            }
+            TcpEvent::Lost { start, segments, rule } => TcpEventRow {
+                reason: rule.name(),
+                offset_bytes: Some(start),
+                segments: Some(u64::from(segments)),
+                ..blank
+            },
+            TcpEvent::CwndReduced { signal, from, to } => TcpEventRow {
+                reason: signal.name(),
+                cwnd_from_bytes: Some(from.get()),
+                cwnd_to_bytes: Some(to.get()),
+                ..blank
+            },
+            TcpEvent::Undone { by, cwnd } => {
+                TcpEventRow { reason: by.name(), cwnd_to_bytes: Some(cwnd.get()), ..blank }
+            }
+            TcpEvent::Timer { kind } => TcpEventRow { reason: kind.name(), ..blank },
+            TcpEvent::AckSent { ack, why } => {
+                TcpEventRow { reason: why.name(), ack: Some(u64::from(ack.get())), ..blank }
+            }
+            TcpEvent::Limited { by } => TcpEventRow { reason: by.name(), ..blank },
+            TcpEvent::Retransmitted { start, len, probe } => TcpEventRow {
+                reason: if probe { "tail loss probe" } else { "" },
+                offset_bytes: Some(start),
+                length_bytes: Some(u64::from(len)),
+                ..blank
+            },
+            TcpEvent::CcPhase { from, to } => TcpEventRow { from, to, ..blank },
         }
-        TcpEvent::Lost { start, segments, rule } => {
-            TcpEventRow { reason: rule.name(), offset_bytes: Some(start), segments: Some(u64::from(segments)), ..blank }
-        }
-        TcpEvent::CwndReduced { signal, from, to } => TcpEventRow {
-            reason: signal.name(),
-            cwnd_from_bytes: Some(from.get()),
-            cwnd_to_bytes: Some(to.get()),
-            ..blank
-        },
-        TcpEvent::Undone { by, cwnd } => TcpEventRow { reason: by.name(), cwnd_to_bytes: Some(cwnd.get()), ..blank },
-        TcpEvent::Timer { kind } => TcpEventRow { reason: kind.name(), ..blank },
-        TcpEvent::AckSent { ack, why } => TcpEventRow { reason: why.name(), ack: Some(u64::from(ack.get())), ..blank },
-        TcpEvent::Limited { by } => TcpEventRow { reason: by.name(), ..blank },
-        TcpEvent::Retransmitted { start, len, probe } => TcpEventRow {
-            reason: if probe { "tail loss probe" } else { "" },
-            offset_bytes: Some(start),
-            length_bytes: Some(u64::from(len)),
-            ..blank
-        },
-        TcpEvent::CcPhase { from, to } => TcpEventRow { from, to, ..blank },
     }
 }

@@ -28,7 +28,8 @@ def explain(
 
     States, losses and the rule that found them, reductions and their signal, undo, timers, why ACKs were sent, and what
     held the sender back for how long. A simulated run that did not record this is run once more, to the same digest;
-    a folder holds no code, so that code of your own is named again.
+    a folder holds no code, so that code of your own is named again. Of a run on Linux the captures at its hosts tell
+    what they show (`run --world kernel --pcap`).
 
     For example:
 

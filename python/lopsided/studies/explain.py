@@ -5,8 +5,9 @@
     story.limited_s    # what held the sender back, and for how long
 
 A simulated run that did not record the events is run once more with its own seed, which gives the same digest: a story
-needs no foresight. A run of the kernel world has samples of TCP_INFO alone: its story has the congestion states, the
-windows and the number of retransmissions at the pace of the samples, and no reasons.
+needs no foresight. Of a run on Linux the captures at its hosts tell what was sent again, the congestion states and why
+data was acknowledged; its windows, and what held the sender back, are seen in samples of TCP_INFO. Without captures
+(`run --pcap`) the states and the number of retransmissions come at the pace of the samples too, and no reasons.
 
 Left out: what an application waited for, and datagrams.
 """
@@ -15,14 +16,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lopsided.errors import UsageError
+from lopsided.studies import explain_captures
 
 if TYPE_CHECKING:
     from lopsided.run import Run
+    from lopsided.studies.explain_captures import Captured
 
 Row: TypeAlias = dict[str, Any]
 
@@ -31,6 +35,8 @@ _FINE_SAMPLES = 600
 _MOST_PACKETS = 3_000_000
 """Above so many packets in the run, each single one is not recorded."""
 _BACK = ("open", "closed")
+_SEGMENT_BYTES = 1500
+"""A window with less room than this holds the sender back."""
 
 
 @dataclass
@@ -94,7 +100,9 @@ class Story:
     end_s: float
     connections: list[Connection]
     events: list[Row]
-    """The rows of `tcp_events` that it is made from; none for a run of the kernel world."""
+    """The rows of `tcp_events` that it is made from; of a run on Linux those that its captures tell, if any."""
+    captured: Captured | None = None
+    """What the captures of a run on Linux tell."""
 
     @property
     def episodes(self) -> list[Episode]:
@@ -134,14 +142,20 @@ def of_run(
     if not end > begin:
         raise UsageError(f"no time between {begin:g} s and {end:g} s to tell of")
     if run.world != "sim":
-        return _of_samples(run, row["name"], begin, end)
+        return _of_linux(run, row, begin, end)
     told = run if len(run.tcp_events) else _again(run, begin, end, progress)
     every = [event for event in told.tcp_events.rows() if event["flow"] == row["flow"]]
+    connections, shown = _connections(every, begin, end)
+    return Story(told, row["name"], begin, end, connections, shown)
+
+
+def _connections(every: Sequence[Row], begin: float, end: float) -> tuple[list[Connection], list[Row]]:
+    """The connections that lived in a span, from all events of a flow; and the events in the span."""
     shown = [event for event in every if begin <= event["time_s"] <= end]
     ports = list(dict.fromkeys(event["opener_port"] for event in every))
     connections = [_connection(port, _of(every, port), begin, end) for port in ports]
     lived = [one for one, port in zip(connections, ports, strict=True) if _of(shown, port) or one.limited_s]
-    return Story(told, row["name"], begin, end, lived, shown)
+    return lived, shown
 
 
 def _flow(run: Run, name: str | None) -> Row:
@@ -270,30 +284,68 @@ def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]
     return {limit: seconds for limit, seconds in sorted(sums.items(), key=itemgetter(1), reverse=True) if seconds > 0}
 
 
-def _of_samples(run: Run, flow: str, begin: float, end: float) -> Story:
-    """What samples of TCP_INFO tell: a state is seen where a sample falls into it."""
-    rows = run.samples_of.get(flow)
+def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
+    """What captures tell, where there are any, and samples of TCP_INFO."""
+    rows = run.samples_of.get(flow["name"])
     if rows is None or rows.height == 0:
-        raise UsageError(f"{flow} was not sampled: there is nothing to tell its story from")
+        raise UsageError(f"{flow['name']} was not sampled: there is nothing to tell its story from")
+    samples = list(rows.iter_rows(named=True))
+    captured = explain_captures.of_flow(run, flow)
+    if captured is None:
+        found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter(), Counter())
+        connections, shown = [found], []
+    else:
+        connections, shown = _connections(captured.events, begin, end)
+        for episode in (episode for one in connections for episode in one.episodes):
+            _add_reduction(episode, samples)
+    if len(connections) == 1:
+        connections = [replace(connections[0], limited_s=_sampled_limits(samples, begin, end))]
+    return Story(run, flow["name"], begin, end, connections, shown, captured)
+
+
+def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
+    """By how much the window came down: the newest sample before the episode, and the least in it."""
+    before = max((row for row in samples if row["time_s"] <= episode.begin_s), key=itemgetter("time_s"), default=None)
+    inside = [row["cwnd_bytes"] for row in samples if episode.begin_s < row["time_s"] <= episode.end_s]
+    if before is not None and inside and 0 < min(inside) < before["cwnd_bytes"]:
+        episode.reductions.append(("", before["cwnd_bytes"], min(inside)))
+
+
+def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
+    """How long each limit held, as the samples show it: what is out fills one of the windows to within a segment."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for last, row in pairwise(samples):
+        if last["state"] in ("closed", "udp"):
+            continue
+        room = {
+            "congestion window": last["cwnd_bytes"] - last["in_flight_bytes"],
+            "receive window": last["snd_wnd_bytes"] - last["in_flight_bytes"],
+        }
+        limit = min(room, key=room.__getitem__)
+        seconds = max(min(row["time_s"], end) - max(last["time_s"], begin), 0.0)
+        sums[limit if room[limit] < _SEGMENT_BYTES else "neither window"] += seconds
+    return {limit: seconds for limit, seconds in sorted(sums.items(), key=itemgetter(1), reverse=True) if seconds > 0}
+
+
+def _sampled_episodes(samples: Sequence[Row], begin: float, end: float) -> list[Episode]:
+    """What samples of TCP_INFO tell: a state is seen where a sample falls into it."""
     episodes: list[Episode] = []
     now: Episode | None = None
-    last: Row | None = None
-    for row in rows.iter_rows(named=True):
+    for last, row in pairwise(samples):
         state = row["state"]
-        if last is not None and begin <= row["time_s"] <= end:
-            if now is None and state not in _BACK and state != last["state"]:
-                now = Episode(row["time_s"], end, [last["state"], state], "")
-                episodes.append(now)
-            elif now is not None and state != now.states[-1]:
-                now.states.append(state)
-            if now is not None:
-                _compare(now, last, row)
-                if state in _BACK:
-                    now.end_s = row["time_s"]
-                    now = None
-        last = row
-    found = Connection(0, episodes, [], {}, Counter(), Counter())
-    return Story(run, flow, begin, end, [found], [])
+        if not begin <= row["time_s"] <= end:
+            continue
+        if now is None and state not in _BACK and state != last["state"]:
+            now = Episode(row["time_s"], end, [last["state"], state], "")
+            episodes.append(now)
+        elif now is not None and state != now.states[-1]:
+            now.states.append(state)
+        if now is not None:
+            _compare(now, last, row)
+            if state in _BACK:
+                now.end_s = row["time_s"]
+                now = None
+    return episodes
 
 
 def _compare(episode: Episode, last: Row, row: Row) -> None:

@@ -1,10 +1,14 @@
 //! Captures of simulated runs: in order of time, and telling of each flow what the run's own tables tell.
 
 use crate::story::SharedFile;
+use lopsided_core::tcp_event::TcpEvent;
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, NodeKind, RunOptions, RunResult, node_labels};
-use lopsided_trace::{Capture, FlowSummary, FlowTable, Observing, Tap, read};
+use lopsided_trace::{
+    Capture, Conversation, Conversations, End, FlowSummary, FlowTable, Observing, Tap, of_receiver, of_sender, read,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Two flows against each other over a line that is shaped one way and loses packets the other.
 const SCENARIO: &str = r#"
@@ -69,6 +73,74 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     assert_eq!(observing.flows().len(), files.len());
 }
 
+/// What the packets let one infer is what the TCP on the host says of itself.
+#[test]
+fn a_capture_lets_one_infer_what_tcp_tells_of_itself() {
+    infers_all(scenario(), &["disorder", "recovery", "open"]);
+    let silent = ("link.down.loss.outages", "[['11 s', '13 s'], ['20 s', '20.3 s']]");
+    infers_all(changed(&[silent]), &["disorder", "recovery", "loss", "open"]);
+}
+
+fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
+    scenario.record.tcp_events = true;
+    let mut passed = BTreeSet::new();
+    let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
+    let taps = hosts.map(|label| (vec![Tap::host(label.name.clone(), label.node)], Duration::ZERO));
+    let (result, files) = run(&scenario, taps.collect());
+    let told = &result.tcp_events;
+    for flow in 0..2 {
+        let of_it = |end: &str, event: &str| -> Vec<usize> {
+            let rows = 0..told.event.len();
+            rows.filter(|row| told.flow[*row] == flow && told.end[*row] == end && told.event[*row] == event).collect()
+        };
+        let conversations: Vec<Conversation> = files.iter().map(|file| conversation(file, flow as usize)).collect();
+        // The flow's number is that of the host that sends it.
+        let sender = of_sender(&conversations[flow as usize], End::Opener);
+        let receiver = of_receiver(&conversations[1 - flow as usize], End::Answerer);
+
+        let again = of_it("sender", "retransmitted").into_iter();
+        let again = again.map(|row| (told.time_s[row], told.offset_bytes[row], told.length_bytes[row]));
+        let inferred = sender.iter().filter_map(|one| match one.event {
+            TcpEvent::Retransmitted { start, len, .. } => {
+                Some((one.at.as_secs_f64(), Some(start), Some(u64::from(len))))
+            }
+            _ => None,
+        });
+        assert_eq!(inferred.collect::<Vec<_>>(), again.collect::<Vec<_>>());
+
+        let states = of_it("sender", "ca_state").into_iter();
+        let states: Vec<_> =
+            states.map(|row| (told.time_s[row], told.from[row], told.to[row], told.reason[row])).collect();
+        let inferred = sender.iter().filter_map(|one| match one.event {
+            TcpEvent::CaState { from, to, why } => Some((one.at.as_secs_f64(), from.name(), to.name(), why.name())),
+            _ => None,
+        });
+        assert_eq!(inferred.collect::<Vec<_>>(), states);
+        passed.extend(states.iter().map(|(_, _, to, _)| *to));
+
+        let mut reasons = BTreeMap::<&str, i64>::new();
+        of_it("receiver", "ack_sent").into_iter().for_each(|row| *reasons.entry(told.reason[row]).or_default() += 1);
+        for one in &receiver {
+            let TcpEvent::AckSent { why, .. } = one.event else { panic!("a receiver of data acknowledges: {one:?}") };
+            *reasons.entry(why.name()).or_default() -= 1;
+        }
+        // An ACK held back by Linux's compression went out by a timer; whether a message was read, packets do not show.
+        let left_over = |together: &[&str]| together.iter().map(|why| reasons.get(why).unwrap_or(&0)).sum::<i64>();
+        assert_eq!(left_over(&["enough segments"]), 0, "{reasons:?}");
+        assert_eq!(left_over(&["delay", "out of order"]), 0, "{reasons:?}");
+        assert_eq!(left_over(&["gap filled", "message read", "quick ACK"]), 0, "{reasons:?}");
+    }
+    assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario shows little: {passed:?}");
+}
+
+fn conversation(file: &[u8], flow: usize) -> Conversation {
+    let mut conversations = Conversations::default();
+    read(file, |at, packet| conversations.observe(at, packet)).expect("our own file");
+    let mut all = conversations.all().to_vec();
+    all.sort_by_key(|one| one.key);
+    all.swap_remove(flow)
+}
+
 /// In builds with debug assertions the capture itself refuses what is reported too late.
 #[test]
 fn a_link_tells_its_departures_at_most_a_delay_late() {
@@ -93,7 +165,12 @@ fn a_link_tells_its_departures_at_most_a_delay_late() {
 }
 
 fn scenario() -> Scenario {
-    Scenario::parse(SCENARIO, "captured.toml", &[]).expect("a valid scenario")
+    changed(&[])
+}
+
+fn changed(settings: &[(&str, &str)]) -> Scenario {
+    let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(SCENARIO, "captured.toml", &settings).expect("a valid scenario")
 }
 
 fn run(scenario: &Scenario, taps: Vec<(Vec<Tap>, Duration)>) -> (RunResult, Vec<Vec<u8>>) {

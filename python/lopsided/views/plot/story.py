@@ -12,6 +12,7 @@ from lopsided.views import notable_links
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
     from lopsided.studies.explain import Story
@@ -80,7 +81,11 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
     import polars as pl
 
     run = story.run
-    if len(run.events) == 0 or len(story.connections) != 1:
+    if len(story.connections) != 1:
+        return None
+    if story.captured is not None:
+        return _captured(story, story.captured.passed)
+    if len(run.events) == 0:
         return None
     row = next(row for row in run.flows.rows() if row["name"] == story.flow)
     mine = run.events.to_polars().filter((pl.col("flow") == row["flow"]) & (pl.col("protocol") == "tcp"))
@@ -97,6 +102,17 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
         "dropped": _placed(lost, "seq", first),
     }
     return {name: _between(found, story.begin_s, story.end_s) for name, found in spans.items()}
+
+
+def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
+    """The same of a capture at the sending host, which does not show what was dropped on the way."""
+    spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
+    for name in ("sent", "acked"):
+        rows = passed.filter(passed["event"] == name)
+        columns = (rows["time_s"], rows["start_bytes"] / 1e6, rows["end_bytes"] / 1e6)
+        time, start, end = (column.to_numpy() for column in columns)
+        spans[name] = _between((time, start, end), story.begin_s, story.end_s)
+    return spans
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:

@@ -1,0 +1,94 @@
+//! What two captures tell of the TCP of a flow: its events, and the segments and acknowledgements at its sender.
+
+use crate::aligned::{load, of_flow};
+use crate::columns::columns;
+use crate::error::Failure;
+use lopsided_core::tcp_event::TimedTcpEvent;
+use lopsided_core::{FlowId, TcpEndpoint};
+use lopsided_sim::{Name, TcpEventRow, TcpEventTable, table};
+use lopsided_trace::{Conversation, End, of_receiver, of_sender};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+
+table! {
+    /// The data that a connection's sender sent, and the acknowledgements that it got.
+    PassedTable of PassedRow as "passed" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// `sent` or `acked`.
+        event: &'static str [Text "event"],
+        /// Where in the stream the data begins; of an acknowledgement, what it covers.
+        start_bytes: u64 [Byte "start"],
+        /// Where it ends.
+        end_bytes: u64 [Byte "end"],
+    }
+}
+
+/// One side of a flow: the capture at its host, and the host's name.
+type Side = (PathBuf, String);
+
+/// The events of all connections of a flow, given as its receiver's place, as a table like `tcp_events`, and what passed at its sender.
+#[pyfunction]
+pub(crate) fn infer_tcp_events<'py>(
+    py: Python<'py>,
+    sender: Side,
+    receiver: Side,
+    place: (String, u16),
+    flow: u32,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let (events, passed) = py.detach(|| infer(&sender, &receiver, &place, FlowId(flow)))?;
+    Ok((columns(py, &events.columns())?, columns(py, &passed.columns())?))
+}
+
+fn infer(
+    (at_sender, sender): &Side,
+    (at_receiver, receiver): &Side,
+    place: &(String, u16),
+    flow: FlowId,
+) -> Result<(TcpEventTable, PassedTable), Failure> {
+    let mut rows = Vec::new();
+    let mut passed = PassedTable::default();
+    for one in of_flow(&load(at_sender)?, place)? {
+        rows.extend(told(one, of_sender(one, End::Opener), flow, sender, true));
+        add_passed(&mut passed, one);
+    }
+    for one in of_flow(&load(at_receiver)?, place)? {
+        rows.extend(told(one, of_receiver(one, End::Answerer), flow, receiver, false));
+    }
+    rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
+    let mut events = TcpEventTable::default();
+    rows.into_iter().for_each(|row| events.push(row));
+    Ok((events, passed))
+}
+
+fn told(
+    one: &Conversation,
+    events: Vec<TimedTcpEvent>,
+    flow: FlowId,
+    host: &str,
+    sends: bool,
+) -> impl Iterator<Item = TcpEventRow> {
+    let (node, endpoint) = (Name::from(host), TcpEndpoint { flow, opener_port: one.key.src_port, sends });
+    events.into_iter().map(move |timed| TcpEventRow::of(timed.at, node.clone(), endpoint, timed.event))
+}
+
+fn add_passed(table: &mut PassedTable, one: &Conversation) {
+    let begun = one.begun.as_secs_f64();
+    let mut acked = 0;
+    for segment in &one.segments {
+        let time_s = begun + segment.at as f64 * 1e-9;
+        if segment.from == End::Opener && segment.len > 0 {
+            let start_bytes = segment.seq - 1;
+            table.push(PassedRow {
+                time_s,
+                event: "sent",
+                start_bytes,
+                end_bytes: start_bytes + u64::from(segment.len),
+            });
+        } else if let Some(ack) = segment.ack.filter(|ack| segment.from == End::Answerer && *ack > acked + 1) {
+            acked = ack - 1;
+            table.push(PassedRow { time_s, event: "acked", start_bytes: acked, end_bytes: acked });
+        }
+    }
+}
