@@ -54,6 +54,7 @@ impl Profile {
             idle_restart: IdleRestart::Initial,
             nagle: Nagle::BehindAny,
             push: PushRule::EmptiesBuffer,
+            fin_beyond_cwnd: false,
             cwnd_validation: false,
             fast_path: true,
             send_buffer: BufferRule::Stepped {

@@ -58,6 +58,7 @@ impl Profile {
             idle_restart: IdleRestart::Halving,
             nagle: Nagle::BehindShort,
             push: PushRule::Linux,
+            fin_beyond_cwnd: true,
             cwnd_validation: true,
             fast_path: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },

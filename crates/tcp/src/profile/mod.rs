@@ -74,6 +74,9 @@ pub struct Profile {
     pub idle_restart: IdleRestart,
     pub nagle: Nagle,
     pub push: PushRule,
+    /// The segment with the FIN goes though the congestion window has no room for it, and waits for a peer's window that has
+    /// room for the FIN too (Linux).
+    pub fin_beyond_cwnd: bool,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
     /// An ACK that brings progress and nothing else, with the congestion window at or beyond the peer's, adds nothing to

@@ -51,6 +51,7 @@ impl Profile {
             idle_restart: IdleRestart::Initial,
             nagle: Nagle::BehindAny,
             push: PushRule::EmptiesBuffer,
+            fin_beyond_cwnd: false,
             cwnd_validation: true,
             fast_path: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },

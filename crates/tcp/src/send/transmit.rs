@@ -132,6 +132,14 @@ impl Sender {
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
         let len = left.min(full).min(window_left);
         let fin = fin_left && len == left;
+        if fin && !self.has_room_for_fin(len, window_left) {
+            if self.flight.outstanding() == 0 {
+                self.flight.arm_persist(now);
+            }
+            self.limited(now, Limit::Receiver);
+            self.note_window_use(now, false);
+            return None;
+        }
         // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window
         // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out
         // (Nagle, section 3.7.4).
@@ -145,12 +153,19 @@ impl Sender {
             return None;
         }
         let in_flight = self.in_flight();
-        if in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
+        let beyond = fin && self.flight.profile.fin_beyond_cwnd;
+        if !beyond && in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.limited(now, Limit::Congestion);
             self.note_window_use(now, true);
             return None;
         }
         Some(Piece::new(nxt, len, fin))
+    }
+
+    /// Whether a segment of `len` octets may have the FIN, with so much left of the peer's window: for most stacks the FIN
+    /// takes nothing of it.
+    fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
+        !self.flight.profile.fin_beyond_cwnd || len < window_left
     }
 
     /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
@@ -260,8 +275,8 @@ impl Sender {
         let left = self.buffer.end().saturating_sub(nxt);
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
         let len = left.min(full);
-        if len > 0 && len <= window_left {
-            let fin = self.is_closed() && len == left;
+        let fin = self.is_closed() && len == left;
+        if len > 0 && len <= window_left && (!fin || self.has_room_for_fin(len, window_left)) {
             let piece = self.send_new(now, Piece::new(nxt, len, fin), full);
             self.recovery.on_probe_sent(now, &mut self.flight, false);
             return Some(piece);
@@ -282,7 +297,7 @@ impl Sender {
         let len = left.min(full).min(self.window.size());
         if len > 0 && self.flight.outstanding() == 0 {
             self.flight.rtt.forget_backoff();
-            let fin = self.is_closed() && len == left;
+            let fin = self.is_closed() && len == left && self.has_room_for_fin(len, self.window.size());
             return self.send_new(now, Piece::new(nxt, len, fin), full);
         }
         self.flight.arm_persist(now);

@@ -127,6 +127,49 @@ fn a_fin_does_not_wait_for_nagle() {
 }
 
 #[test]
+fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 11_500);
+    t.expect_train(100, 1, 10_001);
+    t.close(110);
+    t.expect_nothing_until(150);
+    // The segment before it takes the room that an ACK makes, and the last goes though there is none.
+    t.inject(200, "ack 1001");
+    t.expect(200, "10001:11001 .");
+    t.expect(200, "F. 11001:11501 ack 1");
+
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 10_500);
+    t.expect_train(100, 1, 10_001);
+    t.close(110);
+    t.expect(110, "F. 10001:10501 ack 1");
+    let mut t = Script::established(Profile { fin_beyond_cwnd: false, ..linux() }, PEER);
+    t.write(100, 10_500);
+    t.expect_train(100, 1, 10_001);
+    t.close(110);
+    t.expect_nothing_until(150);
+}
+
+#[test]
+fn linux_holds_the_last_segment_until_the_peers_window_has_room_for_its_fin() {
+    let closed_with_512_left = |profile| {
+        let mut t = Script::established(profile, PEER);
+        t.inject(100, "ack 1 win 1024");
+        t.write(100, 1512);
+        t.expect(100, "1:1001 .");
+        t.close(100);
+        t.inject(200, "ack 1001 win 512");
+        t
+    };
+    let mut t = closed_with_512_left(linux());
+    t.expect_nothing_until(220);
+    t.inject(230, "ack 1001 win 768");
+    t.expect(230, "F. 1001:1513 ack 1");
+    let mut t = closed_with_512_left(Profile { fin_beyond_cwnd: false, ..linux() });
+    t.expect(200, "F. 1001:1513 ack 1");
+}
+
+#[test]
 fn the_senders_window_holds_data_back() {
     let mut t = Script::established(linux(), Peer { window: 3072, ..PEER });
     t.inject(100, "ack 1");
