@@ -137,6 +137,7 @@ impl FairShare {
         let ack = Acked {
             delivered: octets,
             cumulative: octets,
+            may_raise: true,
             rtt,
             newest_rtt: rtt,
             forward_ms: None,

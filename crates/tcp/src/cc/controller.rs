@@ -13,6 +13,9 @@ pub struct Acked {
     pub delivered: Bytes,
     /// Octets by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
+    /// The ACK may raise the window: it advanced, or reported something by SACK on a path that is known to reorder more than a
+    /// stack takes for usual.
+    pub may_raise: bool,
     /// Round-trip time of the oldest segment acknowledged, if it was sent once (Karn's rule).
     pub rtt: Option<Duration>,
     /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.

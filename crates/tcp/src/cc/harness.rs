@@ -45,6 +45,7 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
         cumulative: Bytes::new(segments * MSS),
+        may_raise: true,
         rtt: Some(rtt),
         newest_rtt: Some(rtt),
         forward_ms: Some((rtt.as_micros() / 1000) as u32),

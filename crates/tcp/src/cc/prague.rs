@@ -171,7 +171,7 @@ impl Controller for Prague {
         self.see(path);
         self.measure(now, ack, path);
         let repairing = ack.in_recovery && ack.ca_state != CaState::Cwr;
-        if !repairing && ack.cwnd_limited && ack.cumulative > Bytes::ZERO {
+        if !repairing && ack.cwnd_limited && ack.may_raise {
             self.grow(ack);
         }
     }

@@ -245,7 +245,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.window.set_mss(path.mss);
         self.algorithm.pkts_acked(now, ack, path, &mut self.window);
         if ack.in_recovery
-            || ack.cumulative == Bytes::ZERO
+            || !ack.may_raise
             || !(ack.cwnd_limited || self.algorithm.increase_when_app_limited())
         {
             return;

@@ -1,9 +1,10 @@
-//! Duplicate ACKs without SACK: each says that one segment has left the network, and nothing says which (RFC 6582, and
-//! Linux, which takes more of them than there can be for reordering).
+//! How many segments a path brings out of order. With SACK that is seen (Linux's tcp_check_sack_reordering). Without it duplicate
+//! ACKs are counted: each says that one segment has left the network, and nothing says which (RFC 6582, and Linux, which takes more of
+//! them than there can be for reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
-use crate::send::Flight;
+use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
 /// No more duplicates are waited for (Linux's tcp_max_reordering).
@@ -43,6 +44,37 @@ impl Recovery {
         }
     }
 
+    /// After a timeout what arrives in another order is believed only while the timeout can be undone.
+    pub fn believes_order(&self) -> bool {
+        self.ca_state != CaState::Loss || self.undo.can_undo()
+    }
+
+    /// With SACK: what came behind others tells how far a segment may fall back.
+    #[inline]
+    pub fn note_reordering(&mut self, flight: &Flight, outcome: &mut AckOutcome) {
+        if let Some(from) = outcome.reordered_from.take() {
+            self.extend_reordering(flight, from);
+        }
+    }
+
+    #[cold]
+    fn extend_reordering(&mut self, flight: &Flight, from: u64) {
+        let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());
+        if from < highest {
+            self.rack.note_reordering();
+            let extent = (highest - from).div_ceil(flight.mss()) as u32;
+            if notices_reordering(flight) && extent > self.duplicate_threshold(flight) {
+                self.reordering = extent.min(REORDERING_MAX);
+            }
+        }
+    }
+
+    /// The path is known to reorder more than is usual: what SACK reports counts as progress (Linux's tcp_may_raise_cwnd).
+    #[inline]
+    pub fn expects_reordering(&self, flight: &Flight) -> bool {
+        self.reordering > flight.profile.dup_threshold
+    }
+
     /// Duplicate ACKs that mean a loss.
     pub fn duplicate_threshold(&self, flight: &Flight) -> u32 {
         self.reordering.max(flight.profile.dup_threshold)
@@ -50,7 +82,8 @@ impl Recovery {
 
     /// A timeout: what duplicates told is void, and where enough of them did not lead to a repair, so is the patience.
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
-        if self.ca_state <= CaState::Disorder && self.dupacks >= flight.profile.dup_threshold {
+        let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
+        if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
             self.reordering = 0;
         }
         self.dupacks = 0;

@@ -50,7 +50,7 @@ pub(crate) struct Recovery {
     limited_transmit: LimitedTransmit,
     /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's SND.NXT).
     sent_to: u64,
-    /// Duplicate ACKs that mean a loss, where reordering was seen without SACK; zero for none seen.
+    /// Segments by which others were seen to fall back, where that is more than usual; zero for no more.
     reordering: u32,
     timeouts_in_a_row: u32,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
@@ -92,7 +92,7 @@ impl Recovery {
         self.dupacks
     }
 
-    /// Segments that were seen to be delivered out of order.
+    /// ACKs that told of segments delivered out of order.
     pub fn reordered(&self) -> u32 {
         self.rack.reordered()
     }
@@ -227,14 +227,22 @@ impl Recovery {
         self.rack.on_delivered(now, sent, min_rtt);
         if !sent.was_ever_retransmitted() {
             outcome.original_delivered |= sent.end <= self.point;
-            self.rack.note_reordering(highest_sacked.is_some_and(|highest| sent.end < highest));
+            if highest_sacked.is_some_and(|highest| sent.end < highest) {
+                let from = outcome.reordered_from.unwrap_or(sent.start);
+                outcome.reordered_from = Some(from.min(sent.start));
+            }
         }
     }
 
-    /// A DSACK reports what ends at the offset `end`.
-    pub fn on_dsack(&mut self, flight: &Flight, end: i64) {
-        self.undo.on_dsack(end);
-        if self.tlp.is_none() {
+    /// A DSACK reports what lies from `start` to `end`. Linux takes it for a sign of reordering only where some was seen, and
+    /// not the answer to a probe; and what was not acknowledged before for none of a repair that was not needed.
+    pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) {
+        let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
+        if end <= flight.una() as i64 {
+            self.undo.on_dsack(end, segments);
+        }
+        let of_probe = self.tlp.is_some_and(|probe| probe.end as i64 == end);
+        if self.rack.reordering_seen() && !of_probe {
             self.rack.widen_for_reordering(flight.nxt(), flight.una());
         }
     }

@@ -49,10 +49,10 @@ impl UndoState {
         self.retransmitted = true;
     }
 
-    /// A DSACK reports what ends at `end`.
-    pub fn on_dsack(&mut self, end: i64) {
+    /// A DSACK reports `segments` that end at `end`.
+    pub fn on_dsack(&mut self, end: i64, segments: u32) {
         if self.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
-            self.unconfirmed = self.unconfirmed.saturating_sub(1);
+            self.unconfirmed = self.unconfirmed.saturating_sub(segments);
         }
     }
 

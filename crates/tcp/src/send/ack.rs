@@ -68,6 +68,10 @@ impl Sender {
 
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);
+            if self.recovery.believes_order() {
+                self.recovery.note_reordering(&self.flight, &mut outcome);
+            }
+            outcome.reordered_from = None;
         }
         if info.ack > self.flight.una() {
             self.process_cumulative_ack(now, info, prior_fack, &mut outcome);
@@ -143,7 +147,7 @@ impl Sender {
         if let Some(&first) = blocks.first() {
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
-                self.process_dsack(first.end, outcome);
+                self.process_dsack(first, outcome);
                 blocks = &blocks[1..];
             }
         }
@@ -171,10 +175,10 @@ impl Sender {
         outcome.sacked = flight.scoreboard.sacked_segments() > before;
     }
 
-    fn process_dsack(&mut self, end: i64, outcome: &mut AckOutcome) {
+    fn process_dsack(&mut self, block: Range, outcome: &mut AckOutcome) {
         outcome.dsack = true;
         self.flight.counters.dsacks_received += 1;
-        self.recovery.on_dsack(&self.flight, end);
+        self.recovery.on_dsack(&self.flight, block.start, block.end);
     }
 
     fn process_cumulative_ack(
@@ -231,6 +235,7 @@ impl Sender {
         flight.acknowledge(ack);
         if flight.sack() {
             recovery.on_sack_progress();
+            recovery.note_reordering(flight, outcome);
         }
         let data = ack.min(self.buffer.end());
         flight.counters.bytes_acked = Bytes::new(data);
@@ -301,6 +306,7 @@ impl Sender {
         let acked = Acked {
             delivered: Bytes::new(outcome.delivered),
             cumulative: Bytes::new(outcome.cumulative),
+            may_raise: outcome.una_advanced || (outcome.sacked && recovery.expects_reordering(flight)),
             rtt: outcome.first_rtt.or(outcome.sack_rtt),
             newest_rtt: outcome.newest_rtt,
             forward_ms: outcome.forward_ms,

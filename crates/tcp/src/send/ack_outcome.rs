@@ -37,6 +37,8 @@ pub(crate) struct AckOutcome {
     pub window_changed: bool,
     /// Something sent only once was delivered.
     pub original_delivered: bool,
+    /// Where the lowest segment begins that was delivered behind others, having been sent once.
+    pub reordered_from: Option<u64>,
     pub dsack: bool,
     pub asks_retransmit: bool,
     pub ecn_echo: bool,

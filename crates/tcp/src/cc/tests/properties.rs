@@ -101,6 +101,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
             let ack = Acked {
                 delivered: Bytes::new(delivered),
                 cumulative: Bytes::new(cumulative),
+                may_raise: cumulative > 0 || flags & 8 != 0,
                 rtt: rtt.map(Duration::from_nanos),
                 newest_rtt: rtt.map(Duration::from_nanos),
                 forward_ms: rtt.map(|rtt| rtt as u32),

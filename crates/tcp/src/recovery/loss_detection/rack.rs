@@ -14,7 +14,7 @@ const WIDE_FOR: u32 = 16;
 pub(crate) struct Rack {
     newest: Option<Newest>,
     rtt: Duration,
-    /// Segments that were delivered before others sent earlier.
+    /// ACKs that told of segments delivered behind others that were sent later.
     reordered: u32,
     steps: u64,
     wide_for: u32,
@@ -61,10 +61,9 @@ impl Rack {
         }
     }
 
-    /// A segment sent once was delivered, `reordered` if one above it had been before.
-    #[inline]
-    pub fn note_reordering(&mut self, reordered: bool) {
-        self.reordered += u32::from(reordered);
+    /// An ACK told of segments that were delivered out of order.
+    pub fn note_reordering(&mut self) {
+        self.reordered += 1;
     }
 
     /// The segment sent last of those delivered.
@@ -77,7 +76,7 @@ impl Rack {
         self.reordered > 0
     }
 
-    /// Segments delivered out of order.
+    /// ACKs that told of it.
     pub fn reordered(&self) -> u32 {
         self.reordered
     }

@@ -233,6 +233,43 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
 }
 
 #[test]
+fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 1 sack 5001:6001");
+    t.expect_cwnd(10);
+    t.expect(200, "10001:11001 .");
+    // The first segments come behind the sixth: an extent of six, twice the usual three.
+    t.inject(205, "ack 6001");
+    assert_eq!((t.info().reordering, t.info().reord_seen), (6, 1));
+    t.expect_cwnd(15);
+    t.drain();
+    t.inject(210, "ack 6001 sack 7001:8001");
+    t.expect_cwnd(16);
+    t.drain();
+}
+
+#[test]
+fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
+    let wait_after_dsack = |reordered: bool| {
+        let mut t = ten_out(linux(), false);
+        let from = if reordered { 1001 } else { 1 };
+        t.inject(200, if reordered { "ack 1 sack 1001:2001" } else { "ack 1001" });
+        t.drain();
+        t.inject(200, "ack 2001");
+        t.drain();
+        // What came twice was sent once, in the network.
+        t.inject(201, &format!("ack 2001 sack {from}:2001"));
+        t.drain();
+        t.inject(210, "ack 2001 sack 3001:4001");
+        t.drain_until(211);
+        let timer = t.connection.poll_timeout().expect("a reordering timer");
+        (timer.as_nanos() / 1_000_000).saturating_sub(210)
+    };
+    // A quarter of the round trip, or two; Linux's timer adds 2 ms.
+    assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
+}
+
+#[test]
 fn newreno_repairs_one_hole_a_round_trip() {
     // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement
     // deflates it by what it covers less one segment, which leaves room for the next retransmission and one new
