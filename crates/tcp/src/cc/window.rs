@@ -244,10 +244,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.window.set_mss(path.mss);
         self.algorithm.pkts_acked(now, ack, path, &mut self.window);
-        if ack.in_recovery
-            || !ack.may_raise
-            || !(ack.cwnd_limited || self.algorithm.increase_when_app_limited())
-        {
+        if ack.in_recovery || !ack.may_raise || !(ack.cwnd_limited || self.algorithm.increase_when_app_limited()) {
             return;
         }
         self.algorithm.cong_avoid(now, ack, path, &mut self.window);
