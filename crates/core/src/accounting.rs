@@ -91,30 +91,41 @@ pub struct NodeCounters {
     /// Packets whose journey ended well.
     pub delivered: Count,
     pub digest: Digest,
+    /// `None` of a node at which nothing of it happened.
+    rare: Option<Box<Rare>>,
+}
+
+/// What befalls packets at few nodes.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     /// Packets that a stage took into others, and octets that stages added to packets and took from them.
-    pub absorbed: Count,
-    pub bytes_added: Bytes,
-    pub bytes_removed: Bytes,
+    absorbed: Count,
+    bytes_added: Bytes,
+    bytes_removed: Bytes,
     dropped: [Count; DropReason::COUNT],
     marked: [Count; MarkReason::COUNT],
 }
 
 impl NodeCounters {
     pub fn dropped(&self, why: DropReason) -> Count {
-        self.dropped[why as usize]
+        self.rare.as_ref().map_or(Count::ZERO, |rare| rare.dropped[why as usize])
     }
 
     pub fn dropped_total(&self) -> Count {
-        self.dropped.iter().copied().sum()
+        self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
 
     /// Packets that the node's queue marked as having experienced congestion, those that came marked included.
     pub fn marked(&self, why: MarkReason) -> Count {
-        self.marked[why as usize]
+        self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
 
     pub fn marked_total(&self) -> Count {
-        self.marked.iter().copied().sum()
+        self.rare.iter().flat_map(|rare| rare.marked).sum()
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 }
 
@@ -189,9 +200,10 @@ impl Accounting {
             sum.originated += counters.originated;
             sum.delivered += counters.delivered;
             sum.dropped += counters.dropped_total();
-            sum.absorbed += counters.absorbed;
-            sum.bytes_added += counters.bytes_added;
-            sum.bytes_removed += counters.bytes_removed;
+            let Some(rare) = &counters.rare else { continue };
+            sum.absorbed += rare.absorbed;
+            sum.bytes_added += rare.bytes_added;
+            sum.bytes_removed += rare.bytes_removed;
         }
         sum
     }
@@ -240,7 +252,7 @@ impl Accounting {
 
     pub(crate) fn dropped(&mut self, at: Time, node: NodeId, packet: Packet, why: DropReason) {
         let counters = self.node_mut(node);
-        counters.dropped[why as usize].record(packet.size());
+        counters.rare().dropped[why as usize].record(packet.size());
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ why as u64);
         if self.mask.has(EventMask::DROPS) {
             self.publish(at, node, &Event::Dropped { packet: &packet, why });
@@ -250,7 +262,7 @@ impl Accounting {
 
     pub(crate) fn marked(&mut self, at: Time, node: NodeId, packet: &Packet, why: MarkReason) {
         let counters = self.node_mut(node);
-        counters.marked[why as usize].record(packet.size());
+        counters.rare().marked[why as usize].record(packet.size());
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX);
         if self.mask.has(EventMask::QUEUES) {
             self.publish(at, node, &Event::Marked { packet, why });
@@ -259,8 +271,9 @@ impl Accounting {
 
     pub(crate) fn rewritten(&mut self, at: Time, node: NodeId, packet: &Packet, before: Bytes) {
         let counters = self.node_mut(node);
-        counters.bytes_added += packet.size().saturating_sub(before);
-        counters.bytes_removed += before.saturating_sub(packet.size());
+        let rare = counters.rare();
+        rare.bytes_added += packet.size().saturating_sub(before);
+        rare.bytes_removed += before.saturating_sub(packet.size());
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ packet.size().get() << 48);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Rewritten { packet, before });
@@ -269,7 +282,7 @@ impl Accounting {
 
     pub(crate) fn absorbed(&mut self, at: Time, node: NodeId, packet: Packet) {
         let counters = self.node_mut(node);
-        counters.absorbed.record(packet.size());
+        counters.rare().absorbed.record(packet.size());
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX >> 1);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Absorbed { packet: &packet });

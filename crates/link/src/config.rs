@@ -108,7 +108,7 @@ impl LinkConfig {
             (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
             (Some(rate), Some(shaper)) => {
                 shaper.check_at(rate).map_err(LinkError::Shaper)?;
-                Ok(AnyShaper::TokenBucket(TokenBucket::new(rate, &shaper)))
+                Ok(AnyShaper::TokenBucket(Box::new(TokenBucket::new(rate, &shaper))))
             }
         }
     }

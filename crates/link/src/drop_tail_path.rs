@@ -145,9 +145,7 @@ impl DropTailPath {
         let arrives = sent + line.delay;
         if self.end - self.arrived == self.courses.len() {
             self.count_until(cx.now(), measured, cx);
-            if self.end - self.arrived == self.courses.len() {
-                self.grow();
-            }
+            self.make_room();
         }
         let index = self.index(self.end);
         let (size32, wire32) = (size.get() as u32, wire.get() as u32);
@@ -182,9 +180,18 @@ impl DropTailPath {
         }
     }
 
+    /// Of courses: twice as much where all places are taken, half where few are, as behind a burst.
+    fn make_room(&mut self) {
+        let (taken, places) = (self.end - self.arrived, self.courses.len());
+        if taken == places {
+            self.resize(2 * places);
+        } else if places > ROOMY && SPARSE * taken < places {
+            self.resize(places / 2);
+        }
+    }
+
     #[cold]
-    fn grow(&mut self) {
-        let new = 2 * self.courses.len();
+    fn resize(&mut self, new: usize) {
         let mut courses = vec![NOTHING; new];
         for number in self.arrived..self.end {
             courses[number & (new - 1)] = self.course(number);

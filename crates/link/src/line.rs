@@ -2,7 +2,7 @@
 
 use crate::Framing;
 use crate::shaper::AnyShaper;
-use lopsided_core::{Bytes, Count, Duration, Event, Packet, Time};
+use lopsided_core::{Bytes, Duration, Event, Packet, Time};
 use lopsided_queue::{Backlog, QueueStats};
 
 /// The line itself.
@@ -17,10 +17,6 @@ pub(crate) struct Line {
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) queue: QueueStats,
-    pub(crate) lost: Count,
-    /// Of a [`QueuedPath`](crate::queued_path::QueuedPath).
-    pub(crate) received: Count,
-    pub(crate) delivered: Count,
     pub(crate) wire_bytes: Bytes,
 }
 

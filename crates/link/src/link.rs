@@ -95,12 +95,7 @@ impl Link {
     pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) {
         match &mut self.path {
             TransmitPath::DropTail(path) => path.handle_packet(packet, at, &mut self.line, &mut self.measured, cx),
-            TransmitPath::Queued(path) => {
-                let size = packet.size();
-                self.measured.received.record(size);
-                path.catch_up(&mut self.line, &mut self.measured, cx);
-                path.handle_packet(packet, size, &mut self.line, &mut self.measured, cx);
-            }
+            TransmitPath::Queued(path) => path.handle_packet(packet, &mut self.line, &mut self.measured, cx),
         }
     }
 
@@ -178,7 +173,7 @@ impl LinkView<'_> {
 
     /// What became of every packet.
     pub fn counters(&self) -> LinkCounters {
-        let Measured { queue, lost, received, delivered, .. } = &self.link.measured;
+        let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };
         match &self.link.path {
             TransmitPath::DropTail(path) => {
@@ -186,11 +181,12 @@ impl LinkView<'_> {
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
                 let delivered = Count { packets: path.arrived(), bytes: sent.bytes - in_flight.bytes };
-                LinkCounters { received, delivered, dropped, lost: *lost, waiting, in_flight }
+                LinkCounters { received, delivered, dropped, lost: Count::ZERO, waiting, in_flight }
             }
             TransmitPath::Queued(path) => {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
-                LinkCounters { received: *received, delivered: *delivered, dropped, lost: *lost, waiting, in_flight }
+                let (received, delivered, lost) = (path.received(), path.delivered(), path.lost());
+                LinkCounters { received, delivered, dropped, lost, waiting, in_flight }
             }
         }
     }
@@ -209,11 +205,7 @@ impl Node for Link {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let packet = match &mut self.path {
             TransmitPath::DropTail(path) => path.take_arrived(cx.now())?,
-            TransmitPath::Queued(path) => {
-                let (packet, size) = path.take_arrived(&mut self.measured, cx)?;
-                self.measured.delivered.record(size);
-                packet
-            }
+            TransmitPath::Queued(path) => path.take_arrived(cx)?,
         };
         Some((Port(0), packet))
     }

@@ -23,6 +23,10 @@ pub(crate) struct QueuedPath {
     loss: Option<Loss>,
     jitter: Option<Jitter>,
     compression: Option<HeaderCompression>,
+    received: Count,
+    delivered: Count,
+    /// On the line.
+    lost: Count,
 }
 
 #[derive(Debug)]
@@ -41,7 +45,8 @@ impl QueuedPath {
         let senses = queue.senses().is_some();
         let (head, in_flight) = (None, VecDeque::new());
         let (queue, next_look) = (Child::new(queue), Time::MAX);
-        QueuedPath { queue, senses, head, next_look, in_flight, loss, jitter, compression }
+        let (received, delivered, lost) = (Count::ZERO, Count::ZERO, Count::ZERO);
+        QueuedPath { queue, senses, head, next_look, in_flight, loss, jitter, compression, received, delivered, lost }
     }
 
     /// The discipline.
@@ -56,14 +61,10 @@ impl QueuedPath {
 
     /// A packet arrives at the queue.
     #[inline(never)]
-    pub(crate) fn handle_packet(
-        &mut self,
-        packet: Packet,
-        size: Bytes,
-        line: &mut Line,
-        measured: &mut Measured,
-        cx: &mut Cx<'_>,
-    ) {
+    pub(crate) fn handle_packet(&mut self, packet: Packet, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let size = packet.size();
+        self.received.record(size);
+        self.catch_up(line, measured, cx);
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
         measured.queue.offered(cx.now(), size, self.queue.backlog());
@@ -78,7 +79,7 @@ impl QueuedPath {
     fn originate(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         while let Some(new) = self.queue.poll_originate() {
             let size = new.size();
-            measured.received.record(size);
+            self.received.record(size);
             let packet = cx.originate(new);
             self.queue.enqueue(packet, cx);
             measured.queue.offered(cx.now(), size, self.queue.backlog());
@@ -133,7 +134,7 @@ impl QueuedPath {
         match self.loss.as_mut().and_then(|loss| loss.drop_reason(now)) {
             None => self.send(sent + line.delay, packet),
             Some(why) => {
-                measured.lost.record(size);
+                self.lost.record(size);
                 self.compression.iter_mut().for_each(HeaderCompression::lose);
                 cx.drop(packet, why);
             }
@@ -189,14 +190,15 @@ impl QueuedPath {
 
     /// Takes the first packet on the line that has arrived and can be rebuilt.
     #[inline(never)]
-    pub(crate) fn take_arrived(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) -> Option<(Packet, Bytes)> {
+    pub(crate) fn take_arrived(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         while self.in_flight.front()?.arrives <= cx.now() {
             let packet = self.in_flight.pop_front()?.packet;
             let size = packet.size();
             if self.compression.as_mut().is_none_or(|compression| compression.receive(&packet, cx.now())) {
-                return Some((packet, size));
+                self.delivered.record(size);
+                return Some(packet);
             }
-            measured.lost.record(size);
+            self.lost.record(size);
             cx.drop(packet, DropReason::ContextLost);
         }
         None
@@ -215,6 +217,21 @@ impl QueuedPath {
             // That a packet leaves the queue need not be an event of its own: it cannot arrive before this.
             None => Some(self.next_look + delay),
         }
+    }
+
+    /// Packets that came, the discipline's own included.
+    pub(crate) fn received(&self) -> Count {
+        self.received
+    }
+
+    /// Packets that left at the far end.
+    pub(crate) fn delivered(&self) -> Count {
+        self.delivered
+    }
+
+    /// Packets lost on the line, or not rebuilt behind it.
+    pub(crate) fn lost(&self) -> Count {
+        self.lost
     }
 
     /// The packets that wait.

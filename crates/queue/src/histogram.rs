@@ -6,16 +6,25 @@ use lopsided_core::Duration;
 /// its value wide and its middle at most 0.8 % off.
 const MANTISSA_BITS: u32 = 6;
 
+/// The buckets of a page: pages are the unit in which memory is taken.
+const PAGE_BITS: u32 = 3;
+const PAGE: usize = 1 << PAGE_BITS;
+
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
 ///
-/// Holds a counter for every bucket from the smallest span to the largest, zero apart: 256 B for an octave, 15 kB at the very most.
+/// Holds counters for the buckets near those that ever counted: a queue at which few spans occur takes some hundred octets, one of
+/// all spans 16 kB.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     zeros: u32,
-    /// The bucket of the first counter.
-    first: usize,
-    counts: Vec<u32>,
+    /// The first page that `pages` knows of.
+    first: u32,
+    /// Of each page from the first on, where its counters are in `counts`; [`NOWHERE`] while it has none.
+    pages: Vec<u16>,
+    counts: Vec<[u32; PAGE]>,
 }
+
+const NOWHERE: u16 = u16::MAX;
 
 impl Histogram {
     #[inline]
@@ -24,32 +33,41 @@ impl Histogram {
             self.zeros += 1;
             return;
         }
-        let bucket = bucket(span.as_nanos());
-        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-            Some(count) => *count += 1,
-            None => *self.grow(bucket) += 1,
-        }
+        *self.counter(bucket(span.as_nanos())) += 1;
     }
 
-    /// The counter of a bucket before the first or behind the last.
+    #[inline]
+    fn counter(&mut self, bucket: usize) -> &mut u32 {
+        let page = (bucket >> PAGE_BITS) as u32;
+        let place = match self.pages.get(page.wrapping_sub(self.first) as usize) {
+            Some(&place) if place != NOWHERE => place,
+            _ => self.begin_page(page),
+        };
+        &mut self.counts[usize::from(place)][bucket % PAGE]
+    }
+
+    /// Makes room for the counters of a page.
     #[cold]
-    fn grow(&mut self, bucket: usize) -> &mut u32 {
-        if self.counts.is_empty() {
-            self.first = bucket;
+    fn begin_page(&mut self, page: u32) -> u16 {
+        if self.pages.is_empty() {
+            self.first = page;
         }
-        if bucket < self.first {
-            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - bucket));
-            self.first = bucket;
+        if page < self.first {
+            self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
+            self.first = page;
         }
-        let place = bucket - self.first;
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
+        let at = (page - self.first) as usize;
+        if at >= self.pages.len() {
+            self.pages.resize(at + 1, NOWHERE);
         }
-        &mut self.counts[place]
+        let place = self.counts.len() as u16;
+        self.counts.push([0; PAGE]);
+        self.pages[at] = place;
+        place
     }
 
     pub fn count(&self) -> u64 {
-        u64::from(self.zeros) + self.counts.iter().copied().map(u64::from).sum::<u64>()
+        u64::from(self.zeros) + self.counts.iter().flatten().copied().map(u64::from).sum::<u64>()
     }
 
     /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty
@@ -61,23 +79,29 @@ impl Histogram {
         if seen >= rank {
             return Some(Duration::ZERO);
         }
-        let found = self.counts.iter().position(|&in_bucket| {
-            seen += u64::from(in_bucket);
+        let (found, _) = self.buckets().find(|(_, times)| {
+            seen += u64::from(*times);
             seen >= rank
         })?;
-        Some(Duration::from_nanos(middle(self.first + found)))
+        Some(Duration::from_nanos(middle(found)))
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Histogram) {
         self.zeros += other.zeros;
-        for (place, theirs) in other.counts.iter().enumerate().filter(|(_, theirs)| **theirs > 0) {
-            let bucket = other.first + place;
-            match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-                Some(mine) => *mine += theirs,
-                None => *self.grow(bucket) += theirs,
-            }
+        for (bucket, times) in other.buckets() {
+            *self.counter(bucket) += times;
         }
+    }
+
+    /// The buckets that counted, in ascending order, with how often.
+    fn buckets(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let used = self.pages.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
+        let all = used.flat_map(|(at, place)| {
+            let begins = (self.first as usize + at) << PAGE_BITS;
+            self.counts[usize::from(*place)].iter().enumerate().map(move |(within, times)| (begins + within, *times))
+        });
+        all.filter(|(_, times)| *times > 0)
     }
 }
 

@@ -56,7 +56,8 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let is_outside = |host: usize| options.outside.iter().any(|outside| outside.host == host);
     let placed = |(number, host)| if is_outside(number) { NetNode::Edge } else { NetNode::Host(Box::new(host)) };
-    let mut nodes: Vec<NetNode<Host>> = hosts.into_iter().enumerate().map(placed).collect();
+    let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
+    nodes.extend(hosts.into_iter().enumerate().map(placed));
     let audit = options.audit_queues || cfg!(debug_assertions);
     for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
         let shared = scenario.graph.media.iter().find(|medium| medium.router == router);

@@ -55,7 +55,7 @@ pub enum AnyShaper {
     /// Infinitely fast.
     Unlimited,
     Serializer(Serializer),
-    TokenBucket(TokenBucket),
+    TokenBucket(Box<TokenBucket>),
     /// One from outside this crate.
     Custom(Box<dyn Shaper>),
 }

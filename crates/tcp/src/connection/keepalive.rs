@@ -25,7 +25,7 @@ impl Default for KeepAlive {
 impl Connection {
     /// Probes a peer that is silent, or no more (SO_KEEPALIVE and its times).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
-        self.keepalive = keepalive;
+        self.keepalive = keepalive.map(Box::new);
         self.send.flight.timers.stop(TimerKind::KeepAlive);
         if self.state > State::SynReceived {
             self.start_keepalive(now);
@@ -34,7 +34,7 @@ impl Connection {
 
     /// The connection is established.
     pub(super) fn start_keepalive(&mut self, now: Time) {
-        if let Some(KeepAlive { idle, .. }) = self.keepalive {
+        if let Some(KeepAlive { idle, .. }) = self.keepalive.as_deref().copied() {
             self.arm_keepalive(now, idle);
         }
     }
@@ -46,7 +46,7 @@ impl Connection {
 
     #[cold]
     pub(super) fn on_keepalive_timeout(&mut self, now: Time) {
-        let Some(KeepAlive { idle, interval, probes }) = self.keepalive else { return };
+        let Some(KeepAlive { idle, interval, probes }) = self.keepalive.as_deref().copied() else { return };
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }

@@ -53,7 +53,7 @@ pub struct Connection {
     last_ack_sent: Seq,
     reset_due: bool,
     /// An acknowledgement that was made before the segment that came was looked at.
-    prepared: Option<Segment>,
+    prepared: Option<Box<Segment>>,
     /// The clock as it was last read: what a segment's timestamp says.
     clock: Time,
     /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
@@ -69,7 +69,7 @@ pub struct Connection {
     read_shut: bool,
     orphaned: bool,
     readiness: Readiness,
-    keepalive: Option<KeepAlive>,
+    keepalive: Option<Box<KeepAlive>>,
     keepalive_due: bool,
     error: Option<ConnError>,
 }

@@ -69,8 +69,8 @@ impl Connection {
 
     #[cold]
     fn urgent(&mut self, now: Time) -> Option<Segment> {
-        if self.prepared.is_some() {
-            return self.prepared.take();
+        if let Some(prepared) = self.prepared.take() {
+            return Some(*prepared);
         }
         if self.handshake.is_syn_due() {
             return Some(self.syn(now));
@@ -109,7 +109,7 @@ impl Connection {
         self.counters_mut().pure_acks_out += 1;
         let segment = self.covering(now, Flags::ACK);
         self.trace_ack(segment.header.ack, AckReason::OutOfOrder);
-        self.prepared = Some(segment);
+        self.prepared = Some(Box::new(segment));
     }
 
     #[inline]

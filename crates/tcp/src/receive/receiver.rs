@@ -36,7 +36,7 @@ pub(crate) struct Receiver {
     fin: Option<u64>,
     /// Octets in order that the application has not read; and the octets themselves where they are real.
     unread: u64,
-    bytes: Option<RealBytes>,
+    bytes: Option<Box<RealBytes>>,
     /// The right edge of the window that was offered: it never moves back (RFC 9293 section 3.8.6).
     edge: u64,
     /// The window that was offered last.
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
     report_duplicates: bool,
     /// Full segments that may be held out of order, and their size.
     reassembly_limit: Option<u32>,
-    placeholders: Option<Placeholders>,
+    placeholders: Option<Box<Placeholders>>,
     mss: u32,
 }
 
@@ -78,7 +78,9 @@ impl Receiver {
             sack: false,
             report_duplicates: profile.dsack,
             reassembly_limit: profile.reassembly_limit,
-            placeholders: profile.placeholders.map(|loss| Placeholders::new(loss, profile.placeholder_margin)),
+            placeholders: profile
+                .placeholders
+                .map(|loss| Box::new(Placeholders::new(loss, profile.placeholder_margin))),
             mss,
         }
     }
@@ -285,7 +287,7 @@ impl Receiver {
 
     /// The ranges of the stream that are placeholders, since this was asked last.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
-        self.placeholders.as_mut().map_or_else(Vec::new, Placeholders::take)
+        self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
     /// A segment that is not taken in arrived; if all of it was there already, the next ACK says so.
@@ -492,9 +494,9 @@ impl Receiver {
 
     fn keep_real_bytes(&mut self, from: u64, to: u64, start: i64, real: &[u8]) {
         let unread = self.unread as usize;
-        let bytes = self
-            .bytes
-            .get_or_insert_with(|| RealBytes { ready: VecDeque::from(vec![0; unread]), held: BTreeMap::new() });
+        let bytes = self.bytes.get_or_insert_with(|| {
+            Box::new(RealBytes { ready: VecDeque::from(vec![0; unread]), held: BTreeMap::new() })
+        });
         let part = &real[(from as i64 - start) as usize..(to as i64 - start) as usize];
         match bytes.held.get(&from) {
             Some(old) if old.len() >= part.len() => {}

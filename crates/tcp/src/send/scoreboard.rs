@@ -205,9 +205,28 @@ impl Scoreboard {
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
             self.ring.shrink_to(capacity / 2);
         }
+        if self.sack_ranges.capacity() + self.retransmitted.capacity() > 0 && self.is_unmarked() {
+            self.give_back_marks();
+        }
+    }
+
+    /// Nothing is SACKed or was sent again.
+    #[cold]
+    fn give_back_marks(&mut self) {
+        self.sack_ranges = Vec::new();
+        self.retransmitted = VecDeque::new();
+    }
+
+    /// A window grows little by little, and the ring with it: a flow's records are much of its memory.
+    #[cold]
+    fn grow_ring(&mut self) {
+        self.ring.reserve_exact((self.ring.len() / 4).max(8));
     }
 
     pub fn push(&mut self, start: u64, end: u64, now: Time, stamp: RateStamp) {
+        if self.ring.len() == self.ring.capacity() {
+            self.grow_ring();
+        }
         self.ring.push_back(TxRecord {
             start,
             end,
