@@ -14,6 +14,7 @@ Left out: what an application waited for, and datagrams.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -304,11 +305,12 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """By how much the window came down: the newest sample before the episode, and the least in it."""
-    before = max((row for row in samples if row["time_s"] <= episode.begin_s), key=itemgetter("time_s"), default=None)
-    inside = [row["cwnd_bytes"] for row in samples if episode.begin_s < row["time_s"] <= episode.end_s]
-    if before is not None and inside and 0 < min(inside) < before["cwnd_bytes"]:
-        episode.reductions.append(("", before["cwnd_bytes"], min(inside)))
+    """By how much the window came down: from the last sample before the episode to the least until the one after it."""
+    before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
+    after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
+    least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
+    if before >= 0 and 0 < least < samples[before]["cwnd_bytes"]:
+        episode.reductions.append(("", samples[before]["cwnd_bytes"], least))
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:

@@ -43,10 +43,11 @@ def figure(story: Story) -> LabFigure:
     for panel in sheet.panels:
         panel.set_xlim(story.begin_s, story.end_s)
         _shade(panel, story)
+    bars = "bars: data segments, red: sent again; steps: acknowledgements"
     style.small_print(
         sheet.figure,
         "shaded: disorder grey, CWR orange, recovery blue, loss red; solid cwnd, dotted ssthresh, thin in flight",
-        "bars: data segments, red: sent again; steps: acknowledgements; crosses: drops" if packets else "",
+        "" if not packets else bars if story.captured else f"{bars}; crosses: drops",
         *(run.world, f"seed {run.seed}", f"digest {run.digest}"),
     )
     return sheet.figure
