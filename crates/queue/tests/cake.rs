@@ -72,6 +72,47 @@ fn each_isolation_is_fair_to_whom_it_says() {
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
+/// Host 1 has 400 flows of small packets, and one of large ones that owes 400 rounds for each; host 2 has one flow.
+#[test]
+fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
+    let config = CakeConfig {
+        isolation: Isolation::DualSrchost,
+        tins: TinMode::Besteffort,
+        rtt: PATIENT,
+        ..CakeConfig::default()
+    };
+    let (mut queue, mut accounting) = (cake(config), Accounting::new(1));
+    let mut now = cx(Time::ZERO, &mut accounting);
+    let small = (1..=400).map(|port| (1, port, 15, 150));
+    for (host, port, packets, size) in [(1, 500, 100, 1500), (2, 1, 2000, 1500)].into_iter().chain(small) {
+        for number in 0..packets {
+            let id = u64::from(host) << 40 | u64::from(port) << 20 | number;
+            queue.enqueue(packet_between(host, 9, port, id, size), &mut now);
+        }
+    }
+    let mut octets = [0; 3];
+    let mut next = |octets: &mut [u64; 3]| {
+        let packet = queue.dequeue(&mut now).unwrap().packet;
+        octets[packet.flow().0 as usize] += packet.size().get();
+        packet.size().get()
+    };
+    // At first each flow sends a whole quantum.
+    let mut small = 0;
+    for until in [12, 15] {
+        octets = [0; 3];
+        while small < 400 * until {
+            small += u64::from(next(&mut octets) == 150);
+        }
+    }
+    let share = octets[1] as f64 / octets[2] as f64;
+    assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
+    // Once they are known to be empty, the large flow has its host's part at once, though it owes 400 rounds.
+    (0..60).for_each(|_| _ = next(&mut octets));
+    octets = [0; 3];
+    (0..100).for_each(|_| _ = next(&mut octets));
+    assert!(octets[1].abs_diff(octets[2]) <= 20 * 1500, "alone: {octets:?}");
+}
+
 #[test]
 fn a_hundred_flows_share_no_queue() {
     let flows: Vec<_> = (1..=100).map(|source| (source, 9, 1)).collect();

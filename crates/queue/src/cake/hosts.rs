@@ -82,11 +82,21 @@ pub(super) struct Hosts {
     /// Flows in the tables, and those of them that are busy.
     flows: Vec<u32>,
     busy: Vec<u32>,
+    /// Of the busy ones those that rest, and how many were busy at most since one rests.
+    resting: Vec<u32>,
+    most_busy: Vec<u32>,
 }
 
 impl Hosts {
     pub fn new() -> Hosts {
-        Hosts { ways: Ways::new(), flows: vec![0; PLACES], busy: vec![0; PLACES] }
+        let zeroes = vec![0; PLACES];
+        Hosts {
+            ways: Ways::new(),
+            flows: zeroes.clone(),
+            busy: zeroes.clone(),
+            resting: zeroes.clone(),
+            most_busy: zeroes,
+        }
     }
 
     /// The host's place, which one flow more holds.
@@ -101,11 +111,33 @@ impl Hosts {
         self.flows[host] -= 1;
     }
 
-    pub fn set_busy(&mut self, host: usize, busy: bool) {
+    /// Whether an eighth of the host's busy flows are gone since one of them rests: the others get more now than was expected.
+    #[must_use]
+    pub fn set_busy(&mut self, host: usize, busy: bool) -> bool {
         if busy {
             self.busy[host] += 1;
+            self.note_most_busy(host);
+            return false;
+        }
+        self.busy[host] -= 1;
+        self.resting[host] > 0 && 8 * self.busy[host] < 7 * self.most_busy[host]
+    }
+
+    pub fn set_resting(&mut self, host: usize, rests: bool) {
+        if rests {
+            self.resting[host] += 1;
+            self.note_most_busy(host);
         } else {
-            self.busy[host] -= 1;
+            self.resting[host] -= 1;
+            if self.resting[host] == 0 {
+                self.most_busy[host] = 0;
+            }
+        }
+    }
+
+    fn note_most_busy(&mut self, host: usize) {
+        if self.resting[host] > 0 {
+            self.most_busy[host] = self.most_busy[host].max(self.busy[host]);
         }
     }
 

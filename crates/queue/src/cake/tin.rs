@@ -5,6 +5,7 @@
 
 use super::CakeConfig;
 use super::hosts::{Hosts, Keys};
+use super::rests::Rests;
 use super::tins::TinPlan;
 use super::ways::{PLACES, Ways};
 use crate::cobalt::{Cobalt, CobaltConfig, Verdict};
@@ -17,6 +18,9 @@ use std::collections::VecDeque;
 const MTU: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 const TIN_QUANTUM: f64 = 1024.0;
+
+/// A flow that owes more rounds than this rests for most of them.
+const PATIENCE: i64 = 16;
 
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,6 +43,9 @@ struct Flow {
     cobalt: Cobalt,
     standing: Standing,
     deficit: i64,
+    /// Whether it is in `Tin::rests`, and what it was paid for each round there.
+    rests: bool,
+    resting_share: f64,
     source: Option<usize>,
     destination: Option<usize>,
     /// Whether it is in the list of those that decay; it may have left that standing meanwhile.
@@ -63,6 +70,9 @@ pub(super) struct Tin {
     destinations: Hosts,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
+    /// How many of `old` have not had their turn in this round.
+    left_in_round: usize,
+    rests: Rests,
     decaying: VecDeque<usize>,
     sparse: u32,
     bulk: u32,
@@ -87,6 +97,8 @@ impl Tin {
             destinations: Hosts::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
+            left_in_round: 0,
+            rests: Rests::default(),
             decaying: VecDeque::new(),
             sparse: 0,
             bulk: 0,
@@ -133,7 +145,7 @@ impl Tin {
                 flow.standing = Standing::Sparse;
                 self.sparse += 1;
                 self.new.push_back(at);
-                self.flows[at].deficit = self.flow_share(at, rng);
+                self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
             Standing::Waiting => {
                 self.sparse -= 1;
@@ -148,9 +160,12 @@ impl Tin {
         while self.holds_packets() {
             let Some(at) = self.head() else { break };
             if self.flows[at].deficit <= 0 && self.flows[at].standing != Standing::Decaying {
-                let share = self.flow_share(at, rng);
-                self.flows[at].deficit += share;
+                let load = self.load(at);
+                self.flows[at].deficit += self.share_of(load, rng);
                 self.turn_over(at);
+                if -self.flows[at].deficit * i64::from(load) > PATIENCE * self.flow_quantum as i64 {
+                    self.rest(at, load, rng);
+                }
                 continue;
             }
             if let Some(given) = self.take(at, rng, cx) {
@@ -180,7 +195,8 @@ impl Tin {
     /// The octets of the longest queue, and which it is.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
-        let at = self.new.iter().chain(&self.old).copied().max_by_key(octets)?;
+        let waiting = self.new.iter().chain(&self.old).copied().chain(self.rests.flows());
+        let at = waiting.max_by_key(octets)?;
         let held = octets(&at);
         (held > 0).then_some((held, at))
     }
@@ -228,7 +244,13 @@ impl Tin {
 
     /// Whose turn it is: new flows, busy ones, those that decay.
     fn head(&mut self) -> Option<usize> {
-        if let Some(at) = self.new.front().or(self.old.front()) {
+        if let Some(at) = self.new.front() {
+            return Some(*at);
+        }
+        if self.left_in_round == 0 {
+            self.begin_round();
+        }
+        if let Some(at) = self.old.front() {
             return Some(*at);
         }
         while let Some(at) = self.decaying.front().copied() {
@@ -242,10 +264,60 @@ impl Tin {
     }
 
     fn take_head(&mut self) {
-        if self.new.pop_front().or_else(|| self.old.pop_front()).is_none() {
-            if let Some(at) = self.decaying.pop_front() {
-                self.flows[at].in_decaying = false;
-            }
+        if self.new.pop_front().is_some() {
+            return;
+        }
+        if self.old.pop_front().is_some() {
+            self.left_in_round -= 1;
+        } else if let Some(at) = self.decaying.pop_front() {
+            self.flows[at].in_decaying = false;
+        }
+    }
+
+    /// All busy flows have had their turn: those that have rested enough join them again.
+    fn begin_round(&mut self) {
+        self.rests.begin_round(self.old.is_empty());
+        while let Some(at) = self.rests.rise() {
+            self.rise(at);
+        }
+        self.left_in_round = self.old.len();
+    }
+
+    /// The flow that was just put last rests: it owes so much that its next turns would be empty. It is paid at once what it will
+    /// get meanwhile.
+    fn rest(&mut self, at: usize, load: u32, rng: &mut Rng) {
+        let share = self.flow_quantum as f64 / f64::from(load);
+        let owes = -self.flows[at].deficit as f64 / share;
+        let rounds = (owes * 0.875) as u64;
+        self.old.pop_back();
+        self.flows[at].deficit += (rounds as f64 * share + rng.unit()) as i64;
+        self.set_resting(at, true);
+        self.flows[at].resting_share = share;
+        self.rests.add(at, rounds);
+    }
+
+    /// A flow has rested.
+    fn rise(&mut self, at: usize) {
+        self.set_resting(at, false);
+        self.old.push_back(at);
+    }
+
+    fn set_resting(&mut self, at: usize, rests: bool) {
+        let flow = &mut self.flows[at];
+        flow.rests = rests;
+        if let Some(host) = flow.source {
+            self.sources.set_resting(host, rests);
+        }
+        if let Some(host) = flow.destination {
+            self.destinations.set_resting(host, rests);
+        }
+    }
+
+    /// All rise, and give back what they were paid for the rounds to come: the share of some has grown.
+    fn rouse(&mut self) {
+        while let Some((at, early)) = self.rests.rouse() {
+            self.flows[at].deficit -= (early as f64 * self.flows[at].resting_share) as i64;
+            self.rise(at);
         }
     }
 
@@ -294,20 +366,28 @@ impl Tin {
     }
 
     /// What a flow gets in its turn: the quantum divided by the busy flows of its busiest host, rounded at random.
-    fn flow_share(&self, at: usize, rng: &mut Rng) -> i64 {
-        let flow = &self.flows[at];
-        let source = flow.source.map_or(0, |host| self.sources.load(host));
-        let destination = flow.destination.map_or(0, |host| self.destinations.load(host));
-        let load = source.max(destination).max(1);
+    fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
         if load == 1 {
             return self.flow_quantum as i64;
         }
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
+    /// The busy flows of the flow's busiest host.
+    fn load(&self, at: usize) -> u32 {
+        let flow = &self.flows[at];
+        let source = flow.source.map_or(0, |host| self.sources.load(host));
+        let destination = flow.destination.map_or(0, |host| self.destinations.load(host));
+        source.max(destination).max(1)
+    }
+
     /// The flow's place is given to the flow of another key: its hosts are those of the new one.
     fn settle_hosts(&mut self, at: usize, keys: Keys) {
         let is_busy = self.flows[at].standing == Standing::Bulk;
+        let rests = self.flows[at].rests;
+        if rests {
+            self.set_resting(at, false);
+        }
         if is_busy {
             self.tell_hosts(at, false);
         }
@@ -317,6 +397,9 @@ impl Tin {
         flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
         if is_busy {
             self.tell_hosts(at, true);
+        }
+        if rests {
+            self.set_resting(at, true);
         }
     }
 
@@ -332,11 +415,15 @@ impl Tin {
 
     fn tell_hosts(&mut self, at: usize, busy: bool) {
         let flow = &self.flows[at];
+        let mut shares_grew = false;
         if let Some(host) = flow.source {
-            self.sources.set_busy(host, busy);
+            shares_grew |= self.sources.set_busy(host, busy);
         }
         if let Some(host) = flow.destination {
-            self.destinations.set_busy(host, busy);
+            shares_grew |= self.destinations.set_busy(host, busy);
+        }
+        if shares_grew {
+            self.rouse();
         }
     }
 }
