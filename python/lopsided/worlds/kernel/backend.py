@@ -94,7 +94,7 @@ class Machine:
         assignments = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
         init.write_text(f"#!/bin/sh\nexport {' '.join(assignments)}\nexec {shlex.join(agent)}\n")
         init.chmod(0o755)
-        arguments = [
+        arguments: list[str] = [
             *(REPEATABLE if self.virtual_time else []),
             f"mem={MEMORY}",
             "rootfstype=hostfs",
@@ -125,7 +125,7 @@ def _processor() -> list[str]:
     """The flags of this machine's processor."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next((line.split() for line in lines if line.startswith("flags")), [])
+        return next((line for line in lines if line.startswith("flags")), "").split()
     return []
 
 
@@ -161,7 +161,7 @@ def choose(wanted: str) -> Machine:
 
 def _agent_environment() -> dict[str, str]:
     """The agent sees its own package and pyroute2, by path: it must not import this package's native parts."""
-    import pyroute2
+    import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 
     places = [str(ALONE), str(Path(pyroute2.__file__).parent.parent), sysconfig.get_paths()["purelib"]]
     return {"PYTHONPATH": ":".join(dict.fromkeys(places)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -91,7 +91,7 @@ def cache_directory() -> Path:
 
 def find_built() -> TimeTravelKernel | None:
     """The newest built kernel that has the present configuration, or none."""
-    found = []
+    found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
         if kernel is not None and kernel.config_sha256 == _config_sha256():

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from lopsided import _native
 from lopsided.errors import LopsidedError
@@ -19,6 +20,8 @@ from lopsided.errors import LopsidedError
 from . import build, qdisc
 from .backend import choose
 from .errors import KernelUnavailable
+
+T = TypeVar("T")
 
 CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "htcp", "illinois", "hybla", "dctcp")
 PROBED_QDISCS: dict[str, str] = {
@@ -117,10 +120,7 @@ def _try_disciplines() -> list[str]:
 
     ends = (Interface("a", "e0", "02:00:00:00:00:01"), Interface("b", "e0", "02:00:00:00:00:02"))
     nodes = [Node("a", "10.77.0.1", True), Node("b", "10.77.0.2", True)]
-    nothing: list[object] = []
-    network = Network(
-        Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], *([nothing] * 7))  # type: ignore[arg-type]
-    )
+    network = Network(Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], [], [], [], [], [], [], []))
     return [
         kind
         for kind, options in PROBED_QDISCS.items()
@@ -155,7 +155,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 def _timer_slip() -> Finding:
     """How late a sleeper wakes: what a run in real time has to live with."""
-    late = []
+    late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()
         time.sleep(0.001)
@@ -168,18 +168,17 @@ def _timer_slip() -> Finding:
 
 def _pyroute2() -> Finding:
     try:
-        import pyroute2
+        import pyroute2  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         return Finding("pyroute2", False, "not installed", f"`{sys.executable} -m pip install pyroute2`")
     return Finding("pyroute2", True, str(Path(pyroute2.__file__).parent))
 
 
-def _in_namespace(work: Callable[[], object]) -> list[str]:
+def _in_namespace(work: Callable[[], T]) -> T:
     from .guest.namespace import Namespace
 
     with Namespace("doctor").entered():
-        found = work()
-    return found if isinstance(found, list) else []
+        return work()
 
 
 def tools() -> list[Finding]:

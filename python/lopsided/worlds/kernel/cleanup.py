@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder() -> Generator[Path]:
     """A folder for one run; what earlier runs left is removed first."""
     remove_abandoned()
     with (

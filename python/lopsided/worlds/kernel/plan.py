@@ -128,11 +128,11 @@ class Layout:
     hosts: list[str]
     routers: list[str]
     lines: list[Line]
-    ends: dict[str, str] = field(default_factory=dict)
+    ends: dict[str, str] = field(default_factory=dict[str, str])
     """Namespaces behind a host, in which single flows begin or end; the host passes on what is theirs."""
-    sysctls: dict[str, dict[str, str]] = field(default_factory=dict)
-    route_metrics: dict[str, dict[str, int]] = field(default_factory=dict)
-    interfaces: dict[str, HostInterface] = field(default_factory=dict)
+    sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
 
 
 @dataclass(frozen=True)
@@ -261,13 +261,13 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _join(self, one: str, other: str) -> None:
-        ends = []
-        for name, peer in ((one, other), (other, one)):
-            number = len(self.veths) * 2 + len(ends) + 1
-            interface = Interface(name, f"e{len(self.hops[name])}", f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}")
-            self.hops[name].append(_Hop(interface.name, peer))
-            ends.append(interface)
-        self.veths.append(Veth((ends[0], ends[1])))
+        number = len(self.veths) * 2 + 1
+        self.veths.append(Veth((self._end(one, other, number), self._end(other, one, number + 1))))
+
+    def _end(self, name: str, peer: str, number: int) -> Interface:
+        interface = Interface(name, f"e{len(self.hops[name])}", f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}")
+        self.hops[name].append(_Hop(interface.name, peer))
+        return interface
 
     def _interface(self, node: str, to: str) -> str:
         return next(hop.interface for hop in self.hops[node] if hop.to == to)
@@ -338,7 +338,7 @@ class _Planner:
 
     def _routes_to(self, host: str) -> list[Route]:
         """The fewest hops to a host from everywhere, found from the host outwards."""
-        routes = []
+        routes: list[Route] = []
         toward: dict[str, str] = {host: host}
         waiting = deque([host])
         while waiting:
@@ -369,7 +369,7 @@ class _Planner:
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
         seen: set[tuple[str, str]] = set()
-        checks = []
+        checks: list[Check] = []
         for sender, receiver in ways:
             directions = self._directions(sender, receiver)
             check, bottleneck = self._check(sender, receiver, directions)
@@ -381,11 +381,12 @@ class _Planner:
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
         """The directions of lines on the way between two hosts."""
         routes = {route.node: route for route in self._routes_to(receiver)}
-        by_step = {}
+        by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:
             by_step[f"{line.name}.near", f"{line.name}.far"] = ((line.name, "down"), line.down)
             by_step[f"{line.name}.far", f"{line.name}.near"] = ((line.name, "up"), line.up)
-        found, here = [], sender
+        found: list[tuple[tuple[str, str], Direction]] = []
+        here = sender
         while here != receiver:
             if here not in routes:
                 raise ValueError(f"no way from {sender} to {receiver}")

@@ -75,7 +75,7 @@ class _Reader:
 
     def _delays(self) -> pl.DataFrame:
         """Round trips of TCP flows, one-way times of datagrams: flow, at_ns, ms."""
-        frames = []
+        frames: list[pl.DataFrame] = []
         for host in self.scenario["hosts"]:
             ports = {flow.port: n for n, flow in self._tcp_flows() if self.scenario["flows"][n]["from"] == host}
             for tap in (tap for tap in self.job.taps if ports and tap.node == host):
@@ -283,7 +283,7 @@ class _Reader:
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
             place = {"node": watched.link, "direction": watched.direction}
             queue = self._queue_of(watched)
@@ -300,7 +300,7 @@ class _Reader:
         return run_tables()["drops"].frame(self._fates(rows))
 
     def _marks(self) -> pl.DataFrame:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
             reason = "early" if self._queue_of(watched)["kind"] == "red" else "threshold"
             place = {"node": watched.link, "direction": watched.direction}

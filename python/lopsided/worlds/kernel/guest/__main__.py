@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 
 POWER_OFF = 0x4321FEDC
 MS_NOSUID = 2
@@ -63,11 +64,15 @@ def _run_as_first_process(folder: Path) -> None:
     _libc.reboot(POWER_OFF)
 
 
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(143)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     job_folder = Path(sys.argv[1])
     if os.getpid() == 1:
         _run_as_first_process(job_folder)
     else:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGTERM, _end)
         _run(job_folder)

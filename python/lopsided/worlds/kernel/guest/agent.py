@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
-from pyroute2.netlink.exceptions import NetlinkError
+from pyroute2.netlink.exceptions import NetlinkError  # pyright: ignore[reportMissingTypeStubs]
 
 from . import check as checks
 from . import flows, modules, tcp_info

@@ -46,13 +46,12 @@ def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:
-        outcomes = []
         base = probe.base_delay_ns() / 1e6
         expected = check.base_one_way_ns / 1e6
-        outcomes.append(Outcome(path, "idle one-way delay, ms", expected, base, slip_ms + 0.002 * expected))
-        if check.bottleneck_bps and outcomes[0].holds:
-            outcomes += _hold_bottleneck(check, probe, path, slip_ms)
-        return outcomes
+        idle = Outcome(path, "idle one-way delay, ms", expected, base, slip_ms + 0.002 * expected)
+        if check.bottleneck_bps and idle.holds:
+            return [idle, *_hold_bottleneck(check, probe, path, slip_ms)]
+        return [idle]
 
 
 def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> list[Outcome]:

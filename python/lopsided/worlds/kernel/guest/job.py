@@ -19,7 +19,7 @@ class Node:
     name: str
     address: str
     is_host: bool
-    sysctls: dict[str, str] = field(default_factory=dict)
+    sysctls: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Qdisc:
     parent: int
     options: str
     size_table: str = ""
-    classes: list[tuple[int, int, str]] = field(default_factory=list)
+    classes: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
     classifier: str = ""
 
 
@@ -61,7 +61,7 @@ class Route:
     destination: str
     via: str
     interface: str
-    metrics: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Job:
     flows: list[Flow]
     taps: list[Tap]
     checks: list[Check]
-    chosen: list[ChosenLoss] = field(default_factory=list)
+    chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
     seed: int = 0
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
@@ -176,7 +176,8 @@ class Job:
     def load(path: Path) -> Job:
         data: dict[str, Any] = json.loads(path.read_text())
         data["nodes"] = [Node(**node) for node in data["nodes"]]
-        data["veths"] = [Veth(tuple(Interface(**end) for end in veth["ends"])) for veth in data["veths"]]  # type: ignore[arg-type]
+        ends = [veth["ends"] for veth in data["veths"]]
+        data["veths"] = [Veth((Interface(**one), Interface(**other))) for one, other in ends]
         for qdisc in data["qdiscs"]:
             qdisc["classes"] = [tuple(each) for each in qdisc["classes"]]
         data["qdiscs"] = [Qdisc(**qdisc) for qdisc in data["qdiscs"]]

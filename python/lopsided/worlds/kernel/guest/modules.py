@@ -24,7 +24,7 @@ def load(names: list[str]) -> None:
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return
-    paths = {}
+    paths: dict[str, list[str]] = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, needs = line.partition(":")
         paths[_module_name(path)] = [*reversed(needs.split()), path]

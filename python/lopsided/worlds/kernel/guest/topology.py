@@ -5,6 +5,9 @@ software veth then has nothing to merge either: GRO only acts where NAPI does). 
 not asked for, so no ARP packet takes a place in a queue.
 """
 
+# pyroute2 has no annotations.
+# pyright: reportMissingTypeStubs=false
+
 from __future__ import annotations
 
 import errno
@@ -88,9 +91,10 @@ class CannotBuild(Exception):
 
 
 def _reason(error: NetlinkError) -> str:
-    if error.code in (errno.ENOENT, errno.EOPNOTSUPP):
+    code: int = error.code
+    if code in (errno.ENOENT, errno.EOPNOTSUPP):
         return "this kernel has no such queue discipline"
-    return f"the kernel refuses it ({errno.errorcode.get(error.code, error.code)})"
+    return f"the kernel refuses it ({errno.errorcode.get(code, code)})"
 
 
 class Network:
@@ -116,7 +120,8 @@ class Network:
     def _prepare(self, node: Node) -> None:
         namespace = self.nodes[node.name]
         with namespace.entered():
-            self._netlink[node.name] = netlink = IPRoute()
+            netlink: Any = IPRoute()
+        self._netlink[node.name] = netlink
         netlink.asyncore.status["nlm_generator"] = False  # answer requests with a tuple
         netlink.link("set", index=next(iter(netlink.link_lookup(ifname="lo"))), state="up")
         for name, value in {**EVERY_NODE, "net.ipv4.ip_forward": "0" if node.is_host else "1", **node.sysctls}.items():
@@ -261,7 +266,8 @@ class Network:
 
 def _attributes(data: bytes) -> dict[int, bytes]:
     """Netlink attributes by type."""
-    found, at = {}, 0
+    found: dict[int, bytes] = {}
+    at = 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, at)
         found[kind] = data[at + 4 : at + length]
