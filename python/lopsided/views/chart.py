@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lopsided.data.series import Floats
+    from lopsided.views.inks import EndLabel
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class Panel:
     """Times that are marked above the panel."""
     limit: float | None = None
     """Where a dashed line across it stands."""
-    names: tuple[tuple[float, str, str], ...] = ()
-    """Of curves, at their right ends: `(y, text, ink)`."""
+    names: tuple[EndLabel, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,15 @@ A direction has a colour: down blue, up orange. No library of drawing is loaded 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+EndLabel: TypeAlias = tuple[float, str, str]
+"""The name of a curve at its right end: y, text, colour."""
 
 INK, MUTED, GRID, PAPER = "#1c2530", "#66727f", "#dfe4e9", "#ffffff"
 RED = "#d64545"
@@ -58,13 +61,11 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
     return time[keep], value[keep]
 
 
-def moved_apart(
-    labels: Iterable[tuple[float, str, str]], low: float, high: float, height_in: float
-) -> list[tuple[float, str, str]]:
-    """Names of curves, `(y, text, colour)`, from the lowest up, where they do not overlap on a panel so high."""
+def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
+    """Names of curves from the lowest up, where they do not overlap on a panel so high."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
-    placed: list[tuple[float, str, str]] = []
+    placed: list[EndLabel] = []
     for y, text, ink in sorted(labels, key=lambda label: label[0]):
         half = step * (1 + text.count("\n")) / 2
         at = max(min(max(y, low), high), taken + half)

@@ -3,6 +3,9 @@
 After merritt2010 figures 5.1 and 6.2.
 """
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,8 @@
 """The same flows in several worlds, drawn over each other."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -36,7 +39,7 @@ def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
     for index, name in enumerate(names):
         for label, scale, curve_of in kinds:
             panel = next(panels)
-            labels = []
+            labels: list[style.EndLabel] = []
             for world, line in zip(runs, _LINES, strict=False):
                 curve = curve_of(runs[world], name)
                 ink = style.colour(curve.direction, index) if world == next(iter(runs)) else style.INK

@@ -1,11 +1,14 @@
 """Queue disciplines beside each other: distributions of delay, and delay against throughput."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from lopsided.data import units
 from lopsided.errors import UsageError
@@ -111,7 +114,7 @@ def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:
     panel.set_xscale("log")
     panel.set_xlabel("delay (ms)", fontsize=8.5)
     panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if better_right else (1, 2, 5)))
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
     if better_right:
         panel.margins(x=0.12)

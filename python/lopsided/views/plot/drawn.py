@@ -1,5 +1,8 @@
 """A chart as a matplotlib figure."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -38,5 +41,5 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if panel.limit is not None:
         axes.axhline(panel.limit, color=inks.MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
     if panel.moments is not None and len(panel.moments):
-        above = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        above: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
         axes.plot(panel.moments, [1.03] * len(panel.moments), "|", color=inks.RED, markersize=5, **above)

@@ -5,6 +5,9 @@ against control; where a control meets itself at unequal ones, round trip agains
 everything is one large map.
 """
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import math
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.patches import Rectangle
 
 from lopsided.data import units
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.typing import ColorType
 
     from lopsided.studies.fairness import Matrix, Side
     from lopsided.studies.fairness.matrix import Square
@@ -122,7 +126,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     norm = Normalize(shown.lowest, max(highest, shown.lowest + 1e-9), clip=True)
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
-    with mpl.rc_context(style._RC):
+    with mpl.rc_context(style.LOOK):
         height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
         figure = style.LabFigure(figsize=(_WIDTH_IN, height), dpi=110)
         figure.text(0.012, 1 - 0.24 / height, shown.title, fontsize=13, fontweight="bold", va="center")
@@ -228,8 +232,8 @@ def _draw_panel(
     for place in range(1, count):
         # Where a map holds several controls, a line parts them.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
-            for line in (axes.axhline, axes.axvline):
-                line(place, color=style.MUTED, linewidth=0.9)
+            axes.axhline(place, color=style.MUTED, linewidth=0.9)
+            axes.axvline(place, color=style.MUTED, linewidth=0.9)
     for y, side in enumerate(panel.sides):
         for x, other in enumerate(panel.sides):
             if (side, other) not in values:
@@ -245,9 +249,9 @@ def _draw_panel(
                 axes.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, fill=False, edgecolor=_DARK, linewidth=1.3))
 
 
-def _ink(face: object) -> str:
+def _ink(face: ColorType) -> str:
     """Dark or light, whichever can be read on this colour."""
-    red, green, blue, _ = mpl.colors.to_rgba(face)  # type: ignore[arg-type]
+    red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 
 

@@ -161,7 +161,7 @@ def _mean(rows: Sequence[Floats]) -> Floats:
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
-def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[tuple[float, str, str], ...]:
+def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[inks.EndLabel, ...]:
     """What stands at the right ends of curves."""
     labels = [(*limit, inks.MUTED)] if limit else []
     for members in _grouped(group).values():

@@ -1,5 +1,8 @@
 """Two runs around the place where their packets part: time and sequence numbers, as tcptrace draws them."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -26,7 +29,7 @@ def figure(found: Packets) -> LabFigure | None:
     subtitle = f"{found.sides[0].run.scenario.name}: {place.flow} at {place.host}, {' and '.join(names)}; {packets}"
     sheet = style.sheet("Where the packets part", subtitle, (4.2,), "time since the connection's SYN (s)")
     panel = sheet.panels[0]
-    labels = []
+    labels: list[style.EndLabel] = []
     for name, ink, segments in zip(names, _INKS, scene.around, strict=True):
         data = [one for one in segments if one["from"] == "opener" and one["len"]]
         acks = [one for one in segments if one["from"] == "answerer" and one["ack"] is not None]

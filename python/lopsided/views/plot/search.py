@@ -1,5 +1,8 @@
 """Figures of a search: the goals against each other, what was found when, the first goal against each key."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import itertools
@@ -112,7 +115,7 @@ def _progress(found: Search) -> Figure:
         value = found.value(trial, 0) / scale
         if not best or found.goals[0].better(value, best[-1][1]):
             best.append((trial.number, value))
-    labels: list[tuple[float, str, str]] = []
+    labels: list[style.EndLabel] = []
     if best:
         last = found.tried[-1].number
         panel.step([n for n, _ in [*best, (last, 0.0)]], [v for _, v in [*best, best[-1]]], where="post", color=_FOUND)

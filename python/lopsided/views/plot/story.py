@@ -1,5 +1,8 @@
 """The story of a flow as a picture: time and sequence numbers, the window, the queues, and the events on them."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

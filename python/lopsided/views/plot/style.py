@@ -3,6 +3,9 @@
 Figures are made without pyplot, so nothing global is touched and a notebook's own settings stay as they are.
 """
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import io
@@ -35,6 +38,7 @@ from lopsided.views.inks import (
     VARIABLES,
     WIDTH,
     WIDTH_IN,
+    EndLabel,
     colour,
     joined_notes,
     moved_apart,
@@ -46,11 +50,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "DOWN", "GRID", "INK", "MUTED", "OTHER", "PAPER", "RED", "UP", "LabFigure", "Sheet", "colour", "end_labels", "png",
-    "rate_unit", "save", "sheet", "small_panels", "small_print", "svg", "thin_out", "write",
+    "DOWN", "GRID", "INK", "LOOK", "MUTED", "OTHER", "PAPER", "RED", "UP", "EndLabel", "LabFigure", "Sheet", "colour",
+    "end_labels", "figure_of", "png", "rate_unit", "save", "sheet", "small_panels", "small_print", "svg", "thin_out",
+    "write",
 ]  # fmt: skip
 
-_RC: dict[Any, Any] = {
+LOOK: dict[Any, Any] = {  # matplotlib wants the names of its own settings as keys
     "font.family": "sans-serif",
     "font.size": 9.5,
     "axes.edgecolor": MUTED,
@@ -128,7 +133,7 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -
     """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up."""
     if (column := _column.get()) is not None:
         return _column_sheet(column, heights, x_label)
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(LOOK):
         total = TOP_IN + sum(heights) + GAP_IN * (len(heights) - 1) + BOTTOM_IN
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
         figure.text(0.012, 1 - 0.24 / total, title, fontsize=13, fontweight="bold", va="center")
@@ -150,7 +155,7 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -
 
 def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str) -> Sheet:
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
-    with mpl.rc_context({**_RC, **sizes}):
+    with mpl.rc_context({**LOOK, **sizes}):
         share = 0.75 if column.width_in < 5 else 1.0
         drawn = [height * share for height in heights]
         gap = GAP_IN / 2
@@ -178,7 +183,7 @@ def small_panels(
     """A titled figure of many small panels side by side, each with a name and axes of its own."""
     side_in, gap_in, title_in = 0.45, 0.36, 0.18
     rows = -(-len(names) // columns)
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(LOOK):
         total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 - gap_in
         width = (WIDTH_IN - 0.15 - columns * side_in) / columns
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
@@ -200,16 +205,23 @@ def small_print(figure: Figure, *notes: str) -> None:
     """What was drawn and how, at the foot of the figure; in a journal the caption says it."""
     if _column.get() is not None:
         return
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(LOOK):
         height = figure.get_size_inches()[1]
         figure.text(0.012, 0.1 / height, "\n".join(joined_notes(notes)), fontsize=7, color=MUTED, va="bottom")
 
 
-def end_labels(panel: Axes, labels: list[tuple[float, str, str]]) -> None:
+def figure_of(panel: Axes) -> Figure:
+    """The figure that a panel is part of; none here has figures inside."""
+    figure = panel.figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
     """Names the curves at their right ends, `(y, text, colour)`, moved apart where they would overlap."""
     low, high = panel.get_ylim()
-    height_in = panel.get_position().height * panel.figure.get_size_inches()[1]  # type: ignore[union-attr]
-    with mpl.rc_context(_RC):
+    height_in = panel.get_position().height * figure_of(panel).get_figheight()
+    with mpl.rc_context(LOOK):
         for at, text, ink in moved_apart(labels, low, high, height_in):
             panel.annotate(
                 text,
@@ -226,7 +238,7 @@ def end_labels(panel: Axes, labels: list[tuple[float, str, str]]) -> None:
 
 def png(figure: Figure, dpi: int = 150) -> bytes:
     """The figure as PNG."""
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(LOOK):
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=dpi)
     return out.getvalue()
@@ -243,13 +255,13 @@ def write(figure: Figure, path: Path) -> None:
     keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
     # Type 42 keeps letters as letters, which journals ask for; Type 3 is matplotlib's default.
-    with mpl.rc_context({**_RC, "svg.hashsalt": "lopsided", "pdf.fonttype": 42, "ps.fonttype": 42}):
+    with mpl.rc_context({**LOOK, "svg.hashsalt": "lopsided", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=150, metadata={keys.get(path.suffix, "Creator"): output.MARK, **dates})
 
 
 def svg(figure: Figure, salt: str) -> str:
     """The figure as an `<svg>` element for a page: no XML header, ids unique to `salt`, inks as CSS variables."""
-    with mpl.rc_context({**_RC, "svg.hashsalt": salt, "figure.facecolor": "none"}):
+    with mpl.rc_context({**LOOK, "svg.hashsalt": salt, "figure.facecolor": "none"}):
         out = io.StringIO()
         figure.savefig(
             out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}

@@ -1,5 +1,8 @@
 """Figures of a sweep: one axis as curves with their spread, two as a heat map."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import hashlib
@@ -86,7 +89,7 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
     names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
     sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), _axis_label(axis))
     (panel,) = sheet.panels
-    labels: list[tuple[float, str, str]] = []
+    labels: list[style.EndLabel] = []
     for index, name in enumerate(names[:_MOST_FLOWS]):
         rows = (
             frame.unique([axis, "repetition"], maintain_order=True) if of_run else frame.filter(pl.col("name") == name)
@@ -177,7 +180,7 @@ def _flow_curves(panel: Axes, rows: pl.DataFrame, axis: str, goodput: str, direc
     names = rows["name"].unique(maintain_order=True).to_list()
     top = number(rows[goodput].max(), 0.0)
     scale, unit = style.rate_unit(top)
-    labels = []
+    labels: list[style.EndLabel] = []
     for index, name in enumerate(names[:_MOST_FLOWS]):
         of_flow = rows.filter(pl.col("name") == name).with_columns(pl.col(goodput) / scale)
         ink = style.colour(direction, index)
