@@ -1,10 +1,12 @@
 """`lopsided fetch` against curl and aria2 over one lossy path, and its share beside curl over one without loss.
 
-    python bench/fetch_race.py            # some minutes; needs /dev/net/tun, and ip, unshare, curl, aria2c
+    python bench/fetch_race.py            # a quarter of an hour; needs /dev/net/tun, and ip, unshare, curl, aria2c
     python bench/fetch_race.py --repeat 5 --json race.json
+    python bench/fetch_race.py --only fetch,share
 
-The same path and object are simulated, as is the share: what the two worlds say stands side by side. Everything
-happens in network namespaces of this process's own.
+The same path and object are simulated, as is the share: what the two worlds say stands side by side. Beside each real
+run stands what the machine did to it: the load, how late the path's packets were, and how late an ordinary process was
+woken. Everything happens in network namespaces of this process's own.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 import contextlib
 import filecmp
 import json
+import math
+import os
 import random
 import shutil
 import statistics
@@ -20,13 +24,21 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lopsided import Run
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tests" / "python")]
 
-from lossy_path import SERVER, Ends, Line  # noqa: E402
+from lossy_path import SERVER, Ends, Line, LossyPath  # noqa: E402
 
 from faulty_server import FaultyServer  # noqa: E402
 
+MODES = ("fair", "greedy", "single")
+SETTLED_S = 10.0
+SEEDS = 12
+"""Of the simulator."""
 LOPSIDED = [str(Path(sys.executable).with_name("lopsided"))]
 SCENARIO = """
 [scenario]
@@ -58,9 +70,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=6_000_000)
     parser.add_argument("--loss", type=float, default=0.01)
     parser.add_argument("--share-seconds", type=float, default=90.0)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[], help="tools, or share, or share-fair")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    found = {"race": race(ends, given), "share": share(ends, given)}
+    found: dict[str, Any] = {"race": race(ends, given), "share": share(ends, given)}
     found["simulated"] = simulated(given)
     show(found, given)
     if given.json:
@@ -88,10 +101,10 @@ def race(ends: Ends, given: argparse.Namespace) -> dict[str, list[float]]:
         }
         for seed in range(given.repeat):
             for tool, command in tools.items():
-                if shutil.which(command[0]) is None:
+                if shutil.which(command[0]) is None or (given.only and tool not in given.only):
                     continue
                 out = folder / "out"
-                with ends.path(Line(loss=given.loss, seed=seed)):
+                with ends.path(Line(loss=given.loss, seed=seed)) as path:
                     began = time.monotonic()
                     process = ends.start(*(part.format(out=out, name=out.name) for part in command), stdout=-1)
                     said, _ = process.communicate(timeout=600)
@@ -103,67 +116,100 @@ def race(ends: Ends, given: argparse.Namespace) -> dict[str, list[float]]:
                     raise SystemExit(f"{tool} failed")
                 out.unlink()
                 rates.setdefault(tool, []).append(8e-6 * given.size / seconds)
-                print(f"{tool:16} seed {seed}   {rates[tool][-1]:6.2f} Mbit/s", file=sys.stderr, flush=True)
+                tell(f"{tool:16} seed {seed}   {rates[tool][-1]:6.2f} Mbit/s", path)
     return rates
 
 
-def share(ends: Ends, given: argparse.Namespace) -> dict[str, float]:
-    """The share of a fetch beside one curl without loss, of what came after the first ten seconds."""
-    shares: dict[str, float] = {}
+def share(ends: Ends, given: argparse.Namespace) -> dict[str, list[float]]:
+    """The share of a fetch beside one curl without loss, of the packets' octets after the first ten seconds.
+
+    curl joins within a second, as the plain download in the simulator does.
+    """
+    shares: dict[str, list[float]] = {}
     size = int(given.share_seconds * 1.25e6)
+    modes = [mode for mode in MODES if not given.only or {"share", f"share-{mode}"} & set(given.only)]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         content = bytes(size)
         one = stack.enter_context(FaultyServer(content, address="0.0.0.0", cc="cubic").running())
         other = stack.enter_context(FaultyServer(content, address="0.0.0.0", cc="cubic").running())
-        for mode in ("fair", "greedy", "single"):
-            with ends.path(Line()) as path:
-                out = folder / mode
-                url = f"http://{SERVER}:{one.port}/x"
-                fetch = ends.start(*LOPSIDED, "fetch", url, f"--{mode}", "--quiet", "--out", str(out))
-                curl = ends.start("curl", "-s", "-o", "/dev/null", f"http://{SERVER}:{other.port}/x")
-                time.sleep(10)
-                before = path.octets.copy()
-                time.sleep(given.share_seconds - 10)
-                came = path.octets - before
-                fetch.kill()
-                curl.kill()
-                fetch.wait()
-                curl.wait()
-            shares[mode] = came[one.port] / (came[one.port] + came[other.port])
-            print(f"{mode:16} share {100 * shares[mode]:.0f} %", file=sys.stderr, flush=True)
+        for seed in range(given.repeat):
+            for mode in modes:
+                with ends.path(Line(seed=seed)) as path:
+                    out = folder / f"{mode}-{seed}"
+                    url = f"http://{SERVER}:{one.port}/x"
+                    fetch = ends.start(*LOPSIDED, "fetch", url, f"--{mode}", "--quiet", "--out", str(out))
+                    while not path.octets[one.port]:
+                        time.sleep(0.02)
+                    began = time.monotonic()
+                    time.sleep(random.Random(seed).random())
+                    curl = ends.start("curl", "-s", "-o", "/dev/null", f"http://{SERVER}:{other.port}/x")
+                    time.sleep(began + SETTLED_S - time.monotonic())
+                    before = path.octets
+                    time.sleep(began + given.share_seconds - time.monotonic())
+                    came = path.octets - before
+                    for process in (fetch, curl):
+                        process.kill()
+                        process.wait()
+                shares.setdefault(mode, []).append(came[one.port] / (came[one.port] + came[other.port]))
+                tell(f"{mode:16} seed {seed}   share {100 * shares[mode][-1]:.0f} %", path)
     return shares
 
 
-def simulated(given: argparse.Namespace) -> dict[str, dict[str, float]]:
+def tell(what: str, path: LossyPath) -> None:
+    """Says what came out, and what the machine did meanwhile."""
+    late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
+    woken = f"a process {path.woken_late.quantile_ms(0.99):.1f} ms"
+    print(f"{what}   load {os.getloadavg()[0]:.1f}, {late}, {woken}", file=sys.stderr, flush=True)
+
+
+def simulated(given: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
     """The same in the simulator: Mbit/s of an object over the lossy path, and shares beside one plain connection."""
     import lopsided as lop
 
-    rates: dict[str, float] = {}
-    shares: dict[str, float] = {}
-    for mode in ("fair", "greedy", "single"):
+    rates: dict[str, list[float]] = {}
+    shares: dict[str, list[float]] = {}
+    for mode in MODES:
         text = SCENARIO.format(duration=300, loss=given.loss, size=given.size, mode=mode, more="")
         scenario = lop.Scenario.from_text(text)
-        times = [float(scenario.run(seed=seed).flows["completion_s"][0]) for seed in range(1, 4 * given.repeat + 1)]
-        rates[mode] = statistics.mean(8e-6 * given.size / seconds for seconds in times)
+        times = [float(scenario.run(seed=seed).flows["completion_s"][0]) for seed in range(1, SEEDS + 1)]
+        rates[mode] = [8e-6 * given.size / seconds for seconds in times]
         beside = '[[flow]]\nname = "plain"\ndirection = "down"\nstart_jitter = "1 s"'
         text = SCENARIO.format(duration=given.share_seconds, loss=0, size=10**10, mode=mode, more=beside)
-        runs = [lop.Scenario.from_text(text).run(seed=seed).flows["goodput_bps"] for seed in range(1, 4)]
-        shares[mode] = statistics.mean(float(run[0] / (run[0] + run[1])) for run in runs)
+        scenario = lop.Scenario.from_text(text)
+        shares[mode] = [settled_share(scenario.run(seed=seed), given.share_seconds) for seed in range(1, SEEDS + 1)]
     return {"race": rates, "share": shares}
 
 
-def show(found: dict[str, dict[str, object]], given: argparse.Namespace) -> None:
+def settled_share(run: Run, until_s: float) -> float:
+    """The share of the first flow after the first ten seconds."""
+    from lopsided import metrics
+
+    rates = [
+        metrics.counter_rate_bps(of_flow["time_s"], of_flow["delivered_bytes"], SETTLED_S, until_s)
+        for of_flow in (run.samples_of["fetch"], run.samples_of["plain"])
+    ]
+    return rates[0] / sum(rates)
+
+
+def show(found: dict[str, Any], given: argparse.Namespace) -> None:
+    """Both tables: the real and the simulated, each with the standard error of its mean."""
     race, shares, model = found["race"], found["share"], found["simulated"]
-    means = {tool: statistics.mean(rates) for tool, rates in race.items()}  # type: ignore[arg-type]
     print(f"{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; Mbit/s, mean of {given.repeat}")
-    for tool, mean in means.items():
+    for tool, rates in race.items():
         mode = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"}.get(tool)
-        beside = f"   simulated {model['race'][mode]:5.2f}" if mode else ""  # type: ignore[index]
-        print(f"  {tool:16} {mean:5.2f}   {mean / means['curl']:4.1f} x curl{beside}")
-    print("share beside curl without loss")
+        beside = f"   simulated {mean(model['race'][mode])}" if mode else ""
+        than = statistics.mean(rates) / statistics.mean(race["curl"]) if "curl" in race else math.nan
+        print(f"  {tool:16} {mean(rates)}   {than:4.1f} x curl{beside}")
+    print("share beside curl without loss, %")
     for mode, share in shares.items():
-        print(f"  {mode:16} {100 * float(share):3.0f} %   simulated {100 * model['share'][mode]:3.0f} %")  # type: ignore
+        print(f"  {mode:16} {mean(share, 100)}   simulated {mean(model['share'][mode], 100)}")
+
+
+def mean(values: list[float], scale: float = 1.0) -> str:
+    """The mean, and its standard error where there are several."""
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{scale * statistics.mean(values):6.2f} ± {scale * error:.2f}"
 
 
 if __name__ == "__main__":

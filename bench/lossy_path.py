@@ -1,7 +1,10 @@
 """A path with a rate, a queue, a delay and loss, between two network namespaces that end with this process.
 
-In user space, for kernels without netem: packets go through two TUN devices and this process. Both directions have the
-delay; rate, drop-tail queue and loss are those of the way down. Left out: everything else that netem can do.
+In user space, for kernels without netem: packets go through two TUN devices and a process that does nothing else, and
+that goes before others where that is allowed, as late packets are another path. How late they were is counted, and so
+is how late an ordinary process is woken: what these two say is the machine's doing and not the path's. Both directions
+have the delay; rate, drop-tail queue and loss are those of the way down. Kernels keep no memory of earlier
+connections. Left out: everything else that netem can do.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import collections
 import contextlib
 import ctypes
 import fcntl
+import multiprocessing
 import os
 import random
 import select
@@ -17,16 +21,17 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
 _CLONE_NEWNET, _CLONE_NEWUSER = 0x40000000, 0x10000000
 _TUNSETIFF, _TUN_WITHOUT_INFO = 0x400454CA, 0x1001
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_FORK = multiprocessing.get_context("fork")
 
 
 @dataclass(frozen=True)
@@ -40,33 +45,67 @@ class Line:
     seed: int = 1
 
 
-class Path:
-    """A path that carries packets until it is closed. `octets` counts what was carried down, by the server's port."""
+class Lateness:
+    """How late something was, again and again: counts by tenths of a millisecond, in memory that processes share."""
+
+    def __init__(self) -> None:
+        self._counts = _FORK.RawArray("Q", 5000)
+
+    def add(self, seconds: float) -> None:
+        self._counts[min(int(max(seconds, 0.0) * 1e4), len(self._counts) - 1)] += 1
+
+    def quantile_ms(self, share: float) -> float:
+        """So many milliseconds late at most, in this share of all cases; 0 where there were none."""
+        counts = list(self._counts)
+        left = share * sum(counts)
+        for tenths, count in enumerate(counts):
+            left -= count
+            if left <= 0:
+                return tenths / 10
+        return 0.0
+
+
+class LossyPath:
+    """A path that carries packets until it is closed."""
 
     def __init__(self, line: Line, server: int, client: int) -> None:
         self.line = line
-        self.octets: collections.Counter[int] = collections.Counter()
-        self.dropped = self.lost = 0
+        self.late = Lateness()
+        """Packets, behind their time."""
+        self.woken_late = Lateness()
+        """An ordinary process that sleeps for 5 ms at a time."""
+        self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._carry)
-        self._thread.start()
+        self._processes = [_process(self._carry), _process(self._sleep)]
+
+    @property
+    def octets(self) -> collections.Counter[int]:
+        """What was carried down, by the server's port."""
+        return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
+        for process in self._processes:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+
+    def _sleep(self) -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+        while True:
+            due = time.monotonic() + 0.005
+            time.sleep(0.005)
+            self.woken_late.add(time.monotonic() - due)
 
     def _carry(self) -> None:
         with contextlib.suppress(OSError):
-            # Of this thread alone: late packets would be another path.
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -15)
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         server, client = self._ends
         down: collections.deque[tuple[float, bytes]] = collections.deque()
         up: collections.deque[tuple[float, bytes]] = collections.deque()
         free = 0.0
         line = self.line
-        while not self._stop.is_set():
+        while True:
             now = time.monotonic()
             due = min((queue[0][0] for queue in (down, up) if queue), default=now + 0.1)
             readable, _, _ = select.select([server, client], [], [], max(0.0, due - now))
@@ -78,20 +117,30 @@ class Path:
                         continue
                     free = max(free, now)
                     if free - now > line.queue_s:
-                        self.dropped += 1
                         continue
                     free += 8 * len(packet) / line.rate_bps
-                    if self._rng.random() < line.loss:
-                        self.lost += 1
-                        continue
-                    down.append((free + line.rtt_s / 2, packet))
+                    if self._rng.random() >= line.loss:
+                        down.append((free + line.rtt_s / 2, packet))
             for queue, end in ((down, client), (up, server)):
                 while queue and queue[0][0] <= now:
-                    packet = queue.popleft()[1]
+                    due, packet = queue.popleft()
+                    self.late.add(now - due)
                     if end == client and packet[0] == 0x45 and packet[9] == 6:
-                        self.octets[struct.unpack_from(">H", packet, 20)[0]] += len(packet)
+                        self._octets[struct.unpack_from(">H", packet, 20)[0]] += len(packet)
                     with contextlib.suppress(OSError):
                         os.write(end, packet)
+
+
+def _process(work: Callable[[], None]) -> int:
+    """A process that does this alone, and ends with the one that started it."""
+    process = os.fork()
+    if process == 0:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        try:
+            work()
+        finally:
+            os._exit(1)
+    return process
 
 
 def _packets(end: int) -> Iterator[bytes]:
@@ -112,6 +161,9 @@ class Ends:
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
+        with contextlib.suppress(OSError):
+            # The server is elsewhere: what else this machine does is not its matter.
+            os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()
         self._holder = os.fork()
@@ -126,8 +178,8 @@ class Ends:
         os.close(back)
 
     @contextlib.contextmanager
-    def path(self, line: Line) -> Iterator[Path]:
-        path = Path(line, self._server, self._client)
+    def path(self, line: Line) -> Iterator[LossyPath]:
+        path = LossyPath(line, self._server, self._client)
         try:
             yield path
         finally:
@@ -141,6 +193,8 @@ class Ends:
         def enter() -> None:
             _check(_LIBC.setns(self._namespace, _CLONE_NEWNET))
             _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, 0, 0)
 
         return subprocess.Popen(command, text=True, preexec_fn=enter, **options)  # type: ignore[call-overload]
 
@@ -160,6 +214,7 @@ def _hold(tell: int) -> None:
 def _tun(name: str, local: str, remote: str) -> int:
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TUN_WITHOUT_INFO))
+    Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1")
     subprocess.run(
         f"ip addr add {local} peer {remote} dev {name}; ip link set {name} txqueuelen 5000 up", shell=True, check=True
     )

@@ -51,6 +51,8 @@ class FaultyServer:
         self.requests = []
         self.answer = None
         """Octets that are sent in place of every answer."""
+        self.change = None
+        """So many requests for the object, and the content and entity tag that it has from then on."""
         self.port = 0
 
     def url(self, path="/object.bin"):
@@ -110,6 +112,11 @@ class FaultyServer:
             writer.write(f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n".encode())
             await writer.drain()
             return True
+        if self.change is not None:
+            left, content, etag = self.change
+            self.change = (left - 1, content, etag)
+            if left == 0:
+                self.content, self.etag, self.change = content, etag, None
         fault = self.rng.choice(self.faults) if self.rng.random() < self.fault_rate else None
         if fault == "drops":
             return False
@@ -157,10 +164,11 @@ class FaultyServer:
             body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
         else:
             lines.append(f"Content-Length: {length}")
-        writer.write("\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode())
+        head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        writer.write(body)
+        # In one, as servers do: else the head is a segment of its own.
+        writer.write(head + body)
         await writer.drain()
         if fault == "stall":
             await asyncio.sleep(self.stall_s)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from faulty_fetches import attempt
 from faulty_server import FAULTS, FaultyServer
 from lopsided import cli
 from lopsided.errors import FolderError, LopsidedError, UsageError
@@ -49,6 +50,15 @@ def test_whatever_goes_wrong_the_octets_are_right(ranges, tmp_path):
         with server.running():
             fetch(server.url(), tmp_path / f"{seed}", Options(mode=mode, **QUICK))
         assert (tmp_path / f"{seed}").read_bytes() == server.content, f"seed {seed}"
+
+
+def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
+    """The first of `bench/fetch_faults.py`."""
+    for number in range(30):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        outcome = attempt(number, 1, folder)
+        assert not outcome.wrong, outcome
 
 
 def test_a_download_goes_on_where_it_was_interrupted(tmp_path):

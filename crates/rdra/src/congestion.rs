@@ -3,7 +3,10 @@
 //! A segment that comes out of order shows a hole before it. The paper counts every hole as congestion. A queue that
 //! overflows has first grown, and a receiver can see that: the answers to its requests take longer. So a hole while
 //! answers take no longer than ever is put down to the channel (as in TCP Veno, Fu and Liew 2003), unless several
-//! streams have holes within a round trip, as after an overflow of a queue too short to be seen.
+//! streams have holes within a round trip, as after an overflow of a queue too short to be seen: at least three, and more
+//! than meet by chance. A channel loses packets one by one, so that its holes are as good as independent, and how many
+//! begin in a round trip is a Poisson variable, whose mean the part of round trips without a hole tells. Overflows do not
+//! raise it much, as their holes come together.
 //!
 //! The round trip is the time from a request to the first octet of its answer, of the latest few: the least where a queue
 //! is looked for, as a single one may have been lost and sent again, else the middle one. A loss at the end of an answer leaves no hole: there the sender waits for its
@@ -32,8 +35,10 @@ const RECENT: usize = 8;
 /// A queue is seen where the round trip is longer than the shortest by this part of it, and by at least so much.
 const QUEUE_PART: u64 = 8;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// So many streams of eight with holes within a round trip are an overflow.
+/// Fewer streams with holes within a round trip are no overflow.
 const TOGETHER: usize = 3;
+/// Holes that meet by chance less often than this do not meet by chance.
+const BY_CHANCE: f64 = 0.01;
 /// A sender's timers wait for so many round trips at least (RFC 8985 section 7.2).
 const REPAIR_RTTS: u64 = 2;
 /// Until an answer has come.
@@ -46,11 +51,28 @@ pub(crate) struct Detector {
     least: Option<Duration>,
     /// The last hole of each stream.
     holes: Vec<Option<Time>>,
+    rounds: Rounds,
+}
+
+/// The latest round trips, up to 64, and in which of them holes were seen.
+#[derive(Debug, Default)]
+struct Rounds {
+    began: Time,
+    /// The lowest bit is the latest that is over.
+    with_hole: u64,
+    over: u32,
+    /// Of the round trip that is under way.
+    has_hole: bool,
 }
 
 impl Detector {
     pub fn new(how: Detection, streams: usize) -> Detector {
-        Detector { how, recent: VecDeque::new(), least: None, holes: vec![None; streams] }
+        Detector { how, recent: VecDeque::new(), least: None, holes: vec![None; streams], rounds: Rounds::default() }
+    }
+
+    /// Something arrived.
+    pub fn arrived(&mut self, now: Time) {
+        self.rounds.advance(now, self.rtt());
     }
 
     /// An answer took so long to begin.
@@ -84,6 +106,7 @@ impl Detector {
     /// A stream has a new hole: whether that is congestion.
     pub fn is_congestion(&mut self, now: Time, stream: usize) -> bool {
         self.holes[stream] = Some(now);
+        self.rounds.has_hole = true;
         match self.how {
             Detection::Every => true,
             Detection::Queued => self.sees_queue() || self.holes_together(now),
@@ -99,8 +122,42 @@ impl Detector {
 
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
-        self.holes.iter().flatten().filter(|hole| fresh(hole)).count() >= TOGETHER
+        let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
+        let expected = self.rounds.holes_each();
+        // Of a hard channel every stream has holes in each round trip; all of them at once are an overflow still.
+        let by_chance = at_least(others as u32, expected) > BY_CHANCE && others + 1 < self.holes.len();
+        others + 1 >= TOGETHER && !by_chance
     }
+}
+
+impl Rounds {
+    fn advance(&mut self, now: Time, rtt: Duration) {
+        if now.saturating_since(self.began) < rtt {
+            return;
+        }
+        self.with_hole = (self.with_hole << 1) | u64::from(self.has_hole);
+        self.over = (self.over + 1).min(u64::BITS);
+        (self.began, self.has_hole) = (now, false);
+    }
+
+    /// Holes in a round trip, on average: of Poisson's mean m a part e^-m of round trips has none.
+    fn holes_each(&self) -> f64 {
+        let with_hole = f64::from(self.with_hole.count_ones());
+        // Half a round trip without a hole is added (Laplace), as there will be one.
+        let without = (f64::from(self.over) - with_hole + 0.5) / (f64::from(self.over) + 0.5);
+        -libm::log(without)
+    }
+}
+
+/// How probable it is that a Poisson variable of this mean is `least` or more.
+fn at_least(least: u32, mean: f64) -> f64 {
+    let mut term = libm::exp(-mean);
+    let mut below = 0.0;
+    for count in 1..=least {
+        below += term;
+        term *= mean / f64::from(count);
+    }
+    1.0 - below
 }
 
 #[cfg(test)]
@@ -137,6 +194,33 @@ mod tests {
         detector.is_congestion(later(50), 0);
         assert!(!detector.is_repair(later(221), 0, last), "the hole told of it");
         assert!(detector.is_repair(later(221), 1, last));
+    }
+
+    /// Poisson's table: P(X >= 3) of mean 1 is 0.0803.
+    #[test]
+    fn chance_is_poissons() {
+        assert!((at_least(3, 1.0) - 0.0803).abs() < 1e-4);
+        assert!((at_least(0, 2.0) - 1.0).abs() < 1e-12);
+        assert!(at_least(1, 0.0).abs() < 1e-12);
+    }
+
+    /// Three holes within a round trip are an overflow where holes are rare, and chance where every second round trip has
+    /// one; six are an overflow there too.
+    #[test]
+    fn holes_that_meet_by_chance_are_the_channels() {
+        let mut detector = after(&[100; 8], Detection::Queued);
+        let mut now = Time::ZERO + ms(1000);
+        for round in 0..64 {
+            if round % 2 == 0 {
+                assert!(!detector.is_congestion(now, 7), "one hole");
+            }
+            now += ms(120);
+            detector.arrived(now);
+        }
+        assert!((detector.rounds.holes_each() - libm::log(2.0)).abs() < 0.05);
+        now += ms(1000);
+        let seen: Vec<bool> = (0..6).map(|stream| detector.is_congestion(now + ms(stream), stream as usize)).collect();
+        assert_eq!(seen, [false, false, false, false, true, true]);
     }
 
     #[test]

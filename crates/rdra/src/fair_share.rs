@@ -125,6 +125,7 @@ impl FairShare {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
         }
+        self.detector.arrived(now);
         self.delivered += Bytes::new(octets);
         self.round.count(now, octets, self.detector.rtt());
         let path = self.path(requested);

@@ -133,6 +133,8 @@ class Connection:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
+                if self._reader.at_eof():
+                    raise Trouble(f"{self.url.host} closed the connection before its answer was whole") from None
                 raise Trouble(f"{self.url.host} does not speak HTTP/1.1: {error}") from None
             if event is not h11.NEED_DATA:
                 return event
