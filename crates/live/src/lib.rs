@@ -12,6 +12,8 @@ pub mod command;
 #[cfg(target_os = "linux")]
 pub mod emulate;
 #[cfg(target_os = "linux")]
+pub mod endpoint;
+#[cfg(target_os = "linux")]
 mod linux;
 mod pump;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! `lopsided-live shape`: its arguments, what it would do, the unit for systemd, and undoing it.
 
 use super::{USAGE, complain, say, summary};
-use crate::shape::rules::Rules;
+use crate::shape::rules::{Rules, WayIn};
 use crate::shape::{ShapeError, Shaping, shape};
 use lexopt::prelude::*;
 use std::ffi::OsString;
@@ -96,7 +96,9 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(say(HELP));
     }
     if found.undo {
-        Rules::of(&found.shaping.interface).and_then(|rules| rules.remove()).map_err(ShapeError::Rules)?;
+        Rules::of(&found.shaping.interface, WayIn::Nothing)
+            .and_then(|rules| rules.remove())
+            .map_err(ShapeError::Rules)?;
         return Ok(0);
     }
     let scenario = found.shaping.scenario()?;
@@ -104,7 +106,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
     if found.systemd {
         return Ok(say(&unit(&found.shaping.interface, arguments)));
     }
-    let rules = Rules::of(&found.shaping.interface).map_err(ShapeError::Rules)?;
+    let rules = Rules::of(&found.shaping.interface, WayIn::Nothing).map_err(ShapeError::Rules)?;
     if found.dry_run {
         let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
         return Ok(say(&format!(

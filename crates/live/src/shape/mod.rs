@@ -20,7 +20,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use rules::{Rules, RulesError};
+use rules::{Rules, RulesError, WayIn};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -129,7 +129,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<(RunResult, Pumped), ShapeE
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(dropped.clone())];
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };
     let prepared = Prepared::new(&scenario, seed, options).map_err(ShapeError::Build)?;
-    let rules = Rules::of(&shaping.interface).map_err(ShapeError::Rules)?;
+    let rules = Rules::of(&shaping.interface, WayIn::Nothing).map_err(ShapeError::Rules)?;
     let queue = NfQueue::bind(rules.queue()).map_err(ShapeError::Queue)?;
     let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {

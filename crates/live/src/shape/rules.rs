@@ -1,23 +1,62 @@
-//! The kernel's rule that hands an interface's outgoing packets to a queue: by nftables in a table of its own, or by iptables where that
-//! cannot. Either way the rule lets packets pass where nobody listens at the queue, and it can be found again by the interface alone.
+//! The kernel's rules that hand packets to a queue: by nftables in a table of its own, or by iptables where that cannot. Either way a rule
+//! lets packets pass where nobody listens at the queue, and it can be found again by what it is for.
+//!
+//! | for | hands over | queues |
+//! |---|---|---|
+//! | `shape` | what leaves by an interface, and where the discipline looks at it, what comes in there | 21,000 + |
+//! | `reflect` | sensing packets of anybody | 20,999 |
+//! | our TCP | what comes in for some ports of an address | 62,000 + |
 
+use lopsided_queue::SENSING_PROTOCOL;
 use nix::net::if_::if_nametoindex;
 use std::fmt;
 use std::io::Write;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
 /// Queues of ours are numbered from here by the interface's number.
 const FIRST_QUEUE: u16 = 21_000;
 const QUEUES: u32 = 40_000;
+const REFLECTOR_QUEUE: u16 = 20_999;
+/// Those of ports, by the first of them.
+const FIRST_PORT_QUEUE: u16 = 62_000;
+const PORT_QUEUES: u16 = 3000;
 
-/// The rule of one interface.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    interface: String,
-    queue: u16,
+/// What packets that we send ourselves are marked with inside of the kernel, so that no rule hands them to us again.
+pub const OWN_MARK: u32 = 0x6c6f_7073;
+
+/// Which packets of an interface's way in a discipline looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayIn {
+    /// None.
+    Nothing,
+    /// Sensing packets that come home.
+    Sensing,
+    /// All of them.
+    All,
 }
 
-/// Why the rule could not be set.
+/// One rule: where packets are looked at, and which are meant.
+#[derive(Clone, Debug)]
+struct Rule {
+    /// A hook as nftables calls it; iptables has it in capital letters.
+    hook: &'static str,
+    nft: String,
+    iptables: Vec<String>,
+    /// The versions of IP that it is for.
+    v4: bool,
+    v6: bool,
+}
+
+/// The rules of one purpose, which go to one queue.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    queue: u16,
+    rules: Vec<Rule>,
+}
+
+/// Why the rules could not be set.
 #[derive(Debug)]
 pub enum RulesError {
     NoInterface(String),
@@ -44,13 +83,72 @@ impl std::error::Error for RulesError {}
 /// The programs that set rules for iptables, for IPv4 and IPv6; the first pair that works is taken.
 const IPTABLES: [[&str; 2]; 2] = [["iptables", "ip6tables"], ["iptables-legacy", "ip6tables-legacy"]];
 
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 impl Rules {
+    /// What leaves by an interface, and what of its way in is to be seen.
+    ///
     /// # Errors
     /// If there is no such interface.
-    pub fn of(interface: &str) -> Result<Rules, RulesError> {
+    pub fn of(interface: &str, way_in: WayIn) -> Result<Rules, RulesError> {
         let missing = |_| RulesError::NoInterface(interface.to_owned());
         let number = if_nametoindex(interface).map_err(missing)?;
-        Ok(Rules { interface: interface.to_owned(), queue: FIRST_QUEUE + (number % QUEUES) as u16 })
+        let own = format!("meta mark != {OWN_MARK:#x} ");
+        let mut rules = vec![Rule {
+            hook: "postrouting",
+            nft: format!("oifname \"{interface}\" {}", if way_in == WayIn::Nothing { "" } else { &own })
+                .trim_end()
+                .to_owned(),
+            iptables: match way_in {
+                WayIn::Nothing => words(&format!("-o {interface}")),
+                _ => words(&format!("-o {interface} -m mark ! --mark {OWN_MARK:#x}")),
+            },
+            v4: true,
+            v6: true,
+        }];
+        let (nft, iptables) = match way_in {
+            WayIn::Nothing => return Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules }),
+            WayIn::Sensing => (format!(" meta l4proto {SENSING_PROTOCOL}"), format!(" -p {SENSING_PROTOCOL}")),
+            WayIn::All => (String::new(), String::new()),
+        };
+        rules.push(Rule {
+            hook: "prerouting",
+            nft: format!("iifname \"{interface}\"{nft}"),
+            iptables: words(&format!("-i {interface}{iptables}")),
+            v4: true,
+            v6: true,
+        });
+        Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
+    }
+
+    /// Sensing packets on their way through this machine or to it, of one interface or of all.
+    pub fn of_sensing(interface: Option<&str>) -> Rules {
+        let by =
+            |word: &str, quote: &str| interface.map_or(String::new(), |name| format!("{word} {quote}{name}{quote} "));
+        let rule = Rule {
+            hook: "prerouting",
+            nft: format!("{}meta l4proto {SENSING_PROTOCOL}", by("iifname", "\"")),
+            iptables: words(&format!("{}-p {SENSING_PROTOCOL}", by("-i", ""))),
+            v4: true,
+            v6: true,
+        };
+        Rules { queue: REFLECTOR_QUEUE, rules: vec![rule] }
+    }
+
+    /// TCP that arrives for these ports of an own address.
+    pub fn of_ports(address: IpAddr, ports: &RangeInclusive<u16>) -> Rules {
+        let (first, last) = (ports.start(), ports.end());
+        let kind = if address.is_ipv4() { "ip" } else { "ip6" };
+        let rule = Rule {
+            hook: "input",
+            nft: format!("{kind} daddr {address} tcp dport {first}-{last}"),
+            iptables: words(&format!("-d {address} -p tcp --dport {first}:{last}")),
+            v4: address.is_ipv4(),
+            v6: address.is_ipv6(),
+        };
+        Rules { queue: FIRST_PORT_QUEUE + first % PORT_QUEUES, rules: vec![rule] }
     }
 
     pub fn queue(&self) -> u16 {
@@ -63,36 +161,27 @@ impl Rules {
 
     /// What nftables is told.
     pub fn nftables(&self) -> String {
-        format!(
-            "table inet {table} {{\n  chain out {{\n    type filter hook postrouting priority mangle; policy accept;\n    \
-             oifname \"{interface}\" queue flags bypass to {queue}\n  }}\n}}\n",
-            table = self.table(),
-            interface = self.interface,
-            queue = self.queue
-        )
+        let chain = |rule: &Rule| {
+            format!(
+                "  chain {hook} {{\n    type filter hook {hook} priority mangle; policy accept;\n    \
+                 {matches} queue flags bypass to {queue}\n  }}\n",
+                hook = rule.hook,
+                matches = rule.nft,
+                queue = self.queue
+            )
+        };
+        format!("table inet {} {{\n{}}}\n", self.table(), self.rules.iter().map(chain).collect::<String>())
     }
 
-    /// What iptables is told: the rule, which `-A` adds and `-D` takes away.
-    fn rule(&self, action: &str) -> Vec<String> {
-        let queue = self.queue.to_string();
-        let words = [
-            "-w",
-            "-t",
-            "mangle",
-            action,
-            "POSTROUTING",
-            "-o",
-            &self.interface,
-            "-j",
-            "NFQUEUE",
-            "--queue-num",
-            &queue,
-            "--queue-bypass",
-        ];
-        words.map(str::to_owned).to_vec()
+    /// What iptables is told: a rule, which `-A` adds and `-D` takes away.
+    fn rule(&self, action: &str, rule: &Rule) -> Vec<String> {
+        let mut told = words(&format!("-w -t mangle {action} {}", rule.hook.to_uppercase()));
+        told.extend(rule.iptables.iter().cloned());
+        told.extend(words(&format!("-j NFQUEUE --queue-num {} --queue-bypass", self.queue)));
+        told
     }
 
-    /// Sets the rule. One that is there from before is replaced.
+    /// Sets the rules. Those that are there from before are replaced.
     ///
     /// # Errors
     /// If no tool can.
@@ -103,20 +192,37 @@ impl Rules {
             Ok(()) => return Ok(()),
             Err(said) => tried.push(("nft".to_owned(), said)),
         }
-        for [v4, v6] in IPTABLES {
-            match run(v4, &self.rule("-A"), "") {
-                Ok(()) => {
-                    // A machine without IPv6 has nothing to shape there.
-                    let _ = run(v6, &self.rule("-A"), "");
-                    return Ok(());
+        for tools in IPTABLES {
+            match self.add_by(tools) {
+                Ok(()) => return Ok(()),
+                Err((tool, said)) => {
+                    // What it had set already.
+                    self.remove()?;
+                    tried.push((tool.to_owned(), said));
                 }
-                Err(said) => tried.push((v4.to_owned(), said)),
             }
         }
         Err(RulesError::Refused(tried))
     }
 
-    /// Takes away every rule that was set for the interface.
+    fn add_by(&self, [v4, v6]: [&'static str; 2]) -> Result<(), (&'static str, String)> {
+        for rule in &self.rules {
+            let told = self.rule("-A", rule);
+            if rule.v4 {
+                run(v4, &told, "").map_err(|said| (v4, said))?;
+            }
+            if rule.v6 {
+                let done = run(v6, &told, "");
+                // A machine without IPv6 has nothing to do there.
+                if !rule.v4 {
+                    done.map_err(|said| (v6, said))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes away every rule that was set for the purpose.
     ///
     /// # Errors
     /// Never today: what cannot be taken away is not there.
@@ -124,10 +230,12 @@ impl Rules {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");
         for tool in IPTABLES.iter().flatten() {
-            // One of an earlier run may stand beside it.
-            for _ in 0..8 {
-                if run(tool, &self.rule("-D"), "").is_err() {
-                    break;
+            for rule in &self.rules {
+                // One of an earlier run may stand beside it.
+                for _ in 0..8 {
+                    if run(tool, &self.rule("-D", rule), "").is_err() {
+                        break;
+                    }
                 }
             }
         }

@@ -1,0 +1,475 @@
+//! Our TCP as an endpoint on real packets: the simulator's [`Connection`] and [`Listener`], driven by the machine's clock over a device.
+//!
+//! A [`TcpHost`] has one address and a thread that brings packets and time to its connections. Applications hold [`TcpSocket`]s, which
+//! block as those of a kernel do; any profile and any congestion control may stand behind one. The peer may be anybody's TCP.
+//!
+//! ```text
+//! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
+//! ```
+//!
+//! A segment is a packet: no offloading. Left out: path-MTU discovery, IPv6 beyond link MTU, urgent data.
+
+mod device;
+mod ports;
+mod table;
+
+pub use device::Device;
+pub use ports::{OwnPorts, way_to};
+pub use table::PacketCounts;
+
+use crate::Clock;
+use crate::linux::{Netlink, Reach, Tun};
+use lopsided_core::{Bytes, Payload, Time};
+use lopsided_tcp::{
+    CONTROLLERS, ConnConfig, ConnError, Connection, Endpoint, Listener, PROFILES, Profile, ReadError, State, TcpInfo,
+    WriteError,
+};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use table::{Ends, Table};
+
+/// Packets that are taken in before an application may have the connections.
+const BATCH: usize = 32;
+/// The octets of an IPv6 header beyond those of IPv4: `mtu` counts for IPv4.
+const V6_MORE: u64 = 20;
+
+/// How the connections of a socket behave.
+#[derive(Clone, Debug)]
+pub struct SocketSettings {
+    pub profile: Arc<Profile>,
+    /// A congestion control's name.
+    pub cc: String,
+    /// The largest packet of IP.
+    pub mtu: u32,
+}
+
+impl SocketSettings {
+    /// # Errors
+    /// If there is no such profile or congestion control, with those that there are.
+    pub fn named(profile: &str, cc: &str, mtu: u32) -> Result<SocketSettings, String> {
+        let found = Profile::named(profile)
+            .ok_or_else(|| format!("there is no profile {profile:?} of TCP; there are {}", PROFILES.join(", ")))?;
+        if !CONTROLLERS.contains(&cc) {
+            return Err(format!(
+                "there is no congestion control {cc:?} in lopsided's TCP; there are {}",
+                CONTROLLERS.join(", ")
+            ));
+        }
+        Ok(SocketSettings { profile: Arc::new(found), cc: cc.to_owned(), mtu })
+    }
+
+    fn config(&self, local: Endpoint, remote: Endpoint, iss: u32) -> ConnConfig {
+        let mtu = u64::from(self.mtu) - if local.addr.is_ipv6() { V6_MORE } else { 0 };
+        ConnConfig::new(local, remote, iss, Bytes::new(mtu), Arc::clone(&self.profile), &self.cc)
+            .expect("the name was looked up")
+    }
+}
+
+/// A number that a peer cannot guess (RFC 6528), from the kernel's source of randomness.
+fn initial_sequence_number() -> io::Result<u32> {
+    let mut octets = [0; 4];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(u32::from_ne_bytes(octets))
+}
+
+/// What the thread and the applications share.
+struct Shared {
+    address: IpAddr,
+    clock: Clock,
+    state: Mutex<HostState>,
+    /// Something happened that an application may wait for.
+    changed: Condvar,
+    wake: EventFd,
+}
+
+struct HostState {
+    table: Table,
+    stopped: bool,
+    /// Why the device carries nothing more.
+    failed: Option<String>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HostState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread has something to send.
+    fn wake(&self) {
+        let _ = self.wake.write(1);
+    }
+
+    /// Does something again and again until it gives a result, or `until` has passed: then `WouldBlock`.
+    fn wait<T>(
+        &self,
+        until: Option<Instant>,
+        mut attempt: impl FnMut(&mut Table) -> io::Result<Option<T>>,
+    ) -> io::Result<T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(done) = attempt(&mut state.table)? {
+                return Ok(done);
+            }
+            if let Some(why) = &state.failed {
+                return Err(io::Error::other(why.clone()));
+            }
+            state = match until {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let left = until.saturating_duration_since(instant());
+                    if left.is_zero() {
+                        return Err(ErrorKind::WouldBlock.into());
+                    }
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the patience of an application is counted by the machine's clock")]
+fn instant() -> Instant {
+    Instant::now()
+}
+
+/// One address with our TCP behind it.
+#[derive(Debug)]
+pub struct TcpHost {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl TcpHost {
+    /// A host of this address, which packets reach over the device.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(address: IpAddr, device: impl Device + 'static) -> io::Result<TcpHost> {
+        let shared = Arc::new(Shared {
+            address,
+            clock: Clock::start(),
+            state: Mutex::new(HostState { table: Table::new(address), stopped: false, failed: None }),
+            changed: Condvar::new(),
+            wake: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?,
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("tcp".to_owned()).spawn(move || {
+            // The kernel groups the timers of those who do not say how exact they must be.
+            let _ = nix::sys::prctl::set_timerslack(1);
+            let mut device = device;
+            let ended = drive(&of_thread, &mut device);
+            let mut state = of_thread.lock();
+            state.failed = Some(ended.map_or_else(|error| error.to_string(), |()| "it was stopped".to_owned()));
+            of_thread.changed.notify_all();
+        })?;
+        Ok(TcpHost { shared, thread: Some(thread) })
+    }
+
+    pub fn address(&self) -> IpAddr {
+        self.shared.address
+    }
+
+    /// Begins a connection from an own port. It may be written to at once.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is such a connection, `InvalidInput` for a peer of the other version of IP.
+    pub fn connect(&self, port: u16, peer: SocketAddr, settings: &SocketSettings) -> io::Result<TcpSocket> {
+        if peer.is_ipv4() != self.shared.address.is_ipv4() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "the peer's address is of another version of IP"));
+        }
+        let local = Endpoint { addr: self.shared.address, port };
+        let remote = Endpoint { addr: peer.ip(), port: peer.port() };
+        let config = settings.config(local, remote, initial_sequence_number()?);
+        if !self.shared.lock().table.connect(config) {
+            return Err(ErrorKind::AddrInUse.into());
+        }
+        self.shared.wake();
+        Ok(TcpSocket { shared: Arc::clone(&self.shared), ends: (port, remote) })
+    }
+
+    /// Listens at a port.
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody does.
+    pub fn listen(&self, port: u16, backlog: usize, settings: &SocketSettings) -> io::Result<TcpAcceptor> {
+        let (settings, local) = (settings.clone(), Endpoint { addr: self.shared.address, port });
+        // Peers cannot see what is drawn for others.
+        let mut source = std::fs::File::open("/dev/urandom")?;
+        let make = move |peer| {
+            let mut iss = [0; 4];
+            // It gives as many as are asked for.
+            let _ = source.read_exact(&mut iss);
+            settings.config(local, peer, u32::from_ne_bytes(iss))
+        };
+        if !self.shared.lock().table.listen(port, Listener::new(backlog, make)) {
+            return Err(ErrorKind::AddrInUse.into());
+        }
+        Ok(TcpAcceptor { shared: Arc::clone(&self.shared), port })
+    }
+
+    pub fn counts(&self) -> PacketCounts {
+        self.shared.lock().table.counts
+    }
+
+    /// Waits until all that was written and closed has reached its peers. False: it took longer than that.
+    pub fn linger(&self, patience: Duration) -> bool {
+        let until = instant() + patience;
+        while self.shared.lock().table.under_way() > 0 {
+            if instant() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+}
+
+impl Drop for TcpHost {
+    /// Resets what is not over.
+    fn drop(&mut self) {
+        self.shared.lock().stopped = true;
+        self.shared.wake();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The life of a host's thread.
+fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
+    let mut octets = Vec::new();
+    loop {
+        let _ = shared.wake.read();
+        let (mut more, mut told) = (true, false);
+        let due = {
+            let mut state = shared.lock();
+            if state.stopped {
+                state.table.abort_all();
+            }
+            let table = &mut state.table;
+            send_all(shared.clock.now(), table, device)?;
+            for _ in 0..BATCH {
+                if !device.receive(&mut octets)? {
+                    more = false;
+                    break;
+                }
+                // A segment at a time, as in the simulator: each may ask for an acknowledgement of its own.
+                let now = shared.clock.now();
+                told |= table.handle_packet(now, &octets);
+                send_all(now, table, device)?;
+            }
+            let now = shared.clock.now();
+            told |= table.handle_timeouts(now);
+            send_all(now, table, device)?;
+            let due = table.next_timeout();
+            if state.stopped {
+                return Ok(());
+            }
+            due
+        };
+        if told {
+            shared.changed.notify_all();
+        }
+        if !more {
+            wait(shared, device, due)?;
+        }
+    }
+}
+
+fn send_all(now: Time, table: &mut Table, device: &mut dyn Device) -> io::Result<()> {
+    while let Some(packet) = table.poll_packet(now) {
+        device.send(&packet)?;
+    }
+    Ok(())
+}
+
+/// Waits for a packet, an application, or the instant.
+fn wait(shared: &Shared, device: &dyn Device, due: Option<Time>) -> io::Result<()> {
+    let patience = due.map(|due| {
+        let left = due.saturating_since(shared.clock.now());
+        TimeSpec::from_duration(Duration::from_nanos(left.as_nanos()))
+    });
+    let mut waits =
+        [PollFd::new(device.descriptor(), PollFlags::POLLIN), PollFd::new(shared.wake.as_fd(), PollFlags::POLLIN)];
+    match ppoll(&mut waits, patience, None) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A listening port.
+#[derive(Debug)]
+pub struct TcpAcceptor {
+    shared: Arc<Shared>,
+    port: u16,
+}
+
+impl TcpAcceptor {
+    /// The next connection; `None` waits for ever.
+    ///
+    /// # Errors
+    /// `WouldBlock` if none came in that time.
+    pub fn accept(&self, patience: Option<Duration>) -> io::Result<TcpSocket> {
+        let until = patience.map(|patience| instant() + patience);
+        let ends = self.shared.wait(until, |table| Ok(table.accept(self.port)))?;
+        self.shared.wake();
+        Ok(TcpSocket { shared: Arc::clone(&self.shared), ends })
+    }
+}
+
+impl Drop for TcpAcceptor {
+    fn drop(&mut self) {
+        self.shared.lock().table.close_listener(self.port);
+        self.shared.wake();
+    }
+}
+
+/// One end of a connection, as an application holds it. Dropped, it is closed: what was written is still delivered while the host lives.
+#[derive(Debug)]
+pub struct TcpSocket {
+    shared: Arc<Shared>,
+    ends: Ends,
+}
+
+fn failed(error: ConnError) -> io::Error {
+    let kind = match error {
+        ConnError::Refused => ErrorKind::ConnectionRefused,
+        ConnError::Reset => ErrorKind::ConnectionReset,
+        ConnError::TimedOut => ErrorKind::TimedOut,
+    };
+    io::Error::new(kind, error)
+}
+
+fn gone() -> io::Error {
+    io::Error::new(ErrorKind::NotConnected, "the connection is closed")
+}
+
+impl TcpSocket {
+    pub fn port(&self) -> u16 {
+        self.ends.0
+    }
+
+    pub fn peer(&self) -> SocketAddr {
+        SocketAddr::new(self.ends.1.addr, self.ends.1.port)
+    }
+
+    /// Waits until the handshake is over.
+    ///
+    /// # Errors
+    /// As the connection fails; `WouldBlock` if it takes longer.
+    pub fn established(&self, patience: Option<Duration>) -> io::Result<()> {
+        let until = patience.map(|patience| instant() + patience);
+        self.shared.wait(until, |table| {
+            let connection = table.connection(self.ends).ok_or_else(gone)?;
+            match (connection.error(), connection.state()) {
+                (Some(error), _) => Err(failed(error)),
+                (None, State::SynSent | State::SynReceived | State::Listen) => Ok(None),
+                (None, _) => Ok(Some(())),
+            }
+        })
+    }
+
+    /// Writes as much as there is room for, at least one octet; `None` waits for room for ever. Gives how many.
+    ///
+    /// # Errors
+    /// As the connection fails, `BrokenPipe` once this direction is closed, `WouldBlock` if there is no room in that time.
+    pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
+        if octets.is_empty() {
+            return Ok(0);
+        }
+        let until = patience.map(|patience| instant() + patience);
+        let payload = Payload::real(octets.to_vec());
+        let written = self.shared.wait(until, |table| {
+            let attempt = table.with(self.ends, |connection| connection.write(&payload)).ok_or_else(gone)?;
+            match attempt {
+                Ok(0) => Ok(None),
+                Ok(count) => Ok(Some(count as usize)),
+                Err(WriteError::Closed) => Err(ErrorKind::BrokenPipe.into()),
+                Err(WriteError::Failed(error)) => Err(failed(error)),
+            }
+        })?;
+        self.shared.wake();
+        Ok(written)
+    }
+
+    /// Reads up to so many octets, at least one; `None` waits for ever. None at all: the stream has ended.
+    ///
+    /// # Errors
+    /// As the connection fails; `WouldBlock` if nothing came in that time.
+    pub fn read(&self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
+        let until = patience.map(|patience| instant() + patience);
+        let payload = self.shared.wait(until, |table| {
+            let now = self.shared.clock.now();
+            match table.with(self.ends, |connection| connection.read(now, most as u64)).ok_or_else(gone)? {
+                Ok(payload) => Ok(Some(payload)),
+                Err(ReadError::Blocked) => Ok(None),
+                Err(ReadError::Ended) => Ok(Some(Payload::EMPTY)),
+                Err(ReadError::Failed(error)) => Err(failed(error)),
+            }
+        })?;
+        if !payload.is_empty() {
+            // It may have opened the window.
+            self.shared.wake();
+        }
+        Ok(match payload.bytes() {
+            Some(bytes) => bytes.to_vec(),
+            None => vec![0; payload.len() as usize],
+        })
+    }
+
+    /// Closes one direction or both, as shutdown(2).
+    pub fn shutdown(&self, how: Shutdown) {
+        self.act(|connection| connection.shutdown(how));
+    }
+
+    /// Gives up at once: the peer is sent a reset.
+    pub fn abort(&self) {
+        self.act(Connection::abort);
+    }
+
+    fn act(&self, act: impl FnOnce(&mut Connection)) {
+        self.shared.lock().table.with(self.ends, act);
+        self.shared.wake();
+        self.shared.changed.notify_all();
+    }
+
+    /// What the connection says of itself now.
+    pub fn info(&self) -> TcpInfo {
+        let now = self.shared.clock.now();
+        self.shared.lock().table.connection(self.ends).expect("held while it has a socket").info(now)
+    }
+}
+
+impl Drop for TcpSocket {
+    fn drop(&mut self) {
+        self.shared.lock().table.close(self.ends, self.shared.clock.now());
+        self.shared.wake();
+    }
+}
+
+/// A TUN device in this network namespace behind which `ours` lies; the kernel's end is `kernels`. It takes root of the namespace.
+///
+/// # Errors
+/// If the kernel does not let this process.
+pub fn tun_between(name: &str, kernels: IpAddr, ours: IpAddr, mtu: u32) -> io::Result<Tun> {
+    let tun = Tun::create(name)?;
+    let netlink = Netlink::open()?;
+    netlink.bring_up(name, Some(mtu))?;
+    netlink.add_address(name, kernels)?;
+    let bits = if ours.is_ipv4() { 32 } else { 128 };
+    netlink.add_route(name, ours, bits, Reach::Behind)?;
+    Ok(tun)
+}

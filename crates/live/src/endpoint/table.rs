@@ -1,0 +1,321 @@
+//! The connections and listening sockets of one address: packets as octets on one side, sockets on the other. No I/O and no clock.
+//!
+//! The state machines are those of the simulator's hosts. What stands here is what a kernel has around them: which packet is whose, what
+//! nobody is waiting for (it is refused, RFC 9293 section 3.10.7.1), and connections that live on when their application is gone.
+//! Left out: path-MTU discovery, fragments, whatever is not TCP (it is counted).
+
+use lopsided_core::packet::Addresses;
+use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
+use lopsided_tcp::{ConnConfig, Connection, Endpoint, Listener, Segment, State, refuse};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+/// The two ends of a connection: the own port, and the peer.
+pub(super) type Ends = (u16, Endpoint);
+
+/// Refusals that wait to be sent at most: whoever floods a port that nobody listens at gets no more.
+const MOST_REFUSALS: usize = 64;
+
+/// A connection, and whether its application is still there.
+#[derive(Debug)]
+struct Held {
+    connection: Connection,
+    orphaned: bool,
+}
+
+/// What was counted of the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    pub received: u64,
+    pub sent: u64,
+    /// No packets of IP, wrong checksums, fragments.
+    pub malformed: u64,
+    /// For another address, or not TCP.
+    pub foreign: u64,
+    /// Refused with a reset.
+    pub refused: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    address: IpAddr,
+    connections: BTreeMap<Ends, Held>,
+    listeners: BTreeMap<u16, Listener>,
+    /// Connections that may have something to send.
+    ready: Vec<Ends>,
+    ready_listeners: Vec<u16>,
+    refusals: VecDeque<(Ends, Segment)>,
+    pub counts: PacketCounts,
+}
+
+impl Table {
+    pub fn new(address: IpAddr) -> Table {
+        Table {
+            address,
+            connections: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            ready: Vec::new(),
+            ready_listeners: Vec::new(),
+            refusals: VecDeque::new(),
+            counts: PacketCounts::default(),
+        }
+    }
+
+    /// False if there is such a connection.
+    pub fn connect(&mut self, config: ConnConfig) -> bool {
+        let ends = (config.local.port, config.remote);
+        let Entry::Vacant(place) = self.connections.entry(ends) else { return false };
+        let mut connection = Connection::connect(config);
+        connection.watch_readiness();
+        place.insert(Held { connection, orphaned: false });
+        self.ready.push(ends);
+        true
+    }
+
+    /// False if somebody listens at the port.
+    pub fn listen(&mut self, port: u16, listener: Listener) -> bool {
+        match self.listeners.entry(port) {
+            Entry::Vacant(place) => {
+                place.insert(listener);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    /// The next connection that somebody made to the port.
+    pub fn accept(&mut self, port: u16) -> Option<Ends> {
+        let mut connection = self.listeners.get_mut(&port)?.accept()?;
+        connection.watch_readiness();
+        let ends = (port, connection.remote());
+        self.connections.insert(ends, Held { connection, orphaned: false });
+        self.ready.push(ends);
+        Some(ends)
+    }
+
+    /// Nobody listens at the port any more.
+    pub fn close_listener(&mut self, port: u16) {
+        if let Some(listener) = self.listeners.get_mut(&port) {
+            listener.close();
+            self.ready_listeners.push(port);
+        }
+    }
+
+    /// Does something with a connection, which may have something to send then.
+    pub fn with<T>(&mut self, ends: Ends, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let held = self.connections.get_mut(&ends)?;
+        self.ready.push(ends);
+        Some(act(&mut held.connection))
+    }
+
+    pub fn connection(&self, ends: Ends) -> Option<&Connection> {
+        self.connections.get(&ends).map(|held| &held.connection)
+    }
+
+    /// The application is gone. What it wrote is still delivered.
+    pub fn close(&mut self, ends: Ends, now: Time) {
+        if let Some(held) = self.connections.get_mut(&ends) {
+            held.orphaned = true;
+            held.connection.close(now);
+            self.ready.push(ends);
+        }
+    }
+
+    /// Resets every connection that is not over.
+    pub fn abort_all(&mut self) {
+        for (ends, held) in &mut self.connections {
+            held.connection.abort();
+            self.ready.push(*ends);
+        }
+        for (port, listener) in &mut self.listeners {
+            listener.close();
+            self.ready_listeners.push(*port);
+        }
+    }
+
+    /// Connections whose end some packet must still bring about.
+    pub fn under_way(&self) -> usize {
+        let over = |held: &&Held| matches!(held.connection.state(), State::Closed | State::TimeWait);
+        self.connections.values().filter(|held| !over(held)).count()
+    }
+
+    /// A packet arrived. True: an application may have to look.
+    pub fn handle_packet(&mut self, now: Time, octets: &[u8]) -> bool {
+        self.counts.received += 1;
+        let Ok(packet) = wire::parse(octets) else {
+            self.counts.malformed += 1;
+            return false;
+        };
+        let (Some(header), true) = (packet.tcp(), packet.dst() == self.address) else {
+            self.counts.foreign += 1;
+            return false;
+        };
+        let peer = Endpoint { addr: packet.src(), port: header.src_port };
+        let ends = (header.dst_port, peer);
+        if let Some(held) = self.connections.get_mut(&ends) {
+            held.connection.handle_segment(now, header, packet.payload(), packet.ecn());
+            let told = told(&mut held.connection);
+            self.ready.push(ends);
+            return told;
+        }
+        if let Some(listener) = self.listeners.get_mut(&header.dst_port) {
+            let before = listener.acceptable();
+            listener.handle_segment(now, peer, header, packet.payload(), packet.ecn());
+            self.ready_listeners.push(header.dst_port);
+            return listener.acceptable() > before;
+        }
+        if let Some(segment) = refuse(header, packet.payload().len()).filter(|_| self.refusals.len() < MOST_REFUSALS) {
+            self.counts.refused += 1;
+            self.refusals.push_back((ends, segment));
+        }
+        false
+    }
+
+    /// Does what is due by `now`. True: an application may have to look.
+    pub fn handle_timeouts(&mut self, now: Time) -> bool {
+        let mut any = false;
+        for (ends, held) in &mut self.connections {
+            if held.connection.poll_timeout().is_some_and(|due| due <= now) {
+                held.connection.handle_timeout(now);
+                any |= told(&mut held.connection);
+                self.ready.push(*ends);
+            }
+        }
+        for (port, listener) in &mut self.listeners {
+            if listener.poll_timeout().is_some_and(|due| due <= now) {
+                listener.handle_timeout(now);
+                self.ready_listeners.push(*port);
+            }
+        }
+        any
+    }
+
+    /// When [`Table::handle_timeouts`] is due.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let connections = self.connections.values().filter_map(|held| held.connection.poll_timeout());
+        let listeners = self.listeners.values().filter_map(Listener::poll_timeout);
+        connections.chain(listeners).min()
+    }
+
+    /// The next packet to send.
+    pub fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+        if let Some(((_, peer), segment)) = self.refusals.pop_front() {
+            return Some(self.packet(peer.addr, segment));
+        }
+        while let Some(&ends) = self.ready.last() {
+            if let Some(held) = self.connections.get_mut(&ends) {
+                if let Some(segment) = held.connection.poll_segment(now) {
+                    return Some(self.packet(ends.1.addr, segment));
+                }
+                if held.connection.is_finished() && held.orphaned {
+                    self.connections.remove(&ends);
+                }
+            }
+            self.ready.pop();
+        }
+        while let Some(&port) = self.ready_listeners.last() {
+            if let Some(listener) = self.listeners.get_mut(&port) {
+                if let Some((peer, segment)) = listener.poll_segment(now) {
+                    return Some(self.packet(peer.addr, segment));
+                }
+                if listener.is_finished() {
+                    self.listeners.remove(&port);
+                }
+            }
+            self.ready_listeners.pop();
+        }
+        None
+    }
+
+    fn packet(&mut self, to: IpAddr, Segment { header, payload, ecn }: Segment) -> Vec<u8> {
+        self.counts.sent += 1;
+        let addresses = Addresses::new(self.address, to).expect("a peer has an address of the own kind");
+        let ip = IpHeader::new(addresses).with_ecn(ecn);
+        let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), payload);
+        wire::encode(&Packet::unbooked(self.counts.sent, Time::ZERO, new))
+    }
+}
+
+/// Whether the connection has news.
+fn told(connection: &mut Connection) -> bool {
+    let mut any = false;
+    while connection.poll_event().is_some() {
+        any = true;
+    }
+    any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::{Bytes, Payload};
+    use lopsided_tcp::Profile;
+
+    fn endpoint(last: u8, port: u16) -> Endpoint {
+        Endpoint { addr: IpAddr::from([192, 0, 2, last]), port }
+    }
+
+    fn config(local: Endpoint, remote: Endpoint) -> ConnConfig {
+        ConnConfig::new(local, remote, 7, Bytes::new(1500), Profile::linux_6_1(), "cubic").expect("built in")
+    }
+
+    /// Carries packets between the two until neither has any.
+    fn carry(now: Time, one: &mut Table, other: &mut Table) {
+        loop {
+            let mut any = false;
+            while let Some(packet) = one.poll_packet(now) {
+                other.handle_packet(now, &packet);
+                any = true;
+            }
+            while let Some(packet) = other.poll_packet(now) {
+                one.handle_packet(now, &packet);
+                any = true;
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn octets_written_are_the_octets_read() {
+        let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
+        let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
+        assert!(server.listen(80, Listener::new(4, move |peer| config(there, peer))));
+        assert!(client.connect(config(here, there)));
+        let now = Time::ZERO;
+        let sent: Vec<u8> = (0..9000u32).map(|place| (place * 31 / 7) as u8).collect();
+        client
+            .with((40_000, there), |connection| connection.write(&Payload::real(sent.clone())))
+            .expect("it is there")
+            .expect("room");
+        carry(now, &mut client, &mut server);
+        let ends = server.accept(80).expect("a connection");
+        assert_eq!(ends, (80, here));
+        let got = server.with(ends, |connection| connection.read(now, 1 << 20)).expect("it is there").expect("data");
+        assert_eq!(got.bytes(), Some(&sent[..]));
+        client.close((40_000, there), now);
+        carry(now, &mut client, &mut server);
+        server.close(ends, now);
+        carry(now, &mut client, &mut server);
+        assert!(server.connection(ends).is_none(), "what is over is forgotten");
+        assert_eq!((client.under_way(), client.counts.malformed), (0, 0));
+    }
+
+    #[test]
+    fn what_is_for_nobody_is_refused_and_what_is_spoiled_is_counted() {
+        let (here, there) = (endpoint(1, 40_000), endpoint(2, 81));
+        let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
+        assert!(client.connect(config(here, there)));
+        let mut spoiled = client.poll_packet(Time::ZERO).expect("a SYN");
+        let whole = spoiled.clone();
+        spoiled[25] ^= 1;
+        server.handle_packet(Time::ZERO, &spoiled);
+        server.handle_packet(Time::ZERO, &whole);
+        carry(Time::ZERO, &mut client, &mut server);
+        let error = client.connection((40_000, there)).expect("it is held until it is closed").error();
+        assert_eq!(error, Some(lopsided_tcp::ConnError::Refused));
+        assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
+    }
+}

@@ -1,0 +1,473 @@
+//! Our TCP and the kernel's exchange octets over a TUN device that loses, reorders and repeats packets, and end in every order.
+//!
+//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` for the long form (with
+//! `--release`). Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
+#![cfg(target_os = "linux")]
+
+use lopsided_core::Rng;
+use lopsided_live::Tun;
+use lopsided_live::endpoint::{Device, OwnPorts, SocketSettings, TcpHost, TcpSocket, tun_between, way_to};
+use nix::libc;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+const KERNEL: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+const KERNEL_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+const OURS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2));
+const MTU: u32 = 1500;
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+
+/// Runs this very test once more in a network namespace of its own, where it is told so. Gives whether this is that.
+fn in_a_room(test: &str) -> bool {
+    if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
+        return true;
+    }
+    let this = std::env::current_exe().expect("its own path");
+    let room = |with: &[&str], command: &[&str]| {
+        Command::new("unshare").args(with).args(command).env("LOPSIDED_IN_A_ROOM", "1").output()
+    };
+    let this = this.to_str().expect("a readable path");
+    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let possible =
+        |with: &&&[&str]| room(with, &["test", "-w", "/dev/net/tun"]).is_ok_and(|done| done.status.success());
+    let Some(with) = ways.iter().find(possible) else {
+        println!("left out: no network namespace or no TUN driver");
+        return false;
+    };
+    let done = room(with, &[this, test, "--exact", "--nocapture"]).expect("it could be tried");
+    print!("{}", String::from_utf8_lossy(&done.stdout));
+    assert!(
+        done.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    false
+}
+
+/// A device that loses, holds back and repeats packets, both ways.
+struct Rough {
+    tun: Tun,
+    rng: Rng,
+    /// Of a hundred packets.
+    lost: f64,
+    late: f64,
+    twice: f64,
+    /// Packets that wait until so many others have passed, inwards and outwards.
+    inwards: VecDeque<(u32, Vec<u8>)>,
+    outwards: VecDeque<(u32, Vec<u8>)>,
+    again: VecDeque<Vec<u8>>,
+}
+
+impl Rough {
+    fn new(tun: Tun, percent: f64) -> Rough {
+        Rough {
+            tun,
+            rng: Rng::for_role(1, "interop"),
+            lost: percent,
+            late: percent,
+            twice: percent,
+            inwards: VecDeque::new(),
+            outwards: VecDeque::new(),
+            again: VecDeque::new(),
+        }
+    }
+
+    fn happens(&mut self, percent: f64) -> bool {
+        self.rng.chance(percent / 100.0)
+    }
+}
+
+fn passed(waiting: &mut VecDeque<(u32, Vec<u8>)>) -> Option<Vec<u8>> {
+    waiting.iter_mut().for_each(|(left, _)| *left = left.saturating_sub(1));
+    let due = waiting.iter().position(|(left, _)| *left == 0)?;
+    waiting.remove(due).map(|(_, packet)| packet)
+}
+
+impl Device for Rough {
+    fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool> {
+        if let Some(again) = self.again.pop_front() {
+            *packet = again;
+            return Ok(true);
+        }
+        if let Some(late) = passed(&mut self.inwards) {
+            *packet = late;
+            return Ok(true);
+        }
+        loop {
+            if !Device::receive(&mut self.tun, packet)? {
+                // Nobody is left to overtake it.
+                if let Some((_, late)) = self.outwards.pop_front() {
+                    Device::send(&mut self.tun, &late)?;
+                }
+                let Some((_, late)) = self.inwards.pop_front() else { return Ok(false) };
+                *packet = late;
+                return Ok(true);
+            }
+            if self.happens(self.lost) {
+                continue;
+            }
+            if self.happens(self.late) {
+                let others = 2 + self.rng.below(8) as u32;
+                self.inwards.push_back((others, packet.clone()));
+                continue;
+            }
+            if self.happens(self.twice) {
+                self.again.push_back(packet.clone());
+            }
+            return Ok(true);
+        }
+    }
+
+    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        if self.happens(self.lost) {
+            return Ok(());
+        }
+        if self.happens(self.late) {
+            let others = 2 + self.rng.below(8) as u32;
+            self.outwards.push_back((others, packet.to_vec()));
+            return Ok(());
+        }
+        Device::send(&mut self.tun, packet)?;
+        if self.happens(self.twice) {
+            Device::send(&mut self.tun, packet)?;
+        }
+        if let Some(late) = passed(&mut self.outwards) {
+            Device::send(&mut self.tun, &late)?;
+        }
+        Ok(())
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.tun.descriptor()
+    }
+}
+
+/// The octets of a stream from a place on; another for each `seed`.
+fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
+    let octet = |place: u64| {
+        let mixed = (place / 8 ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed.rotate_left(23) >> (8 * (place % 8))) as u8
+    };
+    (from..from + len as u64).map(octet).collect()
+}
+
+const CHUNK: usize = 1 << 16;
+
+/// One end of a connection, ours or the kernel's.
+trait End: Send + Sync {
+    fn put(&self, octets: &[u8]) -> io::Result<usize>;
+    fn get(&self) -> io::Result<Vec<u8>>;
+    fn end(&self, how: Shutdown);
+}
+
+impl End for TcpSocket {
+    fn put(&self, octets: &[u8]) -> io::Result<usize> {
+        self.write(octets, PATIENCE)
+    }
+
+    fn get(&self) -> io::Result<Vec<u8>> {
+        self.read(CHUNK, PATIENCE)
+    }
+
+    fn end(&self, how: Shutdown) {
+        self.shutdown(how);
+    }
+}
+
+impl End for TcpStream {
+    fn put(&self, octets: &[u8]) -> io::Result<usize> {
+        (&mut &*self).write(octets)
+    }
+
+    fn get(&self) -> io::Result<Vec<u8>> {
+        let mut octets = vec![0; CHUNK];
+        let len = (&mut &*self).read(&mut octets)?;
+        octets.truncate(len);
+        Ok(octets)
+    }
+
+    fn end(&self, how: Shutdown) {
+        let _ = TcpStream::shutdown(self, how);
+    }
+}
+
+fn send_all(end: &dyn End, seed: u64, size: u64) {
+    let mut sent = 0;
+    while sent < size {
+        let chunk = stream(seed, sent, CHUNK.min((size - sent) as usize));
+        let mut left = &chunk[..];
+        while !left.is_empty() {
+            let count = end.put(left).unwrap_or_else(|error| panic!("after {sent} of {size} octets: {error}"));
+            left = &left[count..];
+        }
+        sent += chunk.len() as u64;
+    }
+    end.end(Shutdown::Write);
+}
+
+fn check_all(end: &dyn End, seed: u64, size: u64) {
+    let mut got = 0;
+    loop {
+        let octets = end.get().unwrap_or_else(|error| panic!("after {got} of {size} octets: {error}"));
+        if octets.is_empty() {
+            break;
+        }
+        assert!(octets == stream(seed, got, octets.len()), "octets came changed near {got}");
+        got += octets.len() as u64;
+    }
+    assert_eq!(got, size);
+}
+
+/// Both send so much at one time, and check what comes.
+fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
+    thread::scope(|scope| {
+        scope.spawn(|| send_all(ours, 1, size));
+        scope.spawn(|| send_all(kernels, 2, size));
+        scope.spawn(|| check_all(ours, 2, size));
+        check_all(kernels, 1, size);
+    });
+}
+
+/// A connection that our end begins, or the kernel's.
+fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: bool) -> (TcpSocket, TcpStream) {
+    if we_begin {
+        let listener = TcpListener::bind((kernels, 0)).expect("a port");
+        let peer = listener.local_addr().expect("an address");
+        let ours = host.connect(40_000 + peer.port() % 1000, peer, settings).expect("a free port");
+        let (theirs, _) = listener.accept().expect("a connection");
+        ours.established(PATIENCE).expect("a handshake");
+        return (ours, theirs);
+    }
+    let acceptor = host.listen(80, 8, settings).expect("a free port");
+    let address = SocketAddr::new(host.address(), 80);
+    let connecting = thread::spawn(move || TcpStream::connect_timeout(&address, Duration::from_secs(60)));
+    let ours = acceptor.accept(PATIENCE).expect("a connection");
+    (ours, connecting.join().expect("it ends").expect("a connection"))
+}
+
+/// `tcpi_options` of the kernel's end: timestamps, SACK, window scaling, ECN, from the lowest bit on.
+fn options(kernels: &TcpStream) -> u8 {
+    // SAFETY: all of it may be zero.
+    #[expect(unsafe_code, reason = "no library that is used here asks for this")]
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    #[expect(unsafe_code, reason = "no library that is used here asks for this")]
+    // SAFETY: the descriptor is open, and the kernel writes at most `len` octets.
+    let done = unsafe {
+        libc::getsockopt(kernels.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
+    };
+    assert_eq!(done, 0);
+    info.tcpi_options
+}
+
+fn set(what: &str, value: &str) {
+    let path = format!("/proc/sys/net/ipv4/{what}");
+    std::fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
+}
+
+/// Scenarios write the same: `stack.ecn = "on"`.
+fn with_ecn(profile: &str, cc: &str) -> SocketSettings {
+    let mut settings = SocketSettings::named(profile, cc, MTU).expect("built in");
+    let mut changed = (*settings.profile).clone();
+    changed.ecn = lopsided_tcp::EcnRule::On;
+    settings.profile = changed.into();
+    settings
+}
+
+#[test]
+fn octets_arrive_as_they_were_sent_whatever_the_way_does() {
+    if !in_a_room("octets_arrive_as_they_were_sent_whatever_the_way_does") {
+        return;
+    }
+    let megabytes: u64 = std::env::var("LOPSIDED_INTEROP_MB").ok().and_then(|size| size.parse().ok()).unwrap_or(2);
+    let tun = tun_between("ours0", KERNEL, OURS, MTU).expect("a device");
+    set("tcp_ecn", "1");
+    let host = TcpHost::start(OURS, Rough::new(tun, 1.0)).expect("a thread");
+    for (profile, cc, we_begin) in
+        [("linux-6.1", "cubic", true), ("linux-6.1", "reno", false), ("freebsd-7", "reno", true)]
+    {
+        let settings = with_ecn(profile, cc);
+        let (ours, theirs) = joined(&host, KERNEL, &settings, we_begin);
+        exchange(&ours, &theirs, megabytes * 1_000_000);
+        let (told, agreed) = (options(&theirs), ours.info().options);
+        assert_eq!(told & 0b1111, 0b1111, "timestamps, SACK, window scaling and ECN hold at the kernel's end");
+        assert!(agreed.timestamps && agreed.sack && agreed.window_scaling && agreed.ecn, "{agreed:?}");
+        let info = ours.info();
+        println!(
+            "{profile} {cc}: {megabytes} MB each way, {} of {} segments sent again, {} timeouts, cwnd {}",
+            info.counters.retransmits,
+            info.counters.data_segments_out,
+            info.counters.timeouts,
+            info.snd_cwnd.get()
+        );
+        assert!(info.counters.retransmits > 0 && info.counters.out_of_order_received > 0, "the way was smooth");
+    }
+    assert_eq!(host.counts().malformed, 0, "checksums are whole both ways");
+}
+
+fn ended(got: io::Result<Vec<u8>>) -> bool {
+    got.is_ok_and(|octets| octets.is_empty())
+}
+
+fn kind<T>(done: io::Result<T>) -> Option<ErrorKind> {
+    done.err().map(|error| error.kind())
+}
+
+fn refused_later(end: &dyn End) -> Option<ErrorKind> {
+    thread::sleep(Duration::from_millis(1));
+    kind(end.put(b"x"))
+}
+
+/// Both streams end, whoever ends first; and what an end that is gone was sent is answered with a reset.
+#[test]
+fn connections_end_in_every_order() {
+    if !in_a_room("connections_end_in_every_order") {
+        return;
+    }
+    let rooms = [("ours0", KERNEL, OURS), ("ours1", KERNEL_V6, OURS_V6)];
+    for (name, kernels, address) in rooms {
+        let tun = match tun_between(name, kernels, address, MTU) {
+            // A kernel without IPv6.
+            Err(error) if kernels.is_ipv6() => {
+                println!("left out: {error}");
+                continue;
+            }
+            made => made.expect("a device"),
+        };
+        let host = TcpHost::start(address, tun).expect("a thread");
+        for we_begin in [true, false] {
+            for profile in ["linux-6.1", "freebsd-7", "windows"] {
+                let settings = SocketSettings::named(profile, "cubic", MTU).expect("built in");
+                every_order(|| joined(&host, kernels, &settings, we_begin));
+            }
+        }
+        assert!(host.linger(Duration::from_secs(20)), "some connection never ended");
+        assert_eq!(host.counts().malformed, 0);
+    }
+}
+
+fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
+    // Ours first: what the kernel's end still sends arrives.
+    let (ours, theirs) = join();
+    ours.put(b"ours").expect("room");
+    ours.end(Shutdown::Write);
+    assert_eq!(theirs.get().expect("data"), b"ours");
+    assert!(ended(theirs.get()));
+    assert_eq!(kind(ours.put(b"more")), Some(ErrorKind::BrokenPipe));
+    theirs.put(b"theirs").expect("room");
+    assert_eq!(ours.get().expect("data"), b"theirs");
+    drop(theirs);
+    assert!(ended(ours.get()));
+    drop(ours);
+
+    // The kernel's first.
+    let (ours, theirs) = join();
+    theirs.put(b"theirs").expect("room");
+    theirs.end(Shutdown::Write);
+    assert_eq!(ours.get().expect("data"), b"theirs");
+    assert!(ended(ours.get()));
+    ours.put(b"ours").expect("room");
+    ours.end(Shutdown::Write);
+    assert_eq!(theirs.get().expect("data"), b"ours");
+    assert!(ended(theirs.get()));
+    drop((ours, theirs));
+
+    // Both at once.
+    let (ours, theirs) = join();
+    thread::scope(|scope| {
+        scope.spawn(|| ours.end(Shutdown::Write));
+        theirs.end(Shutdown::Write);
+    });
+    assert!(ended(ours.get()) && ended(theirs.get()));
+    drop((ours, theirs));
+
+    // Ours goes while data waits unread: a reset (RFC 1122 section 4.2.2.13).
+    let (ours, theirs) = join();
+    theirs.put(b"never read").expect("room");
+    while ours.info().counters.bytes_received.get() == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(ours);
+    assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
+
+    // The kernel's does so.
+    let (ours, theirs) = join();
+    ours.put(b"never read").expect("room");
+    let mut first = [0; 1];
+    theirs.peek(&mut first).expect("data");
+    drop(theirs);
+    assert_eq!(kind(ours.get()), Some(ErrorKind::ConnectionReset));
+    assert_eq!(kind(ours.put(b"x")), Some(ErrorKind::ConnectionReset));
+
+    // Data for an end that is gone.
+    let (ours, theirs) = join();
+    drop(ours);
+    assert!(ended(theirs.get()));
+    theirs.put(b"too late").expect("the kernel does not know yet");
+    // Behind the end of the stream Linux tells a reader nothing more, and a writer of a broken pipe.
+    assert_eq!((0..1000).find_map(|_| refused_later(&theirs)), Some(ErrorKind::BrokenPipe));
+    let (ours, theirs) = join();
+    drop(theirs);
+    assert!(ended(ours.get()));
+    ours.put(b"too late").expect("we do not know yet");
+    assert_eq!((0..1000).find_map(|_| refused_later(&ours)), Some(ErrorKind::ConnectionReset));
+
+    // Given up at once.
+    let (ours, theirs) = join();
+    ours.abort();
+    assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
+}
+
+#[test]
+fn who_listens_at_no_port_refuses_both_ways() {
+    if !in_a_room("who_listens_at_no_port_refuses_both_ways") {
+        return;
+    }
+    let tun = tun_between("ours0", KERNEL, OURS, MTU).expect("a device");
+    let host = TcpHost::start(OURS, tun).expect("a thread");
+    let settings = SocketSettings::named("linux-6.1", "vegas", MTU).expect("built in");
+    let ours = host.connect(40_000, SocketAddr::new(KERNEL, 9), &settings).expect("a free port");
+    assert_eq!(kind(ours.established(PATIENCE)), Some(ErrorKind::ConnectionRefused));
+    assert_eq!(kind(TcpStream::connect(SocketAddr::new(OURS, 9))), Some(ErrorKind::ConnectionRefused));
+    assert!(SocketSettings::named("linux-6.1", "vega", MTU).is_err_and(|said| said.contains("vegas")));
+}
+
+/// Our TCP on the machine's own address, towards its own kernel.
+#[test]
+fn ports_of_the_own_address_are_ours_for_a_while() {
+    if !in_a_room("ports_of_the_own_address_are_ours_for_a_while") {
+        return;
+    }
+    let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
+    let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+    assert!(up.is_ok_and(|status| status.success()), "the loopback device does not come up");
+    let (address, _) = way_to(KERNEL).expect("a way");
+    assert_eq!(address, KERNEL);
+    let device = match OwnPorts::reserve(address, 4) {
+        Ok(device) => device,
+        Err(error) => return println!("left out: {error}"),
+    };
+    let port = *device.ports().start();
+    assert!(TcpListener::bind((address, port)).is_err(), "another program got the port");
+    let host = TcpHost::start(address, device).expect("a thread");
+    let settings = SocketSettings::named("linux-6.1", "cubic", MTU).expect("built in");
+    let listener = TcpListener::bind((address, 0)).expect("a port");
+    let ours = host.connect(port, listener.local_addr().expect("an address"), &settings).expect("a free port");
+    let (theirs, _) = listener.accept().expect("a connection");
+    ours.established(PATIENCE).expect("a handshake");
+    exchange(&ours, &theirs, 300_000);
+    drop((ours, theirs));
+    assert!(host.linger(Duration::from_secs(10)), "it never ended");
+    drop(host);
+    // They are the kernel's again: it accepts at them.
+    let again = TcpListener::bind((address, port)).expect("the port is free");
+    TcpStream::connect((address, port)).expect("a connection");
+    drop(again);
+}
