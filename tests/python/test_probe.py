@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -110,7 +113,7 @@ def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
         thread = threading.Thread(target=lambda: [other.send(b"x"), time.sleep(0.7), other.send(b"x")])
         thread.start()
         with pytest.raises((ValueError, TimeoutError)):
-            probe._read_line(one)  # pyright: ignore[reportPrivateUsage]
+            probe._read_line(probe._KernelConnection(one))  # pyright: ignore[reportPrivateUsage]
         assert time.monotonic() - began < 5
         thread.join()
     sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
@@ -151,3 +154,53 @@ def test_flows_that_cannot_be_are_refused():
         probe.plan(down=0, up=0, duration_s=1.0, cc=None)
     with pytest.raises(UsageError, match="would start"):
         probe.plan(down=0, up=1, duration_s=1.0, upload_after_s=2.0, cc=None)
+
+
+OURS = """
+import json, os, sys, threading
+from lopsided.errors import RunError
+from lopsided.studies import probe
+
+os.system("ip link set lo up")
+ours, kernel, stop = probe.Stack("linux-6.1"), probe.KERNEL, threading.Event()
+for port, here, there in ((5001, ours, kernel), (5002, kernel, ours)):
+    ready = threading.Event()
+    arguments = (port, "127.0.0.1", lambda text: ready.set(), stop, there)
+    sink = threading.Thread(target=probe.serve, args=arguments, daemon=True)
+    sink.start()
+    while not ready.wait(0.1):
+        if not sink.is_alive():
+            sys.exit(77)
+    for size in (0, 200_000):
+        cc = "vegas" if here is ours else None
+        flows = probe.plan(down=1, up=1, duration_s=0.5, size=size, cc=cc)
+        try:
+            logs = probe.run("127.0.0.1", flows, port=port, stack=here)
+        except RunError as error:
+            sys.exit(77 if "cannot have ports" in str(error) else str(error))
+        for log in logs:
+            assert log.received == size or (not size and log.received > 0), log
+            assert size or log.samples[-1].cwnd_bytes > 0, log
+stop.set()
+"""
+
+
+def test_either_end_may_be_our_tcp():
+    """In a network namespace: it takes the rules of root there."""
+    room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    with contextlib.suppress(FileNotFoundError):
+        if subprocess.run([*room, "true"], check=False).returncode == 0:
+            done = subprocess.run([*room, sys.executable, "-c", OURS], check=False, capture_output=True, text=True)
+            if done.returncode != 77:
+                assert done.returncode == 0, done.stderr
+                return
+    pytest.skip("no network namespace with NFQUEUE can be made here")
+
+
+def test_what_our_tcp_does_not_have_is_told():
+    with pytest.raises(UsageError, match=r"linux-6\.1"):
+        probe.Stack("linux-7")
+    with pytest.raises(UsageError, match="vegas"):
+        probe.Stack("windows").check("vega")
+    with pytest.raises(UsageError, match="one address"):
+        probe.serve(address="0.0.0.0", stack=probe.Stack("windows"))

@@ -152,7 +152,7 @@ impl Device for Rough {
 /// The octets of a stream from a place on; another for each `seed`.
 fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
     let octet = |place: u64| {
-        let mixed = (place / 8 ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = ((place / 8) ^ (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed.rotate_left(23) >> (8 * (place % 8))) as u8
     };
     (from..from + len as u64).map(octet).collect()

@@ -10,6 +10,8 @@ mod captures;
 mod columns;
 mod controller;
 mod draws;
+#[cfg(target_os = "linux")]
+mod endpoint;
 mod error;
 mod fetching;
 mod inferred;
@@ -36,6 +38,9 @@ mod _native {
     };
     #[pymodule_export]
     use crate::draws::first_draw;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::endpoint::{TcpAcceptor, TcpHost, TcpSocket};
     #[pymodule_export]
     use crate::fetching::Transfer;
     #[pymodule_export]

@@ -28,6 +28,8 @@ def probe(
     stagger: str = "0s",
     size: Annotated[int, Parameter(show_default=False)] = 0,
     cc: Annotated[str | None, Parameter(show_default=False)] = None,
+    stack: Literal["kernel", "ours"] = "kernel",
+    profile: str = "linux-6.1",
     interval: str = "20ms",
     port: int = 5001,
     bind: str = "127.0.0.1",
@@ -43,6 +45,7 @@ def probe(
         lopsided probe sink --bind 0.0.0.0
         lopsided probe send server.example --upload-after 30s --out log.tsv
         lopsided probe send server.example --down 4 --up 0 --stagger 2s --cc reno --out log.parquet
+        sudo lopsided probe send server.example --down 0 --stack ours --cc vegas
 
     Parameters
     ----------
@@ -63,7 +66,13 @@ def probe(
     size
         End each flow after so many bytes, if that comes first.
     cc
-        The congestion control of all senders; default: what each machine uses.
+        The congestion control of all senders; default: what each machine uses. With `--stack ours` that of this end
+        alone [cubic].
+    stack
+        Whose TCP this end is: the machine's own, or lopsided's, which takes ports of this machine from its kernel for
+        a while (root, nft or iptables with NFQUEUE). The other end may be either.
+    profile
+        How lopsided's TCP behaves: linux-6.1, freebsd-7, windows, ...
     interval
         How often the senders are looked at.
     port
@@ -76,8 +85,10 @@ def probe(
     from lopsided.data.units import parse_time
     from lopsided.studies import probe as probing
 
+    end = probing.Stack(profile if stack == "ours" else None)
+    end.check(cc)
     if action == "sink":
-        probing.serve(port, bind, note=lambda text: None if quiet else say(text))
+        probing.serve(port, bind, note=lambda text: None if quiet else say(text), stack=end, cc=cc)
         return
     if host is None:
         raise UsageError("`probe send` needs the sink's host")
@@ -97,7 +108,7 @@ def probe(
             check_free(path, overwrite=overwrite)
     if not quiet and not as_json:
         errors().print(f"{len(flows)} flows, {duration}")
-    logs = probing.run(host, flows, port=port, interval_s=parse_time(interval))
+    logs = probing.run(host, flows, port=port, interval_s=parse_time(interval), stack=end)
     if log is not None:
         _write(logs, log)
     if as_json:

@@ -4,24 +4,28 @@
 back what the kernel of each sender said about itself (TCP_INFO) on a fixed interval, and what each receiver's
 application got. The sender of a download is the sink, so its log is fetched when all is over.
 
+Either end may send with lopsided's own TCP instead, the very one of the simulator, on ports of this machine's address
+that are taken from its kernel for a while (`Stack`): that takes root. The peer's TCP is whatever it is.
+
 A connection begins with one line of JSON that says what it is. Left out: encryption and passwords (a sink is started
 for an experiment, on a network one knows). The sink bounds how long it works, for how many, and what it keeps.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import secrets
-import select
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
-from lopsided import metrics
+from lopsided import _native, metrics
 from lopsided.errors import RunError, UsageError
 from lopsided.worlds.kernel.guest import tcp_info
 
@@ -42,6 +46,31 @@ _MOST_SAMPLES = 200_000
 _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
+_LINGER_S = 10.0
+"""How long connections of our TCP may take to close."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Whose TCP this machine's end is: its kernel's, or with a profile lopsided's own."""
+
+    profile: str | None = None
+    """Such as linux-6.1."""
+
+    def __post_init__(self) -> None:
+        if self.profile is not None and self.profile not in _native.PROFILES:
+            raise UsageError(f"there is no profile {self.profile!r} of TCP; there are {', '.join(_native.PROFILES)}")
+
+    def check(self, cc: str | None) -> None:
+        """Whether our TCP has this congestion control."""
+        if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
+            known = ", ".join(_native.CONGESTION_CONTROLS)
+            raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
+
+
+KERNEL = Stack()
+DEFAULT_PROFILE = "linux-6.1"
+DEFAULT_CC = "cubic"
 
 
 @dataclass(frozen=True)
@@ -97,27 +126,44 @@ def serve(
     address: str = "127.0.0.1",
     note: Callable[[str], object] = print,
     stop: threading.Event | None = None,
+    stack: Stack = KERNEL,
+    cc: str | None = None,
 ) -> None:
-    """The sink: serves until interrupted, or until `stop` is set."""
+    """The sink: serves until interrupted, or until `stop` is set. `cc` is what our TCP sends with unless asked."""
+    stack.check(cc)
     sink = _Sink(note)
-    with socket.create_server((address, port), family=socket.AF_INET, backlog=64) as listener:
-        listener.settimeout(0.2)
-        note("listening on {} port {}".format(*listener.getsockname()))
+    with (
+        _Listener(address, port)
+        if stack.profile is None
+        else _OurListener(address, port, stack.profile, cc) as listener
+    ):
+        note("listening on {} port {}".format(*listener.address))
         while stop is None or not stop.is_set():
             try:
                 connection, peer = listener.accept()
-            except TimeoutError:
+            except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
                 # Out of descriptors: those that are served give theirs back.
                 note(f"a connection was not taken: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
-            threading.Thread(target=sink.handle, args=(connection, peer[0]), daemon=True).start()
+            threading.Thread(target=sink.handle, args=(connection, peer), daemon=True).start()
 
 
-def run(host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = INTERVAL_S) -> list[Log]:
+def run(
+    host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = INTERVAL_S, stack: Stack = KERNEL
+) -> list[Log]:
     """Runs the flows against a sink and returns the log of each, in their order."""
+    for flow in flows:
+        stack.check(flow.cc)
+    if stack.profile is None:
+        return _run(_KernelWay(host, port), flows, interval_s)
+    with _OurWay(host, port, stack.profile, len(flows)) as way:
+        return _run(way, flows, interval_s)
+
+
+def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
     token = secrets.token_hex(16)
     logs = [Log(flow) for flow in flows]
     failures: list[str] = []
@@ -126,7 +172,7 @@ def run(host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = I
     def work(log: Log) -> None:
         try:
             time.sleep(max(0.0, began + log.flow.start_s - time.monotonic()))
-            _carry_out(host, port, token, log, interval_s)
+            _carry_out(way, token, log, interval_s)
         except OSError as error:
             failures.append(f"{log.flow.name}: {error}")
 
@@ -136,11 +182,11 @@ def run(host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = I
     for thread in threads:
         thread.join()
     if failures:
-        raise RunError(f"{host}, port {port}: {'; '.join(failures)}")
+        raise RunError(f"{way.host}, port {way.port}: {'; '.join(failures)}")
     try:
-        _fetch(host, port, token, logs)
+        _fetch(way, token, logs)
     except OSError as error:
-        raise RunError(f"{host}, port {port}: the sink gave no report: {error}") from error
+        raise RunError(f"{way.host}, port {way.port}: the sink gave no report: {error}") from error
     return logs
 
 
@@ -174,6 +220,213 @@ def thesis_lines(log: Log) -> list[str]:
     return lines
 
 
+class _Connection(Protocol):
+    """One end of a connection, the kernel's or ours. Calls raise `TimeoutError` or `BlockingIOError` when their time is
+    over."""
+
+    def send(self, octets: bytes, timeout_s: float) -> int: ...
+    def recv(self, most: int, timeout_s: float) -> bytes: ...
+    def set_cc(self, name: str) -> None: ...
+    def end(self) -> None:
+        """A FIN follows what was written."""
+        ...
+
+    def give_up(self) -> None:
+        """What the socket still holds is not sent."""
+        ...
+
+    def sample(self, throughput_bps: float) -> Sample: ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+class _Way(Protocol):
+    """How connections to the sink are made."""
+
+    host: str
+    port: int
+    chooses: bool
+    """Whether the sender of a download is asked for a congestion control, as if both ends were of one kind."""
+
+    def connect(self, cc: str | None, *, ours: bool = True) -> _Connection: ...
+
+
+class _KernelConnection:
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def send(self, octets: bytes, timeout_s: float) -> int:
+        self._socket.settimeout(timeout_s)
+        return self._socket.send(octets)
+
+    def recv(self, most: int, timeout_s: float) -> bytes:
+        self._socket.settimeout(timeout_s)
+        return self._socket.recv(most)
+
+    def set_cc(self, name: str) -> None:
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        except OSError:
+            raise OSError(f"the sender's kernel has no congestion control {name}") from None
+
+    def end(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def give_up(self) -> None:
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+    def sample(self, throughput_bps: float) -> Sample:
+        info = tcp_info.read(self._socket)
+        mss, rate, threshold = info["snd_mss"], info.get("delivery_rate"), info["snd_ssthresh"]
+        return Sample(
+            time_s=time.time(),
+            rtt_us=info["rtt"],
+            rtt_var_us=info["rttvar"],
+            ssthresh_bytes=threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
+            cwnd_bytes=info["snd_cwnd"] * mss,
+            receive_window_bytes=info.get("rcv_space"),
+            send_window_bytes=info.get("snd_wnd"),
+            bandwidth_window_bytes=None if rate is None else rate * info["rtt"] // 1_000_000,
+            throughput_bps=throughput_bps,
+            retransmits=info["total_retrans"],
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+class _OurConnection:
+    def __init__(self, connection: _native.TcpSocket) -> None:
+        self._socket = connection
+
+    def send(self, octets: bytes, timeout_s: float) -> int:
+        return self._socket.send(octets, timeout_s)
+
+    def recv(self, most: int, timeout_s: float) -> bytes:
+        return self._socket.recv(most, timeout_s)
+
+    def set_cc(self, name: str) -> None:
+        self._socket.set_cc(name)
+
+    def end(self) -> None:
+        self._socket.shutdown_write()
+
+    def give_up(self) -> None:
+        self._socket.abort()
+
+    def sample(self, throughput_bps: float) -> Sample:
+        info = self._socket.info()
+        rate = info["delivery_rate_bps"]
+        return Sample(
+            time_s=time.time(),
+            rtt_us=info["rtt_us"],
+            rtt_var_us=info["rttvar_us"],
+            ssthresh_bytes=info["snd_ssthresh_bytes"],
+            cwnd_bytes=info["snd_cwnd_bytes"],
+            receive_window_bytes=info["rcv_space_bytes"],
+            send_window_bytes=info["snd_wnd_bytes"],
+            bandwidth_window_bytes=None if rate is None else rate * info["rtt_us"] // 8_000_000,
+            throughput_bps=throughput_bps,
+            retransmits=info["total_retrans"],
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+class _KernelWay:
+    chooses = True
+
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+
+    def connect(self, cc: str | None, *, ours: bool = True) -> _Connection:
+        del cc, ours
+        return _KernelConnection(socket.create_connection((self.host, self.port), PATIENCE_S))
+
+
+class _OurWay:
+    """Connections of our TCP; reports, which nobody measures, come over the kernel's."""
+
+    chooses = False
+
+    def __init__(self, host: str, port: int, profile: str, flows: int) -> None:
+        self.host, self.port, self._profile = host, port, profile
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise RunError(f"{host}: {error.strerror or error}") from error
+        self._peer = str(found[0][4][0])
+        self._host = _taken(lambda: _native.TcpHost.towards(self._peer, flows))
+
+    def connect(self, cc: str | None, *, ours: bool = True) -> _Connection:
+        if not ours:
+            return _KernelWay(self.host, self.port).connect(None)
+        try:
+            return _OurConnection(
+                self._host.connect((self._peer, self.port), self._profile, cc or DEFAULT_CC, PATIENCE_S)
+            )
+        except BlockingIOError:
+            raise TimeoutError("the sink does not answer") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._host.close(_LINGER_S)
+
+
+class _Listener:
+    def __init__(self, address: str, port: int) -> None:
+        self._listener = socket.create_server((address, port), family=socket.AF_INET, backlog=64)
+        self._listener.settimeout(0.2)
+        self.address: tuple[str, int] = self._listener.getsockname()
+
+    def accept(self) -> tuple[_Connection, str]:
+        connection, peer = self._listener.accept()
+        return _KernelConnection(connection), peer[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+
+class _OurListener:
+    def __init__(self, address: str, port: int, profile: str, cc: str | None) -> None:
+        if ipaddress.ip_address(address).is_unspecified:
+            raise UsageError(f"lopsided's TCP has one address: give one of this machine's in the place of {address}")
+        self._host = _taken(lambda: _native.TcpHost.at(address, port))
+        self._acceptor = self._host.listen(port, profile, cc or DEFAULT_CC, 64)
+        self.address = (address, port)
+
+    def accept(self) -> tuple[_Connection, str]:
+        connection = self._acceptor.accept(0.2)
+        return _OurConnection(connection), connection.peer()[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._host.close(1.0)
+
+
+def _taken(take: Callable[[], _native.TcpHost]) -> _native.TcpHost:
+    try:
+        return take()
+    except OSError as error:
+        hint = "" if os.geteuid() == 0 else " (it takes root)"
+        raise RunError(f"lopsided's TCP cannot have ports of this machine{hint}: {error}") from error
+
+
 class _Sink:
     """What the sink does with each connection, and the reports that it keeps until they are asked for."""
 
@@ -183,13 +436,12 @@ class _Sink:
         self._served: dict[str, int] = {}
         self._reports: dict[str, dict[str, Any]] = {}
 
-    def handle(self, connection: socket.socket, peer: str) -> None:
+    def handle(self, connection: _Connection, peer: str) -> None:
         """One connection, from its first line on. Whatever comes, the sink goes on."""
         with connection:
             if not self._enter(peer):
                 return
             try:
-                connection.settimeout(PATIENCE_S)
                 self._obey(connection, _read_line(connection), peer)
             except Exception as error:
                 self._note(f"{peer}: {printable(str(error) or type(error).__name__)}")
@@ -210,12 +462,12 @@ class _Sink:
             if not self._served[peer]:
                 del self._served[peer]
 
-    def _obey(self, connection: socket.socket, wish: dict[str, Any], peer: str) -> None:
+    def _obey(self, connection: _Connection, wish: dict[str, Any], peer: str) -> None:
         token = _word(wish.get("token"), "token")
         if wish.get("role") == "report":
             with self._lock:
                 report = self._reports.pop(token, {})
-            connection.sendall(json.dumps(report).encode() + b"\n")
+            _send_all(connection, json.dumps(report).encode() + b"\n")
             return
         flow = _wished(wish.get("flow"))
         log = Log(flow)
@@ -277,25 +529,26 @@ def _interval(value: object, flow: Flow) -> float:
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
-def _carry_out(host: str, port: int, token: str, log: Log, interval_s: float) -> None:
+def _carry_out(way: _Way, token: str, log: Log, interval_s: float) -> None:
     """One flow, seen from the side that asked for it."""
     flow = log.flow
-    with socket.create_connection((host, port), PATIENCE_S) as connection:
-        wish = {"role": "data", "token": token, "flow": asdict(flow), "interval_s": interval_s}
-        connection.sendall(json.dumps(wish).encode() + b"\n")
+    with way.connect(flow.cc) as connection:
+        wished = flow if way.chooses else replace(flow, cc=None)
+        wish = {"role": "data", "token": token, "flow": asdict(wished), "interval_s": interval_s}
+        _send_all(connection, json.dumps(wish).encode() + b"\n")
         if flow.direction == "up":
             _send(connection, log, interval_s)
         else:
             _receive(connection, log, PATIENCE_S + flow.duration_s)
 
 
-def _fetch(host: str, port: int, token: str, logs: list[Log]) -> None:
+def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
     """What only the sink knows: its samples of downloads, its counts of uploads."""
     # The sink notes a flow's end when it sees it, which may be a moment after this side did.
     time.sleep(0.2)
-    with socket.create_connection((host, port), PATIENCE_S) as connection:
-        connection.sendall(json.dumps({"role": "report", "token": token}).encode() + b"\n")
-        text = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    with way.connect(None, ours=False) as connection:
+        _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
+        text = b"".join(iter(lambda: connection.recv(1 << 16, PATIENCE_S), b""))
     reports = json.loads(text)
     for log in logs:
         report = reports.get(log.flow.name)
@@ -307,85 +560,61 @@ def _fetch(host: str, port: int, token: str, logs: list[Log]) -> None:
             log.samples = [Sample(**sample) for sample in report["samples"]]
 
 
-def _send(connection: socket.socket, log: Log, interval_s: float) -> None:
+def _send_all(connection: _Connection, octets: bytes) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while octets:
+        octets = octets[connection.send(octets, max(1e-3, until - time.monotonic())) :]
+
+
+def _send(connection: _Connection, log: Log, interval_s: float) -> None:
     """Keeps the socket full to the flow's end, and samples it on the interval whatever else happens."""
     flow = log.flow
     if flow.cc is not None:
-        try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow.cc.encode())
-        except OSError:
-            raise OSError(f"the sender's kernel has no congestion control {flow.cc}") from None
-    connection.setblocking(False)
-    poll = select.poll()
-    poll.register(connection, select.POLLOUT)
+        connection.set_cc(flow.cc)
     began = time.monotonic()
     end, due, written = began + flow.duration_s, began + interval_s, 0
     while (now := time.monotonic()) < end and (not flow.size or written < flow.size):
         if now >= due:
-            log.samples.append(_sample(connection, written, now - began))
+            log.samples.append(connection.sample(8 * written / (now - began)))
             due += interval_s * (1 + (now - due) // interval_s)
-        if poll.poll(max(0.0, min(due, end) - now) * 1e3):
-            try:
-                written += connection.send(_CHUNK[: flow.size - written] if flow.size else _CHUNK)
-            except BlockingIOError:
-                continue
-    connection.setblocking(True)
+        try:
+            chunk = _CHUNK[: flow.size - written] if flow.size else _CHUNK
+            written += connection.send(chunk, max(1e-4, min(due, end) - now))
+        except (BlockingIOError, TimeoutError):
+            continue
     if flow.size:
-        connection.settimeout(PATIENCE_S + flow.duration_s)
-        connection.shutdown(socket.SHUT_WR)
-        connection.recv(1)
+        connection.end()
+        connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
         # Time is up: what the socket still holds is not sent, or a slow line would be busy with it for minutes.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        connection.give_up()
 
 
-def _receive(connection: socket.socket, log: Log, patience_s: float, longest_s: float | None = None) -> None:
+def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
     """Reads and counts until the sender ends; a sender that goes on for longer than `longest_s` and patience is cut."""
-    connection.settimeout(patience_s)
-    space = bytearray(1 << 20)
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
-        while (until is None or last < until) and (count := connection.recv_into(space)):
+        while (until is None or last < until) and (octets := connection.recv(1 << 20, patience_s)):
             last = time.monotonic()
             first = first if log.received else last
-            log.received += count
+            log.received += len(octets)
     except ConnectionResetError:
         pass
     log.seconds = last - first
 
 
-def _sample(connection: socket.socket, written: int, elapsed_s: float) -> Sample:
-    info = tcp_info.read(connection)
-    mss, rate = info["snd_mss"], info.get("delivery_rate")
-    threshold = info["snd_ssthresh"]
-    return Sample(
-        time_s=time.time(),
-        rtt_us=info["rtt"],
-        rtt_var_us=info["rttvar"],
-        ssthresh_bytes=threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
-        cwnd_bytes=info["snd_cwnd"] * mss,
-        receive_window_bytes=info.get("rcv_space"),
-        send_window_bytes=info.get("snd_wnd"),
-        bandwidth_window_bytes=None if rate is None else rate * info["rtt"] // 1_000_000,
-        throughput_bps=8 * written / elapsed_s,
-        retransmits=info["total_retrans"],
-    )
-
-
-def _read_line(connection: socket.socket) -> dict[str, Any]:
+def _read_line(connection: _Connection) -> dict[str, Any]:
     """The first line, octet by octet: what follows it is data. All of it comes within `PATIENCE_S`."""
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
-        connection.settimeout(max(1e-3, until - time.monotonic()))
-        octet = connection.recv(1)
+        octet = connection.recv(1, max(1e-3, until - time.monotonic()))
         if not octet or len(line) == _LONGEST_LINE or time.monotonic() > until:
             raise ValueError("no request came")
         line += octet
     found = json.loads(line)
     if not isinstance(found, dict):
         raise ValueError("the request is no table of JSON")
-    connection.settimeout(PATIENCE_S)
     return cast("dict[str, Any]", found)
 
 

@@ -20,6 +20,7 @@ pub use table::PacketCounts;
 use crate::Clock;
 use crate::linux::{Netlink, Reach, Tun};
 use lopsided_core::{Bytes, Payload, Time};
+use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{
     CONTROLLERS, ConnConfig, ConnError, Connection, Endpoint, Listener, PROFILES, Profile, ReadError, State, TcpInfo,
     WriteError,
@@ -428,6 +429,21 @@ impl TcpSocket {
             Some(bytes) => bytes.to_vec(),
             None => vec![0; payload.len() as usize],
         })
+    }
+
+    /// Another congestion control takes over (TCP_CONGESTION).
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is none of that name.
+    pub fn set_cc(&self, name: &str) -> io::Result<()> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        let connection = state.table.connection(self.ends).ok_or_else(gone)?;
+        let setup = Setup::new(connection.profile(), connection.info(now).snd_mss, u64::from(self.ends.0));
+        let unknown = || io::Error::new(ErrorKind::InvalidInput, format!("there is no congestion control {name:?}"));
+        let controller = cc::build(name, &setup).ok_or_else(unknown)?;
+        state.table.with(self.ends, |connection| connection.set_controller(now, controller));
+        Ok(())
     }
 
     /// Closes one direction or both, as shutdown(2).

@@ -10,8 +10,8 @@ use crate::shape::rules::Rules;
 use lopsided_core::wire;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, getsockopt, sendto, socket,
-    sockopt,
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, getsockopt, sendto, setsockopt,
+    socket, sockopt,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -20,6 +20,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Where searches for free ports begin, and end.
 const SEARCHED: RangeInclusive<u16> = 20_000..=31_000;
+
+/// What fits a message of the kernel's queue. The loopback device takes more.
+const MOST_MTU: u32 = 65_500;
 
 /// Ports of an address that are ours.
 #[derive(Debug)]
@@ -66,12 +69,11 @@ impl OwnPorts {
         let raw = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, SockProtocol::Raw)?;
         let mut bound = Vec::new();
         for port in ports.clone() {
-            let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-            bind(holder.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, port)))?;
-            bound.push(holder);
+            bound.push(hold(SocketAddr::new(address, port))?);
         }
         let rules = Rules::of_ports(address, &ports);
-        let queue = NfQueue::bind(rules.queue()).map_err(|error| match error.raw_os_error() {
+        // What we lose is sent again; what passed us by, the kernel would reset.
+        let queue = NfQueue::bind(rules.queue(), false).map_err(|error| match error.raw_os_error() {
             // Another process of ours has it.
             Some(code) if code == Errno::EBUSY as i32 => io::ErrorKind::AddrInUse.into(),
             _ => error,
@@ -80,6 +82,7 @@ impl OwnPorts {
         Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound, refused: 0 })
     }
 
+    /// The ports, from the first to the last.
     pub fn ports(&self) -> RangeInclusive<u16> {
         self.ports.clone()
     }
@@ -123,6 +126,19 @@ impl Device for OwnPorts {
     }
 }
 
+/// A socket that holds the port and does nothing else.
+fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if port.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    let address = SockaddrStorage::from(port);
+    if bind(holder.as_raw_fd(), &address).is_err() {
+        // The kernel may only remember connections that are over. Another program could do the same, so this comes second.
+        setsockopt(&holder, sockopt::ReuseAddr, &true)?;
+        bind(holder.as_raw_fd(), &address)?;
+    }
+    Ok(holder)
+}
+
 /// The own address that packets for this one are sent from, and the largest packet that the way takes, as far as the kernel knows.
 ///
 /// # Errors
@@ -133,7 +149,7 @@ pub fn way_to(peer: IpAddr) -> io::Result<(IpAddr, u32)> {
     // Nothing is sent: the kernel looks for the way.
     socket.connect((peer, 9))?;
     let mtu = if peer.is_ipv4() { getsockopt(&socket, sockopt::IpMtu).ok() } else { None };
-    // IPv6 promises so much (RFC 8200 section 5). The loopback device takes more than a header can say.
-    let mtu = mtu.and_then(|mtu| u32::try_from(mtu).ok()).unwrap_or(1280).min(65_535);
+    // IPv6 promises so much (RFC 8200 section 5).
+    let mtu = mtu.and_then(|mtu| u32::try_from(mtu).ok()).unwrap_or(1280).min(MOST_MTU);
     Ok((socket.local_addr()?.ip(), mtu))
 }

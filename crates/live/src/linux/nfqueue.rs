@@ -53,8 +53,8 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of that number in this network namespace.
-    pub fn bind(number: u16) -> io::Result<NfQueue> {
+    /// Takes the queue of that number in this network namespace. Where it overflows, packets pass if `fail_open`, and are lost otherwise.
+    pub fn bind(number: u16, fail_open: bool) -> io::Result<NfQueue> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
@@ -64,9 +64,11 @@ impl NfQueue {
         queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0])?;
         queue.configure(CONFIG_PARAMETERS, &[0, 0, 0xff, 0xff, COPY_PACKET])?;
         queue.configure(CONFIG_LENGTH, &LENGTH.to_be_bytes())?;
-        let mut body = attribute(CONFIG_FLAGS, &FAIL_OPEN.to_be_bytes());
-        body.extend(attribute(CONFIG_MASK, &FAIL_OPEN.to_be_bytes()));
-        queue.ask(&body)?;
+        if fail_open {
+            let mut body = attribute(CONFIG_FLAGS, &FAIL_OPEN.to_be_bytes());
+            body.extend(attribute(CONFIG_MASK, &FAIL_OPEN.to_be_bytes()));
+            queue.ask(&body)?;
+        }
         Ok(queue)
     }
 

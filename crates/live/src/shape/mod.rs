@@ -130,7 +130,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<(RunResult, Pumped), ShapeE
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };
     let prepared = Prepared::new(&scenario, seed, options).map_err(ShapeError::Build)?;
     let rules = Rules::of(&shaping.interface, WayIn::Nothing).map_err(ShapeError::Rules)?;
-    let queue = NfQueue::bind(rules.queue()).map_err(ShapeError::Queue)?;
+    let queue = NfQueue::bind(rules.queue(), true).map_err(ShapeError::Queue)?;
     let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         ending.add(signal);

@@ -1,0 +1,180 @@
+//! Our TCP on real packets, as sockets for Python.
+
+use lopsided_live::endpoint::{self, OwnPorts, SocketSettings, way_to};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::time::Duration;
+
+fn address(text: &str) -> PyResult<IpAddr> {
+    text.parse().map_err(|_| PyOSError::new_err(format!("{text:?} is no address of IP")))
+}
+
+fn settings(profile: &str, cc: &str, mtu: u32) -> PyResult<SocketSettings> {
+    SocketSettings::named(profile, cc, mtu).map_err(PyOSError::new_err)
+}
+
+fn patience(seconds: Option<f64>) -> Option<Duration> {
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+}
+
+/// Our TCP at ports of this machine's own address, until it is closed. It takes root.
+#[pyclass(frozen)]
+pub(crate) struct TcpHost {
+    host: Mutex<Option<endpoint::TcpHost>>,
+    /// Those that no connection had yet.
+    free: Mutex<RangeInclusive<u16>>,
+    mtu: u32,
+}
+
+impl TcpHost {
+    fn on(device: OwnPorts, address: IpAddr, mtu: u32) -> PyResult<TcpHost> {
+        let free = Mutex::new(device.ports());
+        let host = endpoint::TcpHost::start(address, device)?;
+        Ok(TcpHost { host: Mutex::new(Some(host)), free, mtu })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&endpoint::TcpHost) -> std::io::Result<T>) -> PyResult<T> {
+        let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let host = host.as_ref().ok_or_else(|| PyOSError::new_err("the host is closed"))?;
+        Ok(act(host)?)
+    }
+}
+
+#[pymethods]
+impl TcpHost {
+    /// So many free ports of the address from which packets for `peer` are sent.
+    #[staticmethod]
+    fn towards(py: Python<'_>, peer: &str, ports: u16) -> PyResult<TcpHost> {
+        let peer = address(peer)?;
+        py.detach(|| {
+            let (own, mtu) = way_to(peer)?;
+            TcpHost::on(OwnPorts::reserve(own, ports)?, own, mtu)
+        })
+    }
+
+    /// One port of an own address.
+    #[staticmethod]
+    fn at(py: Python<'_>, own: &str, port: u16) -> PyResult<TcpHost> {
+        let own = address(own)?;
+        py.detach(|| TcpHost::on(OwnPorts::take(own, port..=port)?, own, 1500))
+    }
+
+    /// A connection, its handshake over.
+    fn connect(
+        &self,
+        py: Python<'_>,
+        peer: (String, u16),
+        profile: &str,
+        cc: &str,
+        timeout_s: f64,
+    ) -> PyResult<TcpSocket> {
+        let peer = SocketAddr::new(address(&peer.0)?, peer.1);
+        let settings = settings(profile, cc, self.mtu)?;
+        let port = self.free.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+        let port = port.ok_or_else(|| PyOSError::new_err("no port is left"))?;
+        let socket = self.with(|host| host.connect(port, peer, &settings))?;
+        py.detach(|| socket.established(patience(Some(timeout_s))))?;
+        Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
+    }
+
+    fn listen(&self, port: u16, profile: &str, cc: &str, backlog: usize) -> PyResult<TcpAcceptor> {
+        let settings = settings(profile, cc, self.mtu)?;
+        let acceptor = self.with(|host| host.listen(port, backlog, &settings))?;
+        Ok(TcpAcceptor { acceptor })
+    }
+
+    /// Waits until closed connections are over, at most so long, and resets those that are not.
+    fn close(&self, py: Python<'_>, timeout_s: f64) {
+        let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        py.detach(|| {
+            if let Some(host) = host {
+                host.linger(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e6)));
+            }
+        });
+    }
+}
+
+#[pyclass(frozen)]
+pub(crate) struct TcpAcceptor {
+    acceptor: endpoint::TcpAcceptor,
+}
+
+#[pymethods]
+impl TcpAcceptor {
+    /// The next connection; `BlockingIOError` if none came in that time.
+    fn accept(&self, py: Python<'_>, timeout_s: f64) -> PyResult<TcpSocket> {
+        let socket = py.detach(|| self.acceptor.accept(patience(Some(timeout_s))))?;
+        Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
+    }
+}
+
+/// One end of a connection. Calls that wait give `BlockingIOError` when their time is over; `None` waits for ever.
+#[pyclass(frozen)]
+pub(crate) struct TcpSocket {
+    socket: Mutex<Option<std::sync::Arc<endpoint::TcpSocket>>>,
+}
+
+impl TcpSocket {
+    fn get(&self) -> PyResult<std::sync::Arc<endpoint::TcpSocket>> {
+        let socket = self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        socket.clone().ok_or_else(|| PyOSError::new_err("the socket is closed"))
+    }
+}
+
+#[pymethods]
+impl TcpSocket {
+    fn peer(&self) -> PyResult<(String, u16)> {
+        let peer = self.get()?.peer();
+        Ok((peer.ip().to_string(), peer.port()))
+    }
+
+    fn send(&self, py: Python<'_>, octets: &[u8], timeout_s: Option<f64>) -> PyResult<usize> {
+        let socket = self.get()?;
+        Ok(py.detach(|| socket.write(octets, patience(timeout_s)))?)
+    }
+
+    fn recv<'py>(&self, py: Python<'py>, most: usize, timeout_s: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+        let socket = self.get()?;
+        let octets = py.detach(|| socket.read(most, patience(timeout_s)))?;
+        Ok(PyBytes::new(py, &octets))
+    }
+
+    fn set_cc(&self, name: &str) -> PyResult<()> {
+        Ok(self.get()?.set_cc(name)?)
+    }
+
+    /// No more will be written: a FIN follows what was.
+    fn shutdown_write(&self) -> PyResult<()> {
+        self.get()?.shutdown(Shutdown::Write);
+        Ok(())
+    }
+
+    fn abort(&self) -> PyResult<()> {
+        self.get()?.abort();
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    }
+
+    /// What the connection says of itself now, under the names of Linux' tcp_info but with windows in octets.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = self.get()?.info();
+        let found = PyDict::new(py);
+        found.set_item("rtt_us", info.srtt.map_or(0, |rtt| rtt.as_nanos() / 1000))?;
+        found.set_item("rttvar_us", info.rttvar.as_nanos() / 1000)?;
+        found.set_item("snd_ssthresh_bytes", info.snd_ssthresh.map(|octets| octets.get()))?;
+        found.set_item("snd_cwnd_bytes", info.snd_cwnd.get())?;
+        found.set_item("rcv_space_bytes", info.rcv_space.get())?;
+        found.set_item("snd_wnd_bytes", info.snd_wnd.get())?;
+        found.set_item("delivery_rate_bps", info.delivery_rate.map(|rate| rate.as_bps()))?;
+        found.set_item("total_retrans", info.counters.retransmits)?;
+        found.set_item("timeouts", info.counters.timeouts)?;
+        Ok(found)
+    }
+}
