@@ -125,7 +125,7 @@ impl Recovery {
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
                 // All up to what goes next, whatever SACK says of it: after a timeout that is behind what it skips.
-                return board.next_pending().map_or(out, |start| start - flight.una());
+                return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else {

@@ -1,16 +1,21 @@
 //! What was sent and not yet acknowledged: one record a segment, with what SACK, loss detection and retransmission made
 //! of it.
 //!
-//! Records lie in sequence order in a ring, so that the oldest go and the newest come in constant time. SACKed
-//! sack_ranges are kept as intervals: a block that repeats what is known costs one look-up, and walks step over a run
-//! as a whole, so the cost of an ACK does not grow with the window.
+//! Records lie in sequence order in a ring, so that the oldest go and the newest come in constant time. SACKed runs are
+//! kept as intervals: a block that repeats what is known costs one look-up, and walks step over a run as a whole. What
+//! waits to be sent again, and what was, lie in trees. So neither the window nor the number of holes makes an ACK dear:
+//! n segments cost n log n at worst, in whichever order they are SACKed, lost and sent again.
 
+#[cfg(test)]
+mod cost;
 mod loss_marking;
+mod sack_ranges;
 
 use super::rate_sample::RateStamp;
 use crate::cc::Lost;
 use lopsided_core::Time;
-use std::collections::VecDeque;
+use sack_ranges::{SackRange, SackRanges};
+use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 #[derive(Debug, Clone, Copy)]
@@ -69,42 +74,38 @@ impl TxRecord {
     }
 }
 
-/// A run of SACKed segments: offsets `[start, end)` are records `first..next`.
-#[derive(Debug, Clone, Copy)]
-struct SackRange {
-    start: u64,
-    end: u64,
-    first: u64,
-    next: u64,
-}
-
 /// The send side's records. Segments are addressed by a number that never repeats.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
     /// The number of the ring's first record.
     base: u64,
-    sack_ranges: Vec<SackRange>,
+    sack_ranges: SackRanges,
     sacked_bytes: u64,
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
     /// Of these, waiting to be sent again.
-    retransmit_pending: u32,
+    pending: BTreeSet<u64>,
     /// Octets ever marked lost, again if a retransmission was lost too.
     total_lost: u64,
     retrans_bytes: u64,
     retrans_out: u32,
-    /// No record before this one is lost and waiting to be sent again.
-    next_to_retransmit_hint: u64,
     /// No record before this one is an original transmission whose fate is open: all are SACKed, lost or sent again.
     first_open: u64,
+    /// No record at this number or behind it is such a one and was sent before the newest delivered, when it was last
+    /// looked for.
+    not_before_newest: u64,
     /// Retransmissions that were found lost themselves, ever.
     lost_retransmits: u64,
-    /// Retransmissions in the order they were sent; entries that no longer match their record are stale.
-    retransmitted: VecDeque<(u64, Time)>,
+    /// Retransmissions in the network, by when they were sent.
+    retransmitted: BTreeSet<(Time, u64)>,
     /// What was marked lost since it was last asked for, where anyone asks.
     losses: Option<Vec<Lost>>,
+    /// The trees hold memory.
+    keeps_marks: bool,
+    #[cfg(test)]
+    steps: std::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -149,11 +150,11 @@ impl Scoreboard {
 
     /// Segments that are lost and wait to be sent again.
     pub fn retransmit_pending(&self) -> u32 {
-        self.retransmit_pending
+        self.pending.len() as u32
     }
 
     /// Where the first of them begins.
-    pub fn first_pending(&mut self) -> Option<u64> {
+    pub fn first_pending(&self) -> Option<u64> {
         self.next_to_retransmit().map(|number| self.get(number).start)
     }
 
@@ -205,16 +206,18 @@ impl Scoreboard {
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
             self.ring.shrink_to(capacity / 2);
         }
-        if self.sack_ranges.capacity() + self.retransmitted.capacity() > 0 && self.is_unmarked() {
+        if self.keeps_marks && self.is_unmarked() {
             self.give_back_marks();
         }
     }
 
-    /// Nothing is SACKed or was sent again.
+    /// Nothing is SACKed, lost or sent again: empty trees keep a node.
     #[cold]
     fn give_back_marks(&mut self) {
-        self.sack_ranges = Vec::new();
-        self.retransmitted = VecDeque::new();
+        self.sack_ranges.clear();
+        self.pending.clear();
+        self.retransmitted.clear();
+        self.keeps_marks = false;
     }
 
     /// A window grows little by little, and the ring with it: a flow's records are much of its memory.
@@ -250,15 +253,9 @@ impl Scoreboard {
         self.ring.pop_front();
         self.base += 1;
         if sent.state != 0 {
-            self.forget_counts(&sent);
-            while let Some(run) = self.sack_ranges.first_mut() {
-                if run.end > una {
-                    // A run that begins below the acknowledgement is cut to what is left of it.
-                    run.start = run.start.max(una);
-                    run.first = run.first.max(self.base);
-                    break;
-                }
-                self.sack_ranges.remove(0);
+            self.forget_counts(self.base - 1, &sent);
+            if sent.is_sacked() {
+                self.sack_ranges.cut(una, self.base);
             }
         }
         Some(sent)
@@ -275,7 +272,7 @@ impl Scoreboard {
         let state = sent.state;
         if state & SACKED != 0 {
             self.sacked_bytes -= cut;
-            self.sack_ranges[0].start = una;
+            self.sack_ranges.cut(una, self.base);
         }
         if state & LOST != 0 {
             self.lost_bytes -= cut;
@@ -285,7 +282,7 @@ impl Scoreboard {
         }
     }
 
-    fn forget_counts(&mut self, sent: &TxRecord) {
+    fn forget_counts(&mut self, number: u64, sent: &TxRecord) {
         if sent.is_sacked() {
             self.sacked_bytes -= sent.len();
             self.sacked_segments -= 1;
@@ -293,11 +290,14 @@ impl Scoreboard {
         if sent.is_lost() {
             self.lost_bytes -= sent.len();
             self.lost_segments -= 1;
-            self.retransmit_pending -= u32::from(sent.is_retransmit_pending());
+            if sent.is_retransmit_pending() {
+                self.pending.remove(&number);
+            }
         }
         if sent.is_retransmitted() {
             self.retrans_bytes -= sent.len();
             self.retrans_out -= 1;
+            self.retransmitted.remove(&(sent.sent_at, number));
         }
     }
 
@@ -306,18 +306,34 @@ impl Scoreboard {
         self.base + self.ring.partition_point(|sent| sent.end <= offset) as u64
     }
 
+    /// The number of the record that ends at `offset` or holds it.
+    fn locate_end(&self, offset: u64) -> u64 {
+        self.base + self.ring.partition_point(|sent| sent.end < offset) as u64
+    }
+
+    /// A walk came to one more record.
+    #[inline]
+    fn count_step(&self) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
+    }
+
     /// Marks what `[start, end)` newly covers as SACKed and calls `seen` with each such record as it was. Only whole
     /// segments count.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
         // The first run that ends at or behind the start may touch the block.
-        let mut at = self.sack_ranges.partition_point(|run| run.end < start);
-        if let Some(run) = self.sack_ranges.get(at) {
-            if run.start <= start && end <= run.end {
-                return;
+        let mut above = self.sack_ranges.reaching(start);
+        let mut joined: Option<SackRange> = None;
+        let (mut low, mut low_number) = match above {
+            Some(run) if run.start <= start => {
+                if end <= run.end {
+                    return;
+                }
+                joined = Some(run);
+                self.sack_ranges.remove(run.start);
+                above = self.sack_ranges.beginning_at_or_above(run.end);
+                (run.end, run.next)
             }
-        }
-        let (mut low, mut low_number) = match self.sack_ranges.get(at) {
-            Some(run) if run.start <= start => (run.end, run.next),
             _ => {
                 let number = self.locate(start);
                 if number >= self.next_number() {
@@ -334,12 +350,8 @@ impl Scoreboard {
                 }
             }
         };
-        let mut joined: Option<SackRange> = match self.sack_ranges.get(at) {
-            Some(run) if run.start <= start => Some(self.sack_ranges.remove(at)),
-            _ => None,
-        };
         loop {
-            let gap_end = self.sack_ranges.get(at).map_or(end, |run| run.start.min(end));
+            let gap_end = above.map_or(end, |run| run.start.min(end));
             let mut number = low_number;
             while number < self.next_number() && self.get(number).end <= gap_end {
                 self.mark_sacked(number, &mut seen);
@@ -356,30 +368,26 @@ impl Scoreboard {
                 }
             }
             // Go on behind the next run if the block reaches it and the gap is closed.
-            match (self.sack_ranges.get(at).copied(), &mut joined) {
-                (Some(run), Some(whole)) if run.start <= end && whole.end == run.start => {
+            let Some(run) = above.filter(|run| run.start <= end) else { break };
+            match &mut joined {
+                Some(whole) if whole.end == run.start => {
                     whole.end = run.end;
                     whole.next = run.next;
-                    low = run.end;
-                    low_number = run.next;
-                    self.sack_ranges.remove(at);
-                    if low >= end {
-                        break;
-                    }
                 }
                 // The block began inside the segment before the run.
-                (Some(run), None) if run.start <= end && low == run.start => {
-                    low = run.end;
-                    low_number = run.next;
-                    joined = Some(run);
-                    self.sack_ranges.remove(at);
-                }
+                None if low == run.start => joined = Some(run),
                 _ => break,
+            }
+            self.sack_ranges.remove(run.start);
+            above = self.sack_ranges.beginning_at_or_above(run.end);
+            (low, low_number) = (run.end, run.next);
+            if low >= end {
+                break;
             }
         }
         if let Some(run) = joined {
-            at = at.min(self.sack_ranges.len());
-            self.sack_ranges.insert(at, run);
+            self.sack_ranges.insert(run);
+            self.keeps_marks = true;
         }
     }
 
@@ -387,7 +395,7 @@ impl Scoreboard {
         let before = *self.get(number);
         debug_assert!(!before.is_sacked());
         seen(&before);
-        self.forget_counts(&before);
+        self.forget_counts(number, &before);
         self.sacked_bytes += before.len();
         self.sacked_segments += 1;
         let sent = self.get_mut(number);
@@ -395,52 +403,20 @@ impl Scoreboard {
     }
 
     /// The first lost segment that was not sent again yet.
-    pub fn next_to_retransmit(&mut self) -> Option<u64> {
-        if self.retransmit_pending == 0 {
-            return None;
-        }
-        let mut number = self.next_to_retransmit_hint.max(self.base);
-        let end = self.next_number();
-        while number < end {
-            let sent = self.get(number);
-            if sent.is_sacked() {
-                number = self.sack_range_of(number).next;
-                continue;
-            }
-            if sent.is_lost() && !sent.is_retransmitted() {
-                self.next_to_retransmit_hint = number;
-                return Some(number);
-            }
-            number += 1;
-        }
-        self.next_to_retransmit_hint = end;
-        None
+    pub fn next_to_retransmit(&self) -> Option<u64> {
+        self.pending.first().copied()
     }
 
-    /// Where the first lost segment begins that was not sent again yet.
-    pub fn next_pending(&self) -> Option<u64> {
-        if self.retransmit_pending == 0 {
-            return None;
-        }
-        let mut number = self.next_to_retransmit_hint.max(self.base);
-        while number < self.next_number() {
-            let sent = self.get(number);
-            if sent.is_retransmit_pending() && !sent.is_sacked() {
-                return Some(sent.start);
-            }
-            number = if sent.is_sacked() { self.sack_range_of(number).next } else { number + 1 };
-        }
-        None
-    }
-
+    /// The run that a SACKed segment is in.
     fn sack_range_of(&self, number: u64) -> SackRange {
-        self.sack_ranges[self.sack_ranges.partition_point(|run| run.next <= number)]
+        let within = self.sack_ranges.at_or_below(self.get(number).start);
+        within.expect("a segment that is SACKed is in a run")
     }
 
     /// Segment `number` goes out again.
     pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
-        sent.sent_at = now;
+        let sent_before = std::mem::replace(&mut sent.sent_at, now);
         sent.delivered = stamp.delivered;
         sent.delivered_at = stamp.delivered_at;
         sent.first_sent_at = stamp.first_sent_at;
@@ -449,12 +425,17 @@ impl Scoreboard {
         sent.app_limited = stamp.app_limited;
         let (len, was_out, was_pending) = (sent.len(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.state |= RETRANS | EVER_RETRANS;
-        self.retransmit_pending -= u32::from(was_pending);
-        if !was_out {
+        if was_pending {
+            self.pending.remove(&number);
+        }
+        if was_out {
+            self.retransmitted.remove(&(sent_before, number));
+        } else {
             self.retrans_bytes += len;
             self.retrans_out += 1;
         }
-        self.retransmitted.push_back((number, now));
+        self.retransmitted.insert((now, number));
+        self.keeps_marks = true;
     }
 
     /// The receiver dropped what it had SACKed: an acknowledgement stops right below a SACKed segment (RFC 2018 section
@@ -474,28 +455,28 @@ impl Scoreboard {
         };
         assert_eq!(sum(TxRecord::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
         assert_eq!(sum(TxRecord::is_lost), (self.lost_bytes, self.lost_segments), "lost");
-        assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending, "waiting");
+        assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending(), "waiting");
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
+        assert_eq!(self.retransmitted.len(), self.retrans_out as usize, "in the order they were sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end, pair.1.start, "records tile the stream");
         }
-        let in_runs: u64 = self.sack_ranges.iter().map(|run| run.next - run.first).sum();
+        let in_runs: u64 = self.sack_ranges.ascending().map(|run| run.next - run.first).sum();
         assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.sack_ranges);
-        for run in &self.sack_ranges {
+        for run in self.sack_ranges.ascending() {
             assert!(run.first < run.next && run.start < run.end);
             for number in run.first..run.next {
                 assert!(self.get(number).is_sacked());
             }
             assert_eq!((self.get(run.first).start, self.get(run.next - 1).end), (run.start, run.end));
         }
-        for pair in self.sack_ranges.windows(2) {
-            assert!(pair[0].end < pair[1].start, "{:?}", self.sack_ranges);
+        for (run, above) in self.sack_ranges.ascending().zip(self.sack_ranges.ascending().skip(1)) {
+            assert!(run.end < above.start, "{:?}", self.sack_ranges);
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
-            if sent.is_lost() && !sent.is_retransmitted() {
-                assert!(number >= self.next_to_retransmit_hint, "a lost segment lies before the resend cursor");
-            }
+            assert_eq!(sent.is_retransmit_pending(), self.pending.contains(&number));
+            assert_eq!(sent.is_retransmitted(), self.retransmitted.contains(&(sent.sent_at, number)));
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");
         }

@@ -29,9 +29,9 @@ impl Scoreboard {
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
-        self.retransmit_pending = 0;
-        self.next_to_retransmit_hint = self.next_number();
+        self.pending.clear();
         self.first_open = self.base;
+        self.not_before_newest = self.base;
     }
 
     /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`,
@@ -43,52 +43,68 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
+        // Original transmissions lie in the order they were sent: the overdue come first, and the last of the others waits
+        // longest.
         let mut longest = None;
-        // Original transmissions lie in the order they were sent.
         let mut number = self.first_open.max(self.base);
-        let mut all_closed = true;
         while number < self.next_number() {
             let sent = *self.get(number);
+            self.count_step();
             if sent.is_sacked() {
                 number = self.sack_range_of(number).next;
             } else if sent.was_ever_retransmitted() || sent.is_lost() {
                 number += 1;
             } else if !before_newest(&sent) {
                 break;
-            } else {
-                match wait(sent.sent_at) {
-                    None => self.mark_lost(number),
-                    Some(left) => {
-                        all_closed = false;
-                        longest = longest.max(Some(left));
-                    }
-                }
-                number += 1;
-            }
-            if all_closed {
-                self.first_open = number;
-            }
-        }
-        // Retransmissions lie in the order they were sent again: the overdue come first, and the last of the others
-        // waits longest.
-        while let Some(&(number, when)) = self.retransmitted.front() {
-            if self.is_latest(number, when) {
-                if !before_newest(self.get(number)) || wait(when).is_some() {
-                    break;
-                }
+            } else if wait(sent.sent_at).is_none() {
                 self.mark_lost(number);
+                number += 1;
+            } else {
+                longest = self.last_open_before_newest(number, before_newest).and_then(|last| wait(last.sent_at));
+                break;
             }
-            self.retransmitted.pop_front();
         }
-        let older = self.retransmitted.partition_point(|&(_, when)| when <= sent_at);
-        let mut of_older = self.retransmitted.range(..older).rev();
-        let last = of_older.find(|&&(number, when)| self.is_latest(number, when) && before_newest(self.get(number)));
-        longest.max(last.and_then(|&(_, when)| wait(when)))
+        self.first_open = number;
+        // Retransmissions likewise.
+        while let Some(&(when, number)) = self.retransmitted.first() {
+            if !before_newest(self.get(number)) || wait(when).is_some() {
+                break;
+            }
+            self.mark_lost(number);
+        }
+        let newest = self.locate_end(end);
+        let last = self.retransmitted.range(..(sent_at, newest)).next_back();
+        longest.max(last.and_then(|&(when, _)| wait(when)))
     }
 
-    /// The segment's latest transmission was a second or later one, at `when`, and is not known to be lost.
-    fn is_latest(&self, number: u64, when: Time) -> bool {
-        number >= self.base && self.get(number).is_retransmitted() && self.get(number).sent_at == when
+    /// The last original transmission whose fate is open and that was sent before the newest delivered; `number` is the
+    /// first.
+    fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
+        let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
+        // The newest delivered is only ever replaced by a newer one.
+        let mut beyond = self.not_before_newest.max(number);
+        while beyond < self.next_number() {
+            let sent = *self.get(beyond);
+            self.count_step();
+            if sent.is_sacked() {
+                beyond = self.sack_range_of(beyond).next;
+                continue;
+            }
+            if is_open(&sent) && !before_newest(&sent) {
+                break;
+            }
+            beyond += 1;
+        }
+        self.not_before_newest = beyond;
+        while beyond > number {
+            let sent = *self.get(beyond - 1);
+            self.count_step();
+            if is_open(&sent) {
+                return Some(sent);
+            }
+            beyond = if sent.is_sacked() { self.sack_range_of(beyond - 1).first } else { beyond - 1 };
+        }
+        None
     }
 
     /// All holes below the highest SACKed octet are lost, except those sent again since, and none that reaches beyond the
@@ -123,30 +139,27 @@ impl Scoreboard {
         if highest.was_ever_retransmitted() {
             return;
         }
-        while let Some(&(number, when)) = self.retransmitted.front() {
-            let live = number >= self.base && {
-                let sent = self.get(number);
-                sent.is_retransmitted() && sent.sent_at == when
-            };
-            if live {
-                if when >= highest.sent_at {
-                    return;
-                }
-                self.mark_lost(number);
+        while let Some(&(when, number)) = self.retransmitted.first() {
+            if when >= highest.sent_at {
+                return;
             }
-            self.retransmitted.pop_front();
+            self.mark_lost(number);
         }
     }
 
     /// Holes with at least `threshold` SACKed segments above them are lost (RFC 6675 IsLost).
     pub fn mark_lost_by_count(&mut self, threshold: u32) {
         let mut above = 0;
-        for at in (0..self.sack_ranges.len()).rev() {
-            above += self.sack_ranges[at].next - self.sack_ranges[at].first;
+        let mut limit = None;
+        for run in self.sack_ranges.descending() {
+            above += run.next - run.first;
             if above >= u64::from(threshold) {
-                self.mark_holes_before(self.sack_ranges[at].first);
-                return;
+                limit = Some(run.first);
+                break;
             }
+        }
+        if let Some(limit) = limit {
+            self.mark_holes_before(limit);
         }
     }
 
@@ -154,6 +167,7 @@ impl Scoreboard {
         let mut number = self.first_open.max(self.base);
         while number < limit {
             let sent = self.get(number);
+            self.count_step();
             if sent.is_sacked() {
                 number = self.sack_range_of(number).next;
                 continue;
@@ -183,6 +197,7 @@ impl Scoreboard {
             self.sack_ranges.clear();
             self.sacked_bytes = 0;
             self.sacked_segments = 0;
+            self.not_before_newest = self.base;
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
@@ -191,7 +206,6 @@ impl Scoreboard {
             }
             self.mark_lost(number);
         }
-        self.next_to_retransmit_hint = self.base;
     }
 
     fn mark_lost(&mut self, number: u64) {
@@ -202,6 +216,8 @@ impl Scoreboard {
         if sent.state & RETRANS != 0 {
             // The retransmission was lost too.
             sent.state &= !RETRANS;
+            let sent_at = sent.sent_at;
+            self.retransmitted.remove(&(sent_at, number));
             self.lost_retransmits += 1;
             self.retrans_bytes -= len;
             self.retrans_out -= 1;
@@ -214,8 +230,10 @@ impl Scoreboard {
             self.lost_segments += 1;
             self.total_lost += len;
         }
-        self.retransmit_pending += u32::from(!was_pending);
-        self.next_to_retransmit_hint = self.next_to_retransmit_hint.min(number);
+        if !was_pending {
+            self.pending.insert(number);
+            self.keeps_marks = true;
+        }
         if self.total_lost > before {
             self.note_loss(number);
         }

@@ -1,0 +1,86 @@
+//! What 100,000 holes cost, in whichever order they come: a few steps each, beside look-ups in trees.
+
+use super::{RateStamp, Scoreboard};
+use lopsided_core::{Duration, Time};
+
+const HOLES: u64 = 100_000;
+const STAMP: RateStamp = RateStamp {
+    delivered: 0,
+    delivered_at: Time::ZERO,
+    first_sent_at: Time::ZERO,
+    in_flight: 0,
+    lost: 0,
+    app_limited: false,
+};
+
+/// Segments of one octet, a microsecond apart; every second one will be a hole.
+fn sent() -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for number in 0..2 * HOLES {
+        board.push(number, number + 1, at(number), STAMP);
+    }
+    board
+}
+
+fn at(number: u64) -> Time {
+    Time::ZERO + Duration::from_micros(number)
+}
+
+type Nth = fn(u64) -> u64;
+
+/// The `place`-th of the numbers below `HOLES`: up, down or all over (61,681 is coprime to 100,000: every place once).
+const ORDERS: [(&str, Nth); 3] =
+    [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
+
+/// Steps for each hole since the last count.
+fn steps(board: &Scoreboard) -> f64 {
+    board.steps.take() as f64 / HOLES as f64
+}
+
+#[test]
+fn holes_in_any_order_cost_a_few_steps_each() {
+    for (order, nth) in ORDERS {
+        let mut board = sent();
+        // The segments between the holes are SACKed, and detection looks after each; nothing is overdue yet.
+        let mut newest = 0;
+        for place in 0..HOLES {
+            let number = 2 * nth(place) + 1;
+            board.sack(number, number + 1, |_| ());
+            newest = newest.max(number);
+            board.mark_lost_by_time(at(newest), newest + 1, |_| Some(Duration::from_micros(1)));
+        }
+        assert_eq!(u64::from(board.sacked_runs()), HOLES);
+        assert!(steps(&board) < 8.0, "{order}: waiting");
+
+        // One after the other the holes are overdue, go out again and are lost again.
+        for hole in 0..HOLES {
+            let overdue = at(2 * hole);
+            let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
+            board.mark_lost_by_time(at(newest), newest + 1, waiting);
+            assert_eq!(board.next_to_retransmit(), Some(2 * hole));
+            board.retransmit(2 * hole, at(2 * HOLES + hole), STAMP);
+        }
+        assert!(steps(&board) < 8.0, "{order}: lost");
+        for place in 0..HOLES / 2 {
+            // What was sent again is SACKed from one end while it is lost again from the other.
+            let number = 2 * nth(place);
+            board.sack(number, number + 1, |_| ());
+            let overdue = at(2 * HOLES + place);
+            let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
+            board.mark_lost_by_time(at(3 * HOLES), 2 * HOLES, waiting);
+        }
+        assert!(steps(&board) < 8.0, "{order}: lost again");
+        while let Some(number) = board.next_to_retransmit() {
+            board.retransmit(number, at(4 * HOLES), STAMP);
+        }
+        board.mark_lost_below_highest_sack(2 * HOLES);
+        board.mark_lost_by_distance(3, 0, 2 * HOLES);
+        board.mark_lost_by_count(3);
+        for una in 1..=2 * HOLES {
+            assert!(board.pop_acked(una).is_some());
+        }
+        assert!(steps(&board) < 8.0, "{order}: acknowledged");
+        assert!(board.is_empty() && board.is_unmarked());
+        board.check();
+    }
+}
