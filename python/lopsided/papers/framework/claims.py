@@ -34,6 +34,11 @@ MORE = 1.1
 Check: TypeAlias = Callable[[Measurements], Verdict]
 
 
+def key_of(check: Callable[..., Verdict]) -> str:
+    """A claim's key by the name of the function that judges it."""
+    return check.__name__.replace("_", "-")
+
+
 @dataclass(frozen=True)
 class Statements:
     """Makes claims of functions: `@of_paper(statement, where)`, the key being the function's name.
@@ -50,8 +55,7 @@ class Statements:
         """`fails` for a statement that is known not to hold; `needs` and `key` where they are others."""
 
         def claim(check: Check) -> Claim:
-            name = key or check.__name__.replace("_", "-")  # type: ignore[attr-defined]
-            return Claim(name, statement, where, needs or self.needs, check, fails, self.origin)
+            return Claim(key or key_of(check), statement, where, needs or self.needs, check, fails, self.origin)
 
         return claim
 

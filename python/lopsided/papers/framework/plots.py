@@ -7,6 +7,9 @@ A plot is a function of the measurements, so a `Figure` takes it as it is. What 
 `column` stand in the figure's table, joined on the axis.
 """
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from lopsided.papers.framework.measurements import Curve, Measurements
+from lopsided.papers.framework.measurements import Array, Curve, Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Comparison
 from lopsided.views.plot import style
 
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CAPTION_IN = 0.17
+
+Dashes: TypeAlias = str | tuple[float, tuple[float, ...]]
+"""A dash pattern, as matplotlib writes it: "-", ":", `(0, (4, 3))`."""
 
 Text: TypeAlias = str | Callable[[Measurements], str]
 
@@ -49,7 +55,7 @@ class Line:
     base: ArrayLike = 0.0
     mark: str = ""
     size: float = 4.5
-    style: Any = "-"
+    style: Dashes = "-"
     width: float = 1.2
     hollow: bool = False
 
@@ -63,6 +69,18 @@ class Line:
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
     """A published value: a hollow diamond."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
+
+
+def side_by_side(
+    places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
+) -> Iterable[Line]:
+    """Bars at each place, one for each group `(title, ink, values)`, with their ranges; a place's are together so
+    wide."""
+    each = width / len(groups)
+    for number, (title, ink, values) in enumerate(groups):
+        at = np.array(places) + (number - (len(groups) - 1) / 2) * each
+        median, low, high = np.array(values).T * scale
+        yield Line(at, median, ink, look="bar", width=each * 0.9, label=title, low=low, high=high)
 
 
 Lines: TypeAlias = Callable[[Measurements], Iterable[Line]]
@@ -175,14 +193,15 @@ def _around(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def _draw_line(axes: Axes, line: Line) -> None:
-    if line.low is not None and line.look != "bar":
-        axes.fill_between(line.x, line.low, line.high, color=line.ink, alpha=0.14, linewidth=0)  # type: ignore[arg-type]
+    x, y, low, high = (_numbers(values) for values in (line.x, line.y, line.low, line.high))
     look: dict[str, Any] = {"color": line.ink, "label": line.label or None}
     if line.look == "bar":
-        axes.bar(line.x, line.y, width=line.width, bottom=line.base, **look)  # type: ignore[arg-type]
+        axes.bar(x, y, width=line.width, bottom=_numbers(line.base), **look)
         if line.low is not None:
-            axes.vlines(line.x, line.low, line.high, color=style.INK, linewidth=1)  # type: ignore[arg-type]
+            axes.vlines(x, low, high, color=style.INK, linewidth=1)
         return
+    if line.low is not None:
+        axes.fill_between(x, low, high, color=line.ink, alpha=0.14, linewidth=0)
     if line.mark:
         look |= {"marker": line.mark, "markersize": line.size}
     if line.hollow:
@@ -192,16 +211,21 @@ def _draw_line(axes: Axes, line: Line) -> None:
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
         look |= {"drawstyle": "steps-post"}
-    axes.plot(np.asarray(line.x), np.asarray(line.y), **look)
+    axes.plot(x, y, **look)
+
+
+def _numbers(values: ArrayLike | None) -> Array:
+    return np.asarray([] if values is None else values, dtype=np.float64)
 
 
 def _caption(axes: Axes, text: str) -> None:
     """A line above a panel that says what it shows; the panel gives up the room."""
     box = axes.get_position()
-    room = _CAPTION_IN / axes.figure.get_figheight()  # type: ignore[union-attr]
+    room = _CAPTION_IN / style.figure_of(axes).get_figheight()
     axes.set_position((box.x0, box.y0, box.width, box.height - room))
-    place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axes.annotate(text, (0.0, 1.0), xytext=(0, 4), fontsize=9, va="bottom", **place)  # type: ignore[arg-type]
+    axes.annotate(
+        text, (0.0, 1.0), (0, 4), xycoords="axes fraction", textcoords="offset points", fontsize=9, va="bottom"
+    )
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:

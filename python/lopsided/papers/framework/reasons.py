@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 def unexplained(verdict: Verdict) -> list[str]:
     """The numbers of the reason and the notes that are not in the verdict's data."""
     known = list(_known(verdict))
-    found = []
+    found: list[str] = []
     for sentence in (verdict.reason, *verdict.notes):
         found += [token for token in _tokens(sentence) if not _covered(token, known)]
     return found

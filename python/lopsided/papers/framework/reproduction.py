@@ -94,7 +94,7 @@ class Reproduction:
     key_outcomes: tuple[KeyOutcome, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
     """One variant at a time, then pairs."""
-    digests: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
     answer: str = ""
 
     @property
@@ -125,7 +125,7 @@ class Entry:
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
     readings = list(dict.fromkeys(each.claim.reading for each in of_paper if each.claim.reading)) or [""]
-    found = []
+    found: list[str] = []
     for reading in readings:
         judged = [each for each in of_paper if each.claim.reading in ("", reading)]
         by = f", read as {reading}" if reading else ""
@@ -202,11 +202,9 @@ def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) ->
 
 
 def _key_outcomes(paper: Paper, m: Measurements) -> tuple[KeyOutcome, ...]:
-    outcomes = []
-    for result in paper.key_results:
-        single = [result.read(m.repetition(repetition)) for repetition in m.repetitions]
-        outcomes.append(KeyOutcome(result, result.read(m), min(single), max(single)))
-    return tuple(outcomes)
+    single = [m.repetition(repetition) for repetition in m.repetitions]
+    found = ((result, [result.read(one) for one in single]) for result in paper.key_results)
+    return tuple(KeyOutcome(result, result.read(m), min(values), max(values)) for result, values in found)
 
 
 def _vary(

@@ -6,7 +6,7 @@ table(tests, {"test": lambda test: test.name, "rtt_ms": lambda test: m.value("al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
@@ -14,16 +14,19 @@ from lopsided.papers.framework.measurements import Spread
 from lopsided.papers.framework.model import Comparison
 from lopsided.papers.framework.published import PublishedValue
 
-T = TypeVar("T")
+Row = TypeVar("Row")
+
+Columns: TypeAlias = dict[str, Callable[[Row], object]]
+"""Headings, and how each column's cell is read from a row: `Columns[Test]`."""
 
 
-def table(rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]]) -> pl.DataFrame:
+def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> pl.DataFrame:
     """One row for each of `rows`, one column for each heading; of a spread the median stands, NaN is left out."""
     found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
     return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     return value.median if isinstance(value, Spread) else value
 
 

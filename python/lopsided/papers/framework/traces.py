@@ -62,7 +62,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     flow = samples["flow"].to_numpy()
     recovering = samples["state"].is_in(["recovery", "loss"]).to_numpy()
     columns = {column: samples[column].to_numpy().astype(np.float64) for column in _COLUMNS}
-    traces = {}
+    traces: dict[str, Trace] = {}
     for name in names:
         of_flow = flow == numbers[name]
         mine = {column: values[of_flow] for column, values in columns.items()}

@@ -26,7 +26,7 @@ from lopsided.papers.framework.claims import (
     ratio,
 )
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import Verdict
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reproduction import judge
 from lopsided.papers.orosz2010.setup import (
@@ -82,7 +82,8 @@ def phase_2_near_70(m: Measurements) -> Verdict:
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     """The uplink buffers, linear between those that were run, with which the mean share is near the printed one."""
     found = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets")
-    buffers = np.linspace(found.x[0], found.x[-1], 1 + 10 * int(found.x[-1] - found.x[0]))
+    least, most = float(found.x[0]), float(found.x[-1])
+    buffers = np.linspace(least, most, 1 + 10 * int(most - least))
     printed = share(m, 2)
     shares = [number("", found.at(each), "percent", scale=100, published=printed) for each in buffers]
     fits = buffers[[near([each]).holds for each in shares]]
@@ -155,7 +156,8 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
 
     The note says which statements on the three phases come to another verdict there.
     """
-    measured, found = [], []
+    measured: list[Measured] = []
+    found: list[int] = []
     for window in WINDOWS:
         second, third = (
             number(
@@ -191,7 +193,7 @@ def _changes(m: Measurements, window: int) -> str:
 @of_paper("Vegas becomes far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
     """Vegas' throughput against that of the next lowest variant, beside one upload and beside two."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for phase in (2, 3):
         vegas = number(f"Vegas in phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), "kbit/s", scale=1e-3)
         lowest = min(value(m, each, f"throughput_{phase}_bps").median for each in OTHERS)
@@ -240,7 +242,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
     """Whether the throughput of each fluctuates beyond `LARGE`, and by `TIMES` more than alone."""
-    measured, calm = [], []
+    measured: list[Measured] = []
+    calm: list[str] = []
     for each in flavours:
         alone, congested = (
             number(f"{each.title}, phase {one}", value(m, each, f"fluctuation_{one}"), published=print_)
@@ -321,7 +324,7 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 @of_paper("ACKs that waited in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
     """Of the download's acknowledged octets, the share that arrives compressed in phase 2, against phase 1."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (
             number(
@@ -349,7 +352,7 @@ def acks_bunch(m: Measurements) -> Verdict:
 )
 def bunches_congest_downlink(m: Measurements) -> Verdict:
     """The downlink's buffer in phase 3, for each variant but Vegas: empty part of the time, and dropping packets."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for each in OTHERS:
         empty = number(
             f"{each.title}: time that the downlink's buffer is empty",
@@ -373,7 +376,7 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
 )
 def ratio_decides(m: Measurements) -> Verdict:
     """Over uplinks of 512 to 64 kbit/s the mean share but Vegas."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for phase in (2, 3):
         found = mean_curve(m, OTHERS, f"share_{phase}", "ratios", "uplink_kbps")
         by_ratio = type(found)(DOWN_BPS / 1e3 / found.x[::-1], found.median[::-1], found.low[::-1], found.high[::-1])

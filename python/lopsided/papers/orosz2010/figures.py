@@ -15,8 +15,8 @@ import polars as pl
 from lopsided import metrics
 from lopsided.papers.framework.measurements import Array, Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
-from lopsided.papers.framework.plots import Line, Panel, Plot
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.plots import Line, Panel, Plot, side_by_side
+from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.papers.orosz2010.measure import BIN_S, Phased
 from lopsided.papers.orosz2010.setup import (
     ASSUMED_BUFFER,
@@ -109,12 +109,11 @@ def over_time(number: str, each: Flavour) -> Plot:
 
 
 def _bars(m: Measurements) -> Iterable[Line]:
-    width = 0.13
-    for place, each in enumerate(FLAVOURS):
-        at = np.array(PHASES) + (place - (len(FLAVOURS) - 1) / 2) * width
-        shares = np.array([value(m, each, f"share_{phase}") for phase in PHASES]) * 100
-        look = {"look": "bar", "width": width * 0.9, "label": each.title}
-        yield Line(at, shares[:, 0], INKS[each.key], low=shares[:, 1], high=shares[:, 2], **look)
+    def shares(each: Flavour) -> list[Spread]:
+        return [value(m, each, f"share_{phase}") for phase in PHASES]
+
+    groups = [(each.title, INKS[each.key], shares(each)) for each in FLAVOURS]
+    yield from side_by_side(PHASES, groups, 100, width=0.78)
     for phase in (2, 3):
         printed = share(m, phase).number
         yield Line([phase - 0.45, phase + 0.45], [printed, printed], style.MUTED, style=(0, (4, 3)), width=1.5)
@@ -142,8 +141,17 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
         x = DOWN_BPS / 1e3 / found.x if over == "uplink_kbps" else found.x
         order = np.argsort(x)
         median, low, high = (np.asarray(values)[order] * 100 for values in (found.median, found.low, found.high))
-        look = {"mark": MARKS[each.key], "width": 1.5, "end": each.title}
-        yield Line(x[order], median, INKS[each.key], low=low, high=high, column=f"{each.key}_share_{phase}", **look)
+        yield Line(
+            x[order],
+            median,
+            INKS[each.key],
+            low=low,
+            high=high,
+            mark=MARKS[each.key],
+            width=1.5,
+            end=each.title,
+            column=f"{each.key}_share_{phase}",
+        )
 
 
 def sweep(title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = "") -> Plot:
@@ -213,7 +221,7 @@ def table_e01(m: Measurements) -> Artifact:
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
         return lambda each: value(m, each, column).median * scale
 
-    columns: dict[str, Callable[[Flavour], object]] = {"variant": lambda each: each.title}
+    columns: Columns[Flavour] = {"variant": lambda each: each.title}
     for phase in PHASES:
         columns[f"kbit/s_in_phase_{phase}"] = scaled(f"throughput_{phase}_bps", 1e-3)
         columns[f"%_left_in_phase_{phase}"] = scaled(f"share_{phase}", 100)
@@ -247,7 +255,7 @@ PATHS = (("local ADSL link", 0.02), ("full path", 0.03))
 def table_e02(m: Measurements) -> Artifact:
     """Arithmetic of section III, which must agree to the last digit (ORO-E02)."""
     rate = DOWN_BPS / 8 / 1e3
-    columns = {
+    columns: Columns[tuple[str, float]] = {
         "path": lambda path: path[0],
         "rtt_s": lambda path: path[1],
         "rate_kB/s": lambda path: rate,
@@ -267,7 +275,7 @@ def table_e02(m: Measurements) -> Artifact:
 def table_l(m: Measurements) -> Artifact:
     """The simulator under both profiles beside Linux 6.1's own TCP, one run each variant (see `kernel`)."""
     linux = {row["variant"]: row for row in pl.read_csv(LINUX_RECORD).rows(named=True)}
-    columns: dict[str, Callable[[Flavour], object]] = {"variant": lambda each: each.title}
+    columns: Columns[Flavour] = {"variant": lambda each: each.title}
     for phase in (2, 3):
         name = f"share_{phase}"
         columns |= {

@@ -110,7 +110,7 @@ def _fluctuation(rate: Array) -> float:
 def _queues(phased: Phased, number: int) -> dict[str, float]:
     """Mean backlog of both buffers, the share of time that something waits in them, and what they drop."""
     t0, t1 = phased.phase(number)
-    found = {}
+    found: dict[str, float] = {}
     for direction, queue in phased.queues.items():
         time = queue["time_s"]
         inside = (time > t0) & (time <= t1)

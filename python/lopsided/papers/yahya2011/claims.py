@@ -135,7 +135,8 @@ def netem_decides(m: Measurements) -> Verdict:
 )
 def linux_does_the_same(m: Measurements) -> Verdict:
     """Every completion time, alone and in Combos 7 to 12, against Linux 6.1's own (table K), and nothing sent again."""
-    gaps, again = [], 0.0
+    gaps: list[Measured] = []
+    again = 0.0
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
         for test in tests:
             for flow in test.flows:

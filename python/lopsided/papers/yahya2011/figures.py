@@ -1,10 +1,12 @@
 """What the report leaves to tables, drawn: shares, round trips, and the window behind netem; and the list of all."""
 
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,27 +23,19 @@ from lopsided.views.plot import style
 _SEGMENT_BYTES = 1448
 _NETEM_PACKETS = 1000
 
-_PRINTED: dict[str, Any] = {
-    "ink": style.INK,
-    "look": "points",
-    "mark": "D",
-    "size": 7.5,
-    "hollow": True,
-    "label": "printed",
-}
-_DOT: dict[str, Any] = {"ink": style.DOWN[0], "look": "points", "mark": "o", "size": 6}
-_DASH: dict[str, Any] = {"ink": style.UP[0], "look": "points", "mark": "_", "size": 12}
+_diamonds = partial(Line, ink=style.INK, look="points", mark="D", size=7.5, hollow=True, label="printed")
+_dots = partial(Line, ink=style.DOWN[0], look="points", mark="o", size=6)
+_dashes = partial(Line, ink=style.UP[0], look="points", mark="_", size=12)
 
 
 def _shares(m: Measurements, flow: str) -> Iterable[Line]:
     x = [test.number for test in COMBOS]
-    specs: tuple[tuple[dict[str, Any], list[float], str], ...] = (
-        (_PRINTED, [printed_number(m, test, flow, THROUGHPUT) for test in COMBOS], "printed"),
-        (_DOT | {"label": "windows as intended"}, [mbit(m, test, flow) for test in COMBOS], "intended"),
-        (_DASH | {"label": "windows as observed"}, [mbit(m, test, flow, "observed") for test in COMBOS], "observed"),
-    )
-    for look, y, column in specs:
-        yield Line(x, y, **look, column=f"{flow}_{column}_Mbit_s")
+    printed = [printed_number(m, test, flow, THROUGHPUT) for test in COMBOS]
+    yield _diamonds(x, printed, column=f"{flow}_printed_Mbit_s")
+    intended = [mbit(m, test, flow) for test in COMBOS]
+    yield _dots(x, intended, label="windows as intended", column=f"{flow}_intended_Mbit_s")
+    observed = [mbit(m, test, flow, "observed") for test in COMBOS]
+    yield _dashes(x, observed, label="windows as observed", column=f"{flow}_observed_Mbit_s")
 
 
 def _groups(panel: Axes, _m: Measurements) -> None:
@@ -82,8 +76,8 @@ def _course(m: Measurements, read: Callable[[pl.DataFrame], np.ndarray], scale: 
         samples = m.run("course", **test.labels).samples_of["S1"].filter(pl.col("cwnd_bytes") > 0)
         time = samples["time_s"].to_numpy() - 10
         shown = time <= 48
-        look = {"label": test.variant, "width": 1.5, "column": test.variant}
-        yield Line(time[shown], read(samples)[shown] * scale, INKS[test.variant], **look)
+        y = read(samples)[shown] * scale
+        yield Line(time[shown], y, INKS[test.variant], label=test.variant, width=1.5, column=test.variant)
 
 
 def _netems_room(panel: Axes, _m: Measurements) -> None:
@@ -137,9 +131,9 @@ _BEHIND = "tcptrace's average behind netem"
 
 def _round_trips(m: Measurements) -> Iterable[Line]:
     x = np.arange(len(_ALL))
-    yield Line(x, [printed_number(m, test, "S1", RTT) for test in _ALL], **_PRINTED)
-    yield Line(x, [value(m, test, "rtt_ms").median for test in _ALL], **_DOT, label=_BEHIND)
-    yield Line(x, [value(m, test, "end_to_end_rtt_ms").median for test in _ALL], **_DASH, label="end to end")
+    yield _diamonds(x, [printed_number(m, test, "S1", RTT) for test in _ALL])
+    yield _dots(x, [value(m, test, "rtt_ms").median for test in _ALL], label=_BEHIND)
+    yield _dashes(x, [value(m, test, "end_to_end_rtt_ms").median for test in _ALL], label="end to end")
 
 
 def _logarithmic(panel: Axes, _m: Measurements) -> None:

@@ -12,7 +12,7 @@ from lopsided import metrics
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison
 from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.papers.yahya2011.setup import (
     BASELINES,
     BUFFER_ALONE,
@@ -46,14 +46,17 @@ from lopsided.papers.yahya2011.shared import (
 
 Place: TypeAlias = tuple[Test, str]
 """A test and one of its flows: a row."""
-Columns: TypeAlias = dict[str, Callable[[Place], Any]]
 
-_FLOW: Columns = {
+_FLOW: Columns[Place] = {
     "test": lambda place: place[0].name,
     "flow": lambda place: place[1],
     "variant": lambda place: place[0].flow_variant(place[1]),
     "delay_ms": lambda place: place[0].flow_delay_ms(place[1]),
 }
+
+
+def _flow(*names: str) -> Columns[Place]:
+    return {name: _FLOW[name] for name in names}
 
 
 def places(tests: Iterable[Test]) -> list[Place]:
@@ -71,7 +74,8 @@ def _measured(m: Measurements, column: str, experiment: str = "", scale: float =
 
 def section_3_1_1(m: Measurements) -> Artifact:
     """Baselines 1 to 8 (YAH-E01)."""
-    columns = {name: _FLOW[name] for name in ("test", "variant", "delay_ms")} | {
+    columns: Columns[Place] = {
+        **_flow("test", "variant", "delay_ms"),
         "printed_s": _printed(m, ELAPSED),
         "elapsed_s": _measured(m, "elapsed_s"),
         "printed_Mbit_s": _printed(m, THROUGHPUT),
@@ -96,7 +100,7 @@ def section_3_1_1(m: Measurements) -> Artifact:
 
 def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
     """Combos 1 to 12 (YAH-E02) or 13 to 24 (YAH-E03)."""
-    columns = dict(_FLOW)
+    columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in (
         (ELAPSED, "elapsed_s", "s", 1.0),
         (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
@@ -141,7 +145,8 @@ def windows(m: Measurements) -> Artifact:
         elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
         return round(FILE_BYTES / elapsed * (place[0].flow_delay_ms(place[1]) + rtt) / 1e3)
 
-    columns = _FLOW | {
+    columns: Columns[Place] = {
+        **_FLOW,
         "printed_throughput_x_rtt_bytes": product,
         "intended_bytes": lambda place: intended(place[0])[place[1]],
         "observed_bytes": lambda place: observed(place[0])[place[1]],
@@ -170,7 +175,7 @@ def outstanding(m: Measurements) -> Artifact:
             if test.name in names.split() or ("Combo4 to Combo12" in names and test.number >= 4)
         )
 
-    columns: dict[str, Callable[[Test], Any]] = {
+    columns: Columns[Test] = {
         "test": lambda test: test.name,
         "variant": lambda test: test.variant,
         "delay_ms": lambda test: test.delay_ms,
@@ -203,7 +208,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 def position(m: Measurements) -> Artifact:
     """netem on the sender, with its room of 1000 packets and TCP told of refusals, against a delay on the wire."""
-    columns = dict(_FLOW)
+    columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in (
         (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
         (RTT, "rtt_ms", "rtt_ms", 1.0),
@@ -222,7 +227,8 @@ def kernel(m: Measurements) -> Artifact:
     def simulated(place: Place, column: str = "completion_s") -> float:
         return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
 
-    columns = {name: _FLOW[name] for name in ("test", "flow", "variant")} | {
+    columns: Columns[Place] = {
+        **_flow("test", "flow", "variant"),
         "printed_s": _printed(m, ELAPSED),
         "linux_6_1_s": lambda place: recorded(*place)["completion_s"],
         "simulated_6_1_s": simulated,
@@ -253,7 +259,7 @@ def preflight(m: Measurements) -> Artifact:
     """iperf before the tests, one way and both ways (YAH-M09, YAH-E04)."""
     find = m.published.find
     step = "Section 2.5.2 step 6"
-    columns: dict[str, Callable[[str], Any]] = {
+    columns: Columns[str] = {
         "leg": lambda leg: leg,
         "from": lambda leg: LEGS[leg][0],
         "to": lambda leg: LEGS[leg][1],
@@ -292,7 +298,7 @@ def products(m: Measurements) -> Artifact:
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
 
-    columns: dict[str, Callable[[tuple[str, int, int]], Any]] = {
+    columns: Columns[tuple[str, int, int]] = {
         "group": lambda row: row[0],
         "delay_ms": lambda row: row[1],
         "rate_Mbit_s": lambda row: row[2],
@@ -325,7 +331,8 @@ def harness(m: Measurements) -> Artifact:
     def loss(place: Place) -> str | None:
         return f"{START_S + LOSS_S:.1f} to {START_S + LOSS_S + 0.1:.1f}" if place[0].loss else None
 
-    columns = {name: _FLOW[name] for name in ("test", "flow")} | {
+    columns: Columns[Place] = {
+        **_flow("test", "flow"),
         "capture": lambda place: place[0].file_name(place[1]),
         "cron_s": lambda place: START_S,
         "transfer_begins_s": lambda place: transfer_start_s(*place),
