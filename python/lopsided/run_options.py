@@ -22,3 +22,5 @@ class RunOptions:
     """Where packets are captured."""
     kernel: str | None = None
     """Which kernel the kernel world takes: `timetravel`, `uml` or `host`; None: the best at hand."""
+    ours: frozenset[str] = frozenset()
+    """Hosts that in the live world have the simulator's TCP, while the others have the kernel's."""

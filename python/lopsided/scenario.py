@@ -98,6 +98,7 @@ class Scenario:
         seed: int | None = None,
         world: str = "sim",
         kernel: str | None = None,
+        ours: Iterable[str] = (),
         progress: Callable[[float], object] | None = None,
         pcap: str | Path | None = None,
         pcap_at: Iterable[PcapPoint] = ("hosts", "links"),
@@ -105,10 +106,13 @@ class Scenario:
         """Runs it once, with the scenario's seed or the one given.
 
         With `pcap`, captures are written into that folder. `kernel` names the kernel that the kernel world takes
-        (`timetravel`, `uml`, `host`); by default the best at hand.
+        (`timetravel`, `uml`, `host`); by default the best at hand. `ours` names hosts that in the live world have the
+        simulator's TCP, while the others have the kernel's.
         """
         folder = None if pcap is None else Path(pcap)
-        options = RunOptions(progress=progress, pcap=folder, pcap_at=frozenset(pcap_at), kernel=kernel)
+        options = RunOptions(
+            progress=progress, pcap=folder, pcap_at=frozenset(pcap_at), kernel=kernel, ours=frozenset(ours)
+        )
         return filled_in("Scenario.run")(self, self.seed if seed is None else checked_seed(seed), world, options)
 
     @property

@@ -28,7 +28,7 @@ from lopsided.cli.terminal import say
 from lopsided.scenario import Scenario
 from lopsided.studies.replay import Arrival, Fate, datagram
 from lopsided.studies.replay import replay as play
-from lopsided.worlds.kernel import backend, captures, cleanup, plan, results, translate
+from lopsided.worlds.kernel import backend, captures, cleanup, flow_results, plan, translate
 from lopsided.worlds.kernel.guest.job import Job, Watched
 
 LINK, DIRECTION = "link", "down"
@@ -187,7 +187,7 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
     job, machine = _job(case, seed), backend.choose("timetravel")
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
-        facts = results.load(folder)
+        facts = flow_results.load(folder)
         # The clock that the disciplines read, whose last digits some of them round.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))

@@ -18,6 +18,8 @@ mod linux;
 mod pump;
 #[cfg(target_os = "linux")]
 pub mod shape;
+#[cfg(target_os = "linux")]
+pub mod world;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]

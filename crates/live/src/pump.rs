@@ -3,7 +3,7 @@
 //! A packet enters at the instant at which it was read. What is due by then happens first, each event at its own time, so that a loop that
 //! was late changes no instant within the network; only what comes out is late, and [`Pumped::lateness`] says by how much.
 
-use lopsided_core::{Duration, FlowId, Node, NodeId, Packet, Time, wire};
+use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;
 use lopsided_queue::Histogram;
 use std::io;
@@ -28,6 +28,11 @@ pub trait Io {
     /// # Errors
     /// If none can come any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
+
+    /// The flow of a packet that was received, for a network that asks.
+    fn flow(&self, _packet: &NewPacket) -> FlowId {
+        FlowId(0)
+    }
 
     /// What became of the packet that was received last: its number in the network, or `None` where it was no packet of IP.
     fn entered(&mut self, _number: Option<u64>) {}
@@ -79,7 +84,8 @@ pub fn pump<H: Node>(
             match wire::read_foreign(FlowId(0), &octets) {
                 Ok(packet) => {
                     pumped.received += 1;
-                    let number = network.inject(now, edge, packet);
+                    let flow = io.flow(&packet);
+                    let number = network.inject(now, edge, packet.with_flow(flow));
                     io.entered(Some(number));
                 }
                 Err(_) => {

@@ -14,7 +14,7 @@
 
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Count, Cx, EventMask, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
 use std::collections::VecDeque;
 
@@ -225,7 +225,9 @@ impl<H: Node> Network<H> {
         assert!(matches!(self.nodes[edge.index()], NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
         self.now = now;
-        let packet = Cx::new(now, edge, &mut self.accounting).originate(new);
+        let mut cx = Cx::new(now, edge, &mut self.accounting);
+        let packet = cx.originate(new);
+        cx.trace(EventMask::HOSTS, || Event::Sent(&packet));
         let number = packet.id();
         self.forward(self.wire(edge, Port(0)), packet);
         self.drain_transmits();

@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     },
     /// Real packets cannot be carried here.
     Live(String),
+    /// The agent that plays the hosts of a run on real packets ended before the run did.
+    AgentGone,
     /// A broken invariant, with the panic's message.
     Bug(String),
 }
@@ -79,6 +81,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
         Failure::Trace { file, what } => ("FolderError", format!("cannot read {file}: {what}")),
         Failure::Live(message) => ("LiveError", message),
+        Failure::AgentGone => ("LiveError", "the agent that plays the hosts has ended".to_owned()),
         Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),
     };
     Ok(PyErr::from_value(module.getattr(class)?.call1((message,))?))

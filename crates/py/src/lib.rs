@@ -16,6 +16,8 @@ mod error;
 mod fetching;
 mod inferred;
 mod live;
+#[cfg(target_os = "linux")]
+mod live_world;
 mod queue;
 mod replay;
 mod scenario;
@@ -47,6 +49,9 @@ mod _native {
     use crate::inferred::infer_tcp_events;
     #[pymodule_export]
     use crate::live::{emulate, shape};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::live_world::LivePath;
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]

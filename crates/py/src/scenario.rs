@@ -102,6 +102,11 @@ impl Scenario {
         places.into_iter().map(|(address, port)| (address.to_string(), port)).collect()
     }
 
+    /// The hosts' addresses in the simulator.
+    fn addresses(&self) -> Vec<String> {
+        (0..self.resolved.graph.hosts.len()).map(|host| lopsided_sim::address(host).to_string()).collect()
+    }
+
     /// The scenario as TOML, every default written out.
     fn to_toml(&self) -> String {
         self.resolved.to_toml()

@@ -1,9 +1,9 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
 use crate::host::{Host, add_counters};
-use crate::meter::{Moments, TransferStats};
+use crate::meter::{Delays, Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
-use crate::simulation::{FlowSite, Simulation};
+use crate::simulation::{AppSite, FlowSite, Simulation};
 use lopsided_app::TransferConfig;
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_net::Network;
@@ -33,7 +33,6 @@ impl From<&SampleRow> for Watched {
 /// The flow now. `rtt`: the round trips of the interval that ends now; of a row between two intervals `None`.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
-    let host = network.host(site.source.host);
     let delivered = delivered(network, site);
     let rtt = rtt.unwrap_or_default();
     let row = SampleRow {
@@ -58,11 +57,13 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
         rtt_min_ms: rtt.least(),
         rtt_max_ms: rtt.greatest(),
     };
+    let Some(source) = site.source else { return row };
+    let host = network.host(source.host);
     if site.datagrams {
-        let sent_bytes = host.flow_meter(site.source.app).datagram_bytes_out.get();
+        let sent_bytes = host.flow_meter(source.app).datagram_bytes_out.get();
         return SampleRow { state: "udp", sent_bytes, ..row };
     }
-    with_connections(row, host, site.source.app, now)
+    with_connections(row, host, source.app, now)
 }
 
 /// The state of the flow's connections: sums, and of what has no sum that of the oldest.
@@ -90,14 +91,16 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
     }
 }
 
-/// What reached the receiving application.
+/// What reached the receiving application; nothing where it is somebody else's.
+#[derive(Default)]
 struct Delivered {
     bytes: u64,
     packets: u64,
 }
 
 fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
-    let (host, app) = (network.host(site.sink.host), site.sink.app);
+    let Some(AppSite { host, app }) = site.sink else { return Delivered::default() };
+    let host = network.host(host);
     let meter = host.flow_meter(app);
     let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app) };
     Delivered { bytes: meter.delivered_bytes, packets }
@@ -121,7 +124,8 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
     let measured_at = if site.datagrams { site.sink } else { site.source };
-    let delays = &network.host(measured_at.host).flow_meter(measured_at.app).rtt;
+    let nothing = Delays::default();
+    let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
     let active_s = match spec.app.get::<TransferConfig>() {
         Some(_) => {
@@ -168,11 +172,12 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         transfers: tally.done.count,
         completion_s: tally.done.mean(),
         completion_max_s: tally.done.greatest(),
-        lost_packets: if udp { sent.counters.data_segments_out - delivered.packets } else { 0 },
+        lost_packets: if udp { sent.counters.data_segments_out.saturating_sub(delivered.packets) } else { 0 },
     }
 }
 
-/// What the sender did, over all its connections.
+/// What the sender did, over all its connections; nothing where it is somebody else's.
+#[derive(Default)]
 struct Sent {
     counters: Counters,
     srtt: Option<Duration>,
@@ -181,7 +186,10 @@ struct Sent {
 }
 
 fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
-    let (host, app) = (network.host(site.source.host), site.source.app);
+    let Some(AppSite { host, app }) = site.source else {
+        return Sent { cwnd_mean: f64::NAN, ..Sent::default() };
+    };
+    let host = network.host(host);
     let meter = host.flow_meter(app);
     if site.datagrams {
         let packets = meter.datagrams_out;

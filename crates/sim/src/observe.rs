@@ -217,14 +217,17 @@ impl Recorder {
 }
 
 /// What an application told, as far as nobody asked before.
-fn take_reports(network: &mut Network<Host>, site: AppSite) -> Vec<(Time, Report)> {
-    network.host_mut(site.host).flow_meter_mut(site.app).take_reports()
+fn take_reports(network: &mut Network<Host>, site: Option<AppSite>) -> Vec<(Time, Report)> {
+    site.map_or_else(Vec::new, |site| network.host_mut(site.host).flow_meter_mut(site.app).take_reports())
 }
 
 /// The flow's round trips, or one-way times, of the interval that ends now.
 fn take_delays(network: &mut Network<Host>, site: &FlowSite) -> Moments {
-    let at_source = network.host_mut(site.source.host).take_delays(site.source.app);
-    if at_source.count > 0 { at_source } else { network.host_mut(site.sink.host).take_delays(site.sink.app) }
+    let mut take = |site: Option<AppSite>| {
+        site.map_or_else(Moments::default, |site| network.host_mut(site.host).take_delays(site.app))
+    };
+    let at_source = take(site.source);
+    if at_source.count > 0 { at_source } else { take(site.sink) }
 }
 
 fn millis(span: Option<Duration>) -> f64 {

@@ -19,7 +19,7 @@ pub struct RunOptions {
     pub controllers: Controllers,
     /// Applications beside the built-in ones.
     pub applications: Applications,
-    /// Hosts whose part somebody else plays; no flow may begin or end there.
+    /// Hosts whose part somebody else plays; of a flow that begins or ends there only the other end is placed.
     pub outside: Vec<Outside>,
 }
 

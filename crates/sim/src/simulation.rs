@@ -26,8 +26,9 @@ impl Simulation {
 /// Where a flow's two applications are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowSite {
-    pub source: AppSite,
-    pub sink: AppSite,
+    /// `None` where somebody else plays the host's part, see [`crate::Outside`].
+    pub source: Option<AppSite>,
+    pub sink: Option<AppSite>,
     /// The start with its jitter.
     pub start: Time,
     pub stop: Time,

@@ -96,7 +96,13 @@ Kernel = Annotated[
     str | None,
     Parameter(show_default=False, help="Which kernel `--world kernel` takes: timetravel, uml, host; default: the best"),
 ]
-World = Annotated[str, Parameter(help="Where to run it: `sim` (virtual time) or `kernel` (Linux itself).")]
+World = Annotated[
+    str,
+    Parameter(
+        help="Where to run it: `sim` (virtual time), `kernel` (Linux itself) or `live` (this kernel's TCP over the "
+        "simulator's path, in real time)."
+    ),
+]
 Quiet = Annotated[
     bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
 ]

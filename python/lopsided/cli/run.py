@@ -63,6 +63,16 @@ def run(
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     world: World = "sim",
     kernel: Kernel = None,
+    ours: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--ours",
+            negative=(),
+            show_default=False,
+            help="A host that with `--world live` has the simulator's TCP, while the others have the kernel's; may be "
+            "given several times.",
+        ),
+    ] = (),
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -81,6 +91,8 @@ def run(
         lopsided run scenario.toml --controller gentle.py:Gentle --set stack.cc=Gentle
         lopsided run scenario.toml --discipline mine.py:Mine --set link.down.queue.kind=Mine
         lopsided run scenario.toml --fairness
+        lopsided run scenario.toml --world live
+        lopsided run scenario.toml --world live --ours client
 
     Parameters
     ----------
@@ -101,7 +113,9 @@ def run(
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
-            runs = _runs(scenario, seed, repeat, workers, show, {"world": world, "kernel": kernel}, capture)
+            runs = _runs(
+                scenario, seed, repeat, workers, show, {"world": world, "kernel": kernel, "ours": ours}, capture
+            )
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
@@ -187,6 +201,8 @@ def _show(runs: list[Run]) -> None:
     seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"
     digest = f"digest {first.digest}" if len(runs) == 1 else f"digest of the first {first.digest}"
     where = linux.kernel(first.facts) if "kernel_kind" in first.facts else first.world
+    if first.world == "live":
+        where = linux.live(first.facts)
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
     say_prose(" ".join(verdict(first)) + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
@@ -48,12 +48,14 @@ def run_many(
     *,
     world: str = "sim",
     kernel: str | None = None,
+    ours: Iterable[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
     """Runs all jobs and gives each one's number and run as it is done; no more are held than need be.
 
-    `kernel` names the kernel that the kernel world takes; by default the best at hand.
+    `kernel` names the kernel that the kernel world takes, by default the best at hand, `ours` the hosts that have the
+    simulator's TCP in the live world.
     """
     if workers is not None and workers < 1:
         raise UsageError(f"cannot run on {workers} workers")
@@ -62,7 +64,8 @@ def run_many(
             raise UsageError(f"runs of the world {world} are made on this machine")
         yield from other(jobs, progress)
         return
-    yield from world_of(world).run_many(jobs, RunOptions(progress=progress, kernel=kernel), workers=workers)
+    options = RunOptions(progress=progress, kernel=kernel, ours=frozenset(ours))
+    yield from world_of(world).run_many(jobs, options, workers=workers)
 
 
 def run_jobs(
@@ -71,13 +74,14 @@ def run_jobs(
     *,
     world: str = "sim",
     kernel: str | None = None,
+    ours: Iterable[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs."""
     reduced = {
         number: reduce(number, run)
-        for number, run in run_many(jobs, world=world, kernel=kernel, workers=workers, progress=progress)
+        for number, run in run_many(jobs, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)
     }
     return [reduced[number] for number in range(len(jobs))]
 
@@ -106,9 +110,10 @@ def run_repeated(
     seed: int | None = None,
     world: str = "sim",
     kernel: str | None = None,
+    ours: Iterable[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
     """Runs the scenario with `times` seeds: `seed` (default: the scenario's) and those that follow it."""
     jobs = [Job(scenario, each) for each in seeds(scenario.seed if seed is None else seed, times)]
-    return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, workers=workers, progress=progress)
+    return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)

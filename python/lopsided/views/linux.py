@@ -1,5 +1,5 @@
-"""What a run on Linux says of itself, in words: which kernel it was, whether the path was what the scenario says, and
-whether the machine could carry it. The kernel's own counters stay in the manifest."""
+"""What a run on Linux, or on real packets, says of itself, in words: which kernel it was, whether the path was what the
+scenario says, and whether the machine could carry it. The kernel's own counters stay in the manifest."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ from typing import Any
 def kernel(facts: Mapping[str, Any]) -> str:
     """`Linux 6.1.192, timetravel`."""
     return f"Linux {facts['kernel']}, {facts['kernel_kind']}"
+
+
+def live(facts: Mapping[str, Any]) -> str:
+    """`live, Linux 6.1.192, client ours`: a run on real packets, and the hosts that had the simulator's TCP."""
+    ours = f", {', '.join(facts['ours'])} ours" if facts["ours"] else ""
+    return f"live, Linux {facts['kernel']}{ours}"
+
+
+def told_live(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Headings and texts of a run on real packets."""
+    path, load = facts["path"], facts["load"]
+    late = [path[name] for name in ("late_p50_us", "late_p99_us", "late_max_us")]
+    said = "none" if None in late else f"{late[0]:.0f} µs, 99 % within {late[1]:.0f} µs, at most {late[2]:.0f} µs"
+    return [
+        ("kernel", f"Linux {facts['kernel']}"),
+        ("the simulator's TCP", ", ".join(facts["ours"]) or "nowhere"),
+        ("packets left late by", f"{said} (median)" if None not in late else said),
+        ("timers late", f"{load['timer_late_mean_ms']:.2g} ms, at most {load['timer_late_max_ms']:.2g} ms"),
+        *(("note", note) for note in facts["notes"]),
+    ]
 
 
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WORLDS = {
     "sim": "lopsided.worlds.sim",
     "kernel": "lopsided.worlds.kernel",
+    "live": "lopsided.worlds.live",
 }
 """World names and their modules."""
 

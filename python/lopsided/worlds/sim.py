@@ -39,6 +39,8 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 def _check(options: RunOptions) -> None:
     if options.kernel is not None:
         raise UsageError(f"the world sim has no kernel {options.kernel!r} to run in: add the world kernel")
+    if options.ours:
+        raise UsageError("in the world sim every host has the simulator's TCP: --ours is for the world live")
 
 
 def _listed(scenario: Scenario) -> list[captures.Listed]:

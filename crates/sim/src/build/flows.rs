@@ -11,7 +11,8 @@ use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 
-/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know.
+/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know. Where somebody else plays a
+/// host's part, the port is his.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
@@ -58,17 +59,25 @@ pub(super) fn place_flow(
         Side::From => (pair.from, pair.to),
         Side::To => (pair.to, pair.from),
     };
-    let waiting = hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?);
+    let is_here = |side: Side| options.outside.iter().all(|outside| outside.host != host_of(side));
+    let waiting = match is_here(waits) {
+        true => Some(hosts[host_of(waits)].add_app(waiting_app, slot(waits, Some(port), None)?)),
+        false => None,
+    };
     let remote = Remote { addr: address(host_of(waits)), port };
     let local = match pair.datagrams {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
         false => None,
     };
-    let opening = hosts[host_of(opens)].add_app(opening_app, slot(opens, local, Some(remote))?);
+    let opening = match is_here(opens) {
+        true => Some(hosts[host_of(opens)].add_app(opening_app, slot(opens, local, Some(remote))?)),
+        false => None,
+    };
     let (from, to) = if waits == Side::From { (waiting, opening) } else { (opening, waiting) };
+    let site = |host: usize, app: Option<usize>| app.map(|app| AppSite { host: NodeId(host as u32), app });
     Ok(FlowSite {
-        source: AppSite { host: NodeId(spec.from as u32), app: from },
-        sink: AppSite { host: NodeId(spec.to as u32), app: to },
+        source: site(spec.from, from),
+        sink: site(spec.to, to),
         start,
         stop: spec.stop.min(end),
         datagrams: pair.datagrams,

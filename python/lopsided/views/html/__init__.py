@@ -71,6 +71,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("made", run.made.replace("T", " ").replace("+00:00", " UTC")),
         ("lopsided", __version__),
     ]
+    if run.world == "live":
+        return facts + linux.told_live(run.facts)
     if "kernel_kind" in run.facts:
         return facts + linux.told(run.facts)
     return facts + [

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
     from lopsided.views.plot.style import LabFigure
 
-_LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
+_LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
+_OTHERS = (style.INK, style.RED, *style.OTHER)
+"""Colours of the worlds behind the first, which has that of the flow."""
 _MOST_FLOWS = 6
 
 
@@ -40,16 +42,18 @@ def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
         for label, scale, curve_of in kinds:
             panel = next(panels)
             labels: list[style.EndLabel] = []
-            for world, line in zip(runs, _LINES, strict=False):
+            for number, world in enumerate(runs):
                 curve = curve_of(runs[world], name)
-                ink = style.colour(curve.direction, index) if world == next(iter(runs)) else style.INK
+                line = _LINES[number % len(_LINES)]
+                ink = style.colour(curve.direction, index) if not number else _OTHERS[(number - 1) % len(_OTHERS)]
                 time, value = style.thin_out(curve.time_s, curve.value / scale)
                 panel.plot(time, value, color=ink, linestyle=line, linewidth=1.1)
                 known = value[~np.isnan(value)]
                 labels.append((float(known[-1]) if len(known) else 0.0, world, ink))
             panel.set_xlim(0, scenario.duration_s)
             panel.set_ylim(bottom=0)
-            panel.set_ylabel(f"{name}\n{label}")
+            panel.set_title(name, loc="left", fontsize=9, pad=2)
+            panel.set_ylabel(label)
             style.end_labels(panel, labels)
     style.small_print(
         sheet.figure, f"goodput in windows of {units.seconds(window)}; RTT: mean of each sampling interval"

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.data.captures import Listed, write_index
+from lopsided.errors import UsageError
 from lopsided.run_options import RunOptions
 
-from . import backend, captures, cleanup, plan, results, translate
+from . import backend, captures, cleanup, flow_results, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
 from .guest.job import Job
 
@@ -59,6 +60,8 @@ LATE_MS = 10.0
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the kernel that the options name or the best at hand."""
+    if options.ours:
+        raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
     _require_known(scenario)
     chosen = backend.choose(options.kernel or "auto")
     *earlier, last = chosen.slips_ns
@@ -134,8 +137,8 @@ def _recording(
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
     return plan.Recording(
         duration_ns=translate.nanoseconds(resolved["duration_s"]),
-        sample_ns=_whole_part(interval, SAMPLE_NS),
-        queue_sample_ns=_whole_part(interval, QUEUE_SAMPLE_NS),
+        sample_ns=plan.whole_part(interval, SAMPLE_NS),
+        queue_sample_ns=plan.whole_part(interval, QUEUE_SAMPLE_NS),
         record_ns=interval,
         virtual_time=chosen.virtual_time,
         modules=translate.modules(resolved),
@@ -150,14 +153,9 @@ def _slip_note(slip_ns: int) -> list[str]:
     return [f"real time: the shapers' buckets hold {slip_ns / 1e6:g} ms more, for timers that are late"] * bool(slip_ns)
 
 
-def _whole_part(interval: int, wanted: int) -> int:
-    """The wanted interval, or the largest below it of which the recording interval is a multiple."""
-    return interval // -(-interval // wanted) if interval else wanted
-
-
 def _require_sound(folder: Path) -> None:
     """A path that is not what the scenario says, or a machine that was too slow, gives no numbers."""
-    result = results.load(folder)
+    result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [
             f"  {check['path']}: {check['what']}: expected {check['expected']:.3f}, measured {check['measured']:.3f}"
@@ -176,7 +174,7 @@ def _require_sound(folder: Path) -> None:
 def _keep_captures(folder: Path, job: Job, resolved: Resolved, options: RunOptions) -> None:
     assert options.pcap is not None
     options.pcap.mkdir(parents=True, exist_ok=True)
-    origin = results.load(folder)["origin_realtime_ns"]
+    origin = flow_results.load(folder)["origin_realtime_ns"]
     places = {"host": "hosts", "link": "links"}
     for tap in job.taps:
         if places.get(tap.file.partition("-")[0]) in options.pcap_at:

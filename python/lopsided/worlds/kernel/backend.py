@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,47 +47,21 @@ class Machine:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job to its end; what it found is in the folder.
-
-        Whatever happens to this process, what it started ends with it: a watchdog sees to that.
-        """
+        """Runs a job to its end; what it found is in the folder."""
         job.save(folder / "job.json")
         command, environment = self._command(folder)
-        with (folder / "console.txt").open("wb") as console:
-            watchdog = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-S",
-                    "-E",
-                    str(WATCHDOG),
-                    "virtual" if self.virtual_time else "real",
-                    str(folder),
-                    *command,
-                ],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=console,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
             try:
-                _await(watchdog, folder, time.monotonic() + timeout_s, progress)
+                running.wait(timeout_s, progress)
             except subprocess.TimeoutExpired:
                 raise GuestFailed(f"the {self.kind} kernel was still running after {timeout_s:.0f} s") from None
-            finally:
-                assert watchdog.stdin is not None
-                watchdog.stdin.close()
-                watchdog.wait()
-                cleanup.end_guest(folder)
-        if (folder / "lacking.txt").exists():
+        if (lacking := what_lacked(folder)) is not None:
             other = "--kernel timetravel" if self.kind != "timetravel" else "another kernel"
-            raise KernelUnavailable(f"the {self.kind} kernel: {(folder / 'lacking.txt').read_text()}; use {other}")
-        if not (folder / "result.json").exists():
-            raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
+            raise KernelUnavailable(f"the {self.kind} kernel: {lacking}; use {other}")
+        require_result(folder)
 
     def _command(self, folder: Path) -> tuple[list[str], dict[str, str]]:
-        environment = _agent_environment()
-        agent = [sys.executable, "-s", "-m", "guest", str(folder)]
+        agent, environment = agent_command(folder)
         if self.program is None:
             return agent, {**os.environ, **environment}
         init = folder / "init"
@@ -159,32 +133,94 @@ def choose(wanted: str) -> Machine:
     raise KernelUnavailable(f"no kernel called {wanted!r}: auto, {', '.join(KINDS)}")
 
 
-def _agent_environment() -> dict[str, str]:
-    """The agent sees its own package and pyroute2, by path: it must not import this package's native parts."""
+class Watched:
+    """A program that runs in a folder, under a watchdog."""
+
+    def __init__(self, watchdog: subprocess.Popen[bytes], folder: Path) -> None:
+        self._watchdog, self._folder = watchdog, folder
+
+    def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
+        """Waits until the program has ended, and passes on what it says of its progress.
+
+        Raises subprocess.TimeoutExpired if it goes on for longer than `timeout_s`, in seconds.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                self._watchdog.wait(LOOK_S)
+                return
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > deadline:
+                    raise
+            if progress is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    progress(float((self._folder / "progress").read_text()))
+
+
+@contextlib.contextmanager
+def watched(
+    command: list[str],
+    environment: dict[str, str],
+    folder: Path,
+    *,
+    virtual_time: bool,
+    inherited: Sequence[int] = (),
+) -> Iterator[Watched]:
+    """Starts a program with these descriptors; at the end of the block it has ended, with all its processes.
+
+    Whatever happens to this process, what it started ends with it: a watchdog sees to that.
+    """
+    kind = "virtual" if virtual_time else "real"
+    with (folder / "console.txt").open("wb") as console:
+        watchdog = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(WATCHDOG), kind, str(folder), *command],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=tuple(inherited),
+        )
+        try:
+            yield Watched(watchdog, folder)
+        finally:
+            assert watchdog.stdin is not None
+            watchdog.stdin.close()
+            watchdog.wait()
+            cleanup.end_guest(folder)
+
+
+def what_lacked(folder: Path) -> str | None:
+    """What the kernel lacked for the job in the folder, in the agent's words."""
+    lacking = folder / "lacking.txt"
+    return lacking.read_text() if lacking.exists() else None
+
+
+def require_result(folder: Path) -> None:
+    """Raises GuestFailed, with the end of the agent's log, where it left no result."""
+    if not (folder / "result.json").exists():
+        raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
+
+
+def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """What runs the job in the folder, and its environment.
+
+    The agent sees its own package and pyroute2, by path: it must not import this package's native parts.
+    """
     import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 
     places = [str(ALONE), str(Path(pyroute2.__file__).parent.parent), sysconfig.get_paths()["purelib"]]
-    return {"PYTHONPATH": ":".join(dict.fromkeys(places)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        "PYTHONPATH": ":".join(dict.fromkeys(places)),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return [sys.executable, "-s", "-m", "guest", str(folder)], environment
 
 
 def _memory_folder() -> str:
     """User-mode Linux keeps its memory in an unlinked file, which wants to be in memory itself."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
-
-
-def _await(
-    watchdog: subprocess.Popen[bytes], folder: Path, deadline: float, progress: Callable[[float], object] | None
-) -> None:
-    while True:
-        try:
-            watchdog.wait(LOOK_S)
-            return
-        except subprocess.TimeoutExpired:
-            if time.monotonic() > deadline:
-                raise
-        if progress is not None:
-            with contextlib.suppress(OSError, ValueError):
-                progress(float((folder / "progress").read_text()))
 
 
 def _why(folder: Path) -> str:

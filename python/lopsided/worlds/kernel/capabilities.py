@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from lopsided import _native
-from lopsided.errors import LopsidedError
+from lopsided.errors import LopsidedError, RunError
+from lopsided.run_options import RunOptions
+from lopsided.scenario import Scenario
+from lopsided.worlds import live
 
 from . import build, qdisc
 from .backend import choose
@@ -53,6 +56,7 @@ def findings() -> list[Finding]:
         _disciplines(),
         _device("TUN", Path("/dev/net/tun"), "`modprobe tun`"),
         _emulated_lines(),
+        _live_world(),
         _netfilter_queue(),
         _timer_slip(),
         _pyroute2(),
@@ -136,6 +140,28 @@ def _emulated_lines() -> Finding:
         remedy = "`modprobe tun`; user namespaces, or `sudo lopsided emulate`"
         return Finding("emulated lines", False, str(error), remedy)
     return Finding("emulated lines", True, "`lopsided emulate` runs here")
+
+
+def _live_world() -> Finding:
+    """A short run is made in it."""
+    name = "live world"
+    try:
+        live.run(Scenario.from_text(_LIVE_TRIAL, "trial"), 1, RunOptions())
+    except RunError as error:
+        return Finding(name, False, str(error), "`modprobe tun`; user namespaces, or root")
+    return Finding(name, True, "`--world live` runs here")
+
+
+_LIVE_TRIAL = """\
+[scenario]
+duration = "100 ms"
+[link]
+rtt = "1 ms"
+[[flow]]
+name = "trial"
+direction = "down"
+cc = "reno"
+"""
 
 
 def _netfilter_queue() -> Finding:

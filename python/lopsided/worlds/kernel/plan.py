@@ -153,6 +153,11 @@ class Recording:
     tap_links: bool = False
 
 
+def whole_part(interval: int, wanted: int) -> int:
+    """The wanted interval, or the largest below it of which the recording interval is a multiple."""
+    return interval // -(-interval // wanted) if interval else wanted
+
+
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
     """The whole job: what is to be built, checked, run and written down."""
     return _Planner(layout, recording.slip_ns).job(flows, recording)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
@@ -61,34 +62,55 @@ NO_SWITCH: dict[Fixed, bool] = {
 """What Linux 6.1 always or never does: the other value is refused."""
 
 
-def layout(scenario: said.Resolved) -> Layout:
-    """The network, with each end's stack."""
+@dataclass(frozen=True)
+class Stacks:
+    """Where each end ("from", "to") of each TCP flow lives, and what the kernel is told there."""
+
+    nodes: dict[tuple[int, End], str]
+    sysctls: dict[str, dict[str, str]]
+    route_metrics: dict[str, dict[str, int]]
+
+    def sysctls_of(self, node: str) -> dict[str, str]:
+        """All that differs from the kernel's own."""
+        return {**DEFAULT_SYSCTLS, **self.sysctls.get(node, {})}
+
+
+def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
+    """The stacks of all ends but those on the hosts `elsewhere`, which Linux does not play."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
-    nodes = _nodes(scenario)
+    nodes = _nodes(scenario, elsewhere)
     for (number, end), node in nodes.items():
         stack = scenario["flows"][number][_STACKS[end]]
         sysctls.setdefault(node, {}).update(_sysctls(stack))
         metrics.setdefault(node, {}).update(_route_metrics(stack))
+    return Stacks(nodes, sysctls, metrics)
+
+
+def layout(scenario: said.Resolved) -> Layout:
+    """The network, with each end's stack."""
+    found = stacks(scenario)
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
     if back := next((each for each in scenario["links"] if each["one_way"]), None):
         raise Unsupported(f"{back['name']}: the kernel world has no links of one way (one_way)")
-    ends = {node: host for (number, end), node in nodes.items() if (host := scenario["flows"][number][end]) != node}
+    ends = {
+        node: host for (number, end), node in found.nodes.items() if (host := scenario["flows"][number][end]) != node
+    }
     return Layout(
         interfaces={each["host"]: _interface(each) for each in scenario["interfaces"]},
         hosts=scenario["hosts"],
         routers=scenario["routers"],
         lines=[_line(link) for link in scenario["links"]],
         ends=ends,
-        sysctls={node: {**DEFAULT_SYSCTLS, **sysctls.get(node, {})} for node in (*scenario["hosts"], *ends)},
-        route_metrics=metrics,
+        sysctls={node: found.sysctls_of(node) for node in (*scenario["hosts"], *ends)},
+        route_metrics=found.route_metrics,
     )
 
 
-def flows(scenario: said.Resolved, seed: int) -> list[Flow]:
+def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
     """The flows, starting when the simulator would start them with this seed."""
-    until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario)
+    until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario, elsewhere)
     return [
         _flow(
             flow,
@@ -104,7 +126,7 @@ def flows(scenario: said.Resolved, seed: int) -> list[Flow]:
 _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender_stack", "to": "receiver_stack"}
 
 
-def _nodes(scenario: said.Resolved) -> dict[tuple[int, End], str]:
+def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
     """Where each end ("from", "to") of each TCP flow lives: on its host, or in a namespace of its own behind it.
 
     Linux keeps settings and counters per namespace. So flows that send from one host live apart, for what each did to
@@ -116,7 +138,8 @@ def _nodes(scenario: said.Resolved) -> dict[tuple[int, End], str]:
     for number, flow in enumerate(scenario["flows"]):
         if flow["app"]["kind"] != "udp":
             for end in _STACKS:
-                at.setdefault(flow[end], []).append((number, end))
+                if flow[end] not in elsewhere:
+                    at.setdefault(flow[end], []).append((number, end))
     nodes: dict[tuple[int, End], str] = {}
     for host, ends in at.items():
         agree = _agree(scenario, ends)
@@ -209,9 +232,9 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
     ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates")
     for name in (*ours, "placeholders"):
         if stack[name] is not None:
-            raise Unsupported(f"{name} has no counterpart in the kernel world")
+            raise Unsupported(f"Linux has no counterpart of {name}")
     if stack["max_window"] is not None:
-        raise Unsupported("max_window has no counterpart in the kernel world; bound the receive buffer instead")
+        raise Unsupported("Linux has no counterpart of max_window; bound the receive buffer instead")
     return metrics
 
 
@@ -484,8 +507,8 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         if app["size_bytes"] < 40:
             raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
         return Flow(**common, datagram_size=app["size_bytes"], datagram_rate=app["rate_bps"])
-    if app["kind"] in ("http", "rdra", "custom"):
-        raise Unsupported(f"flow {flow['name']}: the kernel world has no application of kind {app['kind']}")
+    if app["kind"] in ("http", "rdra", "repair", "custom"):
+        raise Unsupported(f"flow {flow['name']}: app.kind {app['kind']} runs in the simulator alone, not on Linux")
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],

@@ -29,6 +29,7 @@ def _run(folder: Path) -> None:
         from .agent import Agent
         from .job import Job
         from .topology import CannotBuild
+        from .tun import PathGone
 
         job = Job.load(folder / "job.json")
         if job.virtual_time:
@@ -37,6 +38,9 @@ def _run(folder: Path) -> None:
             Agent(job, folder).run()
         except CannotBuild as error:
             (folder / "lacking.txt").write_text(str(error))
+        except PathGone:
+            # Whoever carried the path knows why it ended.
+            sys.exit(1)
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
 

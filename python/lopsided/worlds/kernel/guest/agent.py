@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import resource
+import select
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,8 +24,9 @@ from .capture import Capture
 from .chosen import Losses
 from .job import ChosenLoss, Job
 from .loop import Loop
-from .namespace import tighten_timers
+from .namespace import allow_namespaces, tighten_timers
 from .topology import CannotBuild, Network, QueueCount
+from .tun import PathGone, Talk
 
 LEAD_NS = 100_000_000
 """Between the end of the preparations and the run's time zero, at least."""
@@ -43,17 +45,36 @@ NETSTAT = ("TcpExt", "Tcp")
 class Agent:
     def __init__(self, job: Job, folder: Path) -> None:
         self.job, self.folder = job, folder
-        self.addresses = {node.name: node.address for node in job.nodes}
+        self.addresses = {**job.elsewhere, **{node.name: node.address for node in job.nodes}}
         self.result: dict[str, Any] = {"kernel": platform.release(), "failed_checks": [], "checks": []}
 
     def run(self) -> None:
         tighten_timers()
         modules.load(self.job.modules)
+        talk = None if self.job.channel is None else Talk(self.job.channel)
+        if talk is not None:
+            self._allow_namespaces()
         self.network = Network(self.job)
+        if talk is not None:
+            for name, device in self.network.devices.items():
+                talk.hand_over(name, device)
+            talk.await_path()
         if self._checks_hold():
-            self._measure()
+            self._measure(talk)
         (self.folder / "result.json.new").write_text(json.dumps(self.result, indent=1))
         (self.folder / "result.json.new").replace(self.folder / "result.json")
+        if talk is not None:
+            talk.await_end()
+
+    def _allow_namespaces(self) -> None:
+        try:
+            allow_namespaces()
+        except OSError as error:
+            raise CannotBuild(
+                f"network namespaces: {error.strerror or error}; this machine allows users none (sysctl "
+                "kernel.unprivileged_userns_clone, user.max_user_namespaces, "
+                "kernel.apparmor_restrict_unprivileged_userns), and root needs CAP_SYS_ADMIN"
+            ) from error
 
     def _checks_hold(self) -> bool:
         for check in self.job.checks:
@@ -63,14 +84,21 @@ class Agent:
                     self.result["failed_checks"].append(asdict(outcome))
         return not self.result["failed_checks"]
 
-    def _measure(self) -> None:
-        capture = Capture(self.network, self.job.taps, self.folder, self.job.snap_length)
+    def _measure(self, talk: Talk | None) -> None:
+        taps = self.job.taps
+        capture = Capture(self.network, taps, self.folder, self.job.snap_length) if taps else None
         self.loop = Loop()
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
-        # Where a slot of the timer wheel begins: what the kernel's timers round to is the same in every run.
-        slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
-        self.origin = slots * SLOT_NS + PHASE_NS
+        if talk is None:
+            # Where a slot of the timer wheel begins: what the kernel's timers round to is the same in every run.
+            slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
+            self.origin = slots * SLOT_NS + PHASE_NS
+        else:
+            self.origin = self.loop.now() + LEAD_NS
+            talk.begin(self.origin)
+            # It says nothing until the end: it has ended.
+            self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.chosen = [self._lose(loss) for loss in self.job.chosen]
@@ -87,7 +115,10 @@ class Agent:
             # After the samples of the last instant.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             self.loop.run()
-        self.result["capture_lost"] = capture.finish()
+        if talk is not None:
+            self.loop.forget(talk.socket)
+            self.result["lost_at_devices"] = self.network.lost_at_devices()
+        self.result["capture_lost"] = {} if capture is None else capture.finish()
         self._describe_load(cpu_before)
 
     def _end(self) -> None:
@@ -180,6 +211,10 @@ class Agent:
             "timer_late_mean_ms": self.loop.late_sum_ns / max(1, self.loop.late_count) / 1e6,
             "agent_cpu_share": cpu / (self.job.duration_ns / 1e9),
         }
+
+
+def _give_up(_events: int) -> None:
+    raise PathGone
 
 
 def _parse_netstat(text: str) -> dict[str, int]:

@@ -10,6 +10,7 @@ import errno
 import select
 import socket
 import struct
+from pathlib import Path
 from typing import Any
 
 from . import tcp_info
@@ -27,7 +28,8 @@ COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs
 
 
 class TcpFlow:
-    """One flow's sender and receiver; a repeated transfer takes a new connection each time."""
+    """One flow's sender and receiver, or the one of them that is here; a repeated transfer takes a new connection each
+    time."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -48,7 +50,13 @@ class TcpFlow:
         self._stopped = False
         self._received_of_transfer = 0
         self._reader: socket.socket | None = None
-        self._listener = self._listen()
+        self._receives = flow.receiver in network.nodes
+        if self._receives:
+            self._listener = self._listen()
+        if flow.sender not in network.nodes:
+            return
+        # Refused before the run, where the kernel has not what it takes.
+        self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
         if flow.on_ns:
@@ -84,7 +92,7 @@ class TcpFlow:
     def _listen(self) -> socket.socket:
         listener = self._socket(self.flow.receiver, self.flow.receiver_tos)
         if self.flow.receive_buffer:
-            listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, self.flow.receive_buffer)
+            _set_buffer(listener, SO_RCVBUFFORCE, socket.SO_RCVBUF, self.flow.receive_buffer)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((self._addresses[self.flow.receiver], self.flow.port))
         listener.listen(16)
@@ -96,19 +104,30 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        try:
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
-        except OSError as error:
-            raise CannotBuild(f"this kernel has no congestion control {self.flow.cc}") from error
+        # Where the sender is not here its congestion control may be none of this kernel's.
+        if self.flow.sender in self._network.nodes:
+            self._choose_control(made)
         if self.flow.max_segment:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.flow.max_segment)
         return made
+
+    def _choose_control(self, of: socket.socket) -> None:
+        try:
+            of.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.flow.cc.encode())
+        except OSError as error:
+            there = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+            raise CannotBuild(
+                f"flow {self.flow.name}: this kernel has no congestion control {self.flow.cc}, but "
+                f"{', '.join(sorted(there))}"
+            ) from error
 
     def _accept(self, _events: int) -> None:
         reader, _ = self._listener.accept()
         reader.setblocking(False)
         self._reader = reader
         self._received_of_transfer = 0
+        if self.flow.sender not in self._network.nodes:
+            self.begun_ns = self._loop.now() - self._origin
         self._loop.watch(reader, select.EPOLLIN, lambda _: self._read(reader))
 
     def _read(self, reader: socket.socket) -> None:
@@ -131,8 +150,9 @@ class TcpFlow:
             return
         sender = self._socket(self.flow.sender, self.flow.sender_tos)
         if self.flow.send_buffer:
-            sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.flow.send_buffer)
-        sender.bind((self._addresses[self.flow.sender], 0 if self._attempts else self.flow.port))
+            _set_buffer(sender, SO_SNDBUFFORCE, socket.SO_SNDBUF, self.flow.send_buffer)
+        fixed = self.flow.same_port and not self._attempts
+        sender.bind((self._addresses[self.flow.sender], self.flow.port if fixed else 0))
         self._attempts += 1
         self.begun_ns = self._loop.now() - self._origin
         self._left = self.flow.size
@@ -171,6 +191,10 @@ class TcpFlow:
         self._loop.forget(sender)
         sender.close()
         self.sender = None
+        if self.flow.size and not self._receives and self.begun_ns is not None:
+            # The other end has read all: it closed in turn.
+            self.completed.append((self.begun_ns, self._loop.now() - self._origin))
+            self.begun_ns = None
         if self.flow.size and self._attempts < self.flow.repeat:
             self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
@@ -192,8 +216,20 @@ class TcpFlow:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
 
 
+def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
+    """A socket's buffer, of twice this size as the kernel counts it."""
+    try:
+        of.setsockopt(socket.SOL_SOCKET, forced, size)
+    except PermissionError:
+        # In a user namespace nobody may pass the machine's bound.
+        of.setsockopt(socket.SOL_SOCKET, asked, size)
+        if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
+            bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
+            raise CannotBuild(f"a socket's buffer of {size} B: without root {bound} is the most") from None
+
+
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams, each carrying the time it was sent."""
+    """A constant-rate stream of UDP datagrams, each carrying the time it was sent; or the end of it that is here."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -202,17 +238,27 @@ class DatagramFlow:
         self.delays: list[tuple[int, int]] = []
         """When each datagram arrived, and how long it took."""
         self._loop, self._origin, self._sent = loop, origin_ns, 0
+        if flow.receiver in network.nodes:
+            self._receive_at(network, addresses)
+        if flow.sender in network.nodes:
+            self._send_from(network, addresses)
+            loop.at(origin_ns + flow.start_ns, self._send)
+
+    def _receive_at(self, network: Network, addresses: dict[str, str]) -> None:
+        flow = self.flow
         with network.nodes[flow.receiver].entered():
             self._receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._receiver.bind((addresses[flow.receiver], flow.port))
         self._receiver.setblocking(False)
+        self._loop.watch(self._receiver, select.EPOLLIN, self._read)
+
+    def _send_from(self, network: Network, addresses: dict[str, str]) -> None:
+        flow = self.flow
         with network.nodes[flow.sender].entered():
             self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, flow.sender_tos)
-        self._sender.bind((addresses[flow.sender], flow.port))
+        self._sender.bind((addresses[flow.sender], flow.port if flow.same_port else 0))
         self._sender.connect((addresses[flow.receiver], flow.port))
-        loop.watch(self._receiver, select.EPOLLIN, self._read)
-        loop.at(origin_ns + flow.start_ns, self._send)
 
     def info(self) -> dict[str, int] | None:
         """There is none for datagrams."""

@@ -37,6 +37,17 @@ class Veth:
 
 
 @dataclass(frozen=True)
+class Tun:
+    """The one way out of a node whose path is carried by another process: a device whose packets that process reads
+    and writes."""
+
+    node: str
+    mtu: int
+    metrics: dict[str, int] = field(default_factory=dict)
+    """Of the route that leads out."""
+
+
+@dataclass(frozen=True)
 class Qdisc:
     """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
     hexadecimal. `classes` are those to be made: handle, parent, options. `classifier` is a program in classic BPF, in
@@ -121,6 +132,8 @@ class Flow:
     sender_tos: int = 0
     receiver_tos: int = 0
     """The octets of the IP header with the codepoint for differentiated services and, for datagrams, ECN."""
+    same_port: bool = True
+    """The first connection, or the datagrams, leave from the port that they go to, the same in every run."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +181,11 @@ class Job:
     seed: int = 0
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
+    tuns: list[Tun] = field(default_factory=list)
+    channel: int | None = None
+    """The descriptor by which this program talks with the process that carries the path."""
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """Addresses of hosts that are not among the nodes: the ends of flows there are not driven here."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))
@@ -184,6 +202,7 @@ class Job:
         data["routes"] = [Route(**route) for route in data["routes"]]
         data["watched"] = [Watched(**watched) for watched in data["watched"]]
         data["losses"] = [Watched(**watched) for watched in data["losses"]]
+        data["tuns"] = [Tun(**tun) for tun in data["tuns"]]
         data["chosen"] = [ChosenLoss(**loss) for loss in data["chosen"]]
         data["flows"] = [Flow(**flow) for flow in data["flows"]]
         data["taps"] = [Tap(**tap) for tap in data["taps"]]

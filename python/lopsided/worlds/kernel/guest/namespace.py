@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
+CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
 PR_SET_TIMERSLACK = 29
 
@@ -34,6 +35,10 @@ class Namespace:
                 _checked(_libc.setns(home, CLONE_NEWNET), "setns")
         finally:
             os.close(home)
+
+    def close(self) -> None:
+        """Lets go of it."""
+        os.close(self.fd)
 
     @contextmanager
     def entered(self) -> Generator[None]:
@@ -57,6 +62,24 @@ class Namespace:
         """Reads a file under /proc/net as seen from inside."""
         with self.entered():
             return Path(path.replace("/proc/net/", "/proc/thread-self/net/")).read_text()
+
+
+def allow_namespaces() -> None:
+    """Sees to it that this process, which has one thread, may make network namespaces: as it is, or in a user
+    namespace of its own, in which it is root.
+
+    Raises OSError where the kernel allows neither.
+    """
+    user, group = os.geteuid(), os.getegid()
+    try:
+        Namespace("trial").close()
+        return
+    except OSError:
+        # The network namespace that it comes back to must be its own as well.
+        _checked(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare(CLONE_NEWUSER)")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
 def end_with_parent() -> None:

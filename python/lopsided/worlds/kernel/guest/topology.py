@@ -21,7 +21,8 @@ from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NL
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TC_H_ROOT
 
-from .job import Interface, Job, Node, Qdisc, Route, Veth
+from . import tun
+from .job import Interface, Job, Node, Qdisc, Route, Tun, Veth
 from .namespace import Namespace
 
 NUD_PERMANENT = 0x80
@@ -33,6 +34,9 @@ TCA_BPF_OPS_LEN, TCA_BPF_OPS, TCA_BPF_FD, TCA_BPF_FLAGS, ACT_DIRECT = 4, 5, 6, 8
 ETH_P_ALL = 3
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
+
+TUN_QUEUE = 10_000
+"""Packets that may wait in a device until the process that carries the path reads them: so many that none is lost."""
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -111,6 +115,9 @@ class Network:
             self._join(veth, {node.name: node.address for node in job.nodes})
         for route in job.routes:
             self._route(route)
+        addresses = {node.name: node.address for node in job.nodes}
+        self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
+        """Of nodes whose path another process carries, the device's descriptor."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -158,6 +165,25 @@ class Network:
         self._netlink[route.node].route(
             "add", dst=route.destination, gateway=route.via, oif=index, flags=ONLINK, **metrics
         )
+
+    def _lead_out(self, device: Tun, address: str) -> int:
+        namespace, netlink = self.nodes[device.node], self._netlink[device.node]
+        with namespace.entered():
+            try:
+                made = tun.create()
+            except OSError as error:
+                raise CannotBuild(f"TUN devices: {error.strerror} (/dev/net/tun)") from error
+        index = next(iter(netlink.link_lookup(ifname=tun.DEVICE)))
+        netlink.link("set", index=index, mtu=device.mtu, txqlen=TUN_QUEUE)
+        netlink.addr("add", index=index, address=address, prefixlen=32)
+        netlink.link("set", index=index, state="up")
+        metrics = {"metrics": device.metrics} if device.metrics else {}
+        netlink.route("add", dst="0.0.0.0/0", oif=index, scope=SCOPE_LINK, **metrics)
+        return made
+
+    def lost_at_devices(self) -> int:
+        """Packets that found no room in a node's device."""
+        return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in self.devices)
 
     def _queue(self, qdisc: Qdisc) -> None:
         self._make(RTM_NEWQDISC, qdisc, qdisc.handle, qdisc.parent or TC_H_ROOT, qdisc.options, qdisc.size_table)
@@ -262,6 +288,14 @@ class Network:
             filtered = sum(struct.unpack("=I", tin[CAKE_TIN_ACKS])[0] for tin in counts)
             dropped -= filtered
         return QueueCount(sent_bytes, sent_packets, dropped, early, filtered, marked, backlog_bytes, backlog_packets)
+
+
+def _dropped_on_the_way_out(text: str) -> int:
+    """Of /proc/net/dev, which has eight numbers of what came in and then eight of what went out."""
+    lines = [line.partition(":") for line in text.splitlines()]
+    found = next((numbers for name, _, numbers in lines if name.strip() == tun.DEVICE), "")
+    numbers = found.split()
+    return int(numbers[11]) if len(numbers) > 11 else 0
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:

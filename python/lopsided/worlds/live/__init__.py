@@ -1,0 +1,129 @@
+"""The live world: the same scenario on real packets, in real time.
+
+The whole path (links, queues, stages, routers, access, media) is the simulator's own code, driven by the machine's
+clock. Each host is a network namespace behind a TUN device, and its TCP is this kernel's; the hosts named `ours` have
+the simulator's TCP instead. The kernel's flows are driven by the agent of the kernel world, which holds the namespaces:
+they have no names and end with it.
+
+Nothing here is repeatable: the kernel's TCP acts on times that no two runs share.
+
+Left out: applications that the agent does not have, and host interfaces of a host that the kernel plays.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.data.captures import Listed, write_index
+from lopsided.errors import LiveError, UsageError
+from lopsided.run_options import RunOptions
+from lopsided.worlds.kernel import backend, cleanup
+from lopsided.worlds.kernel.errors import Overloaded, Unsupported
+
+from . import plan, results
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+    from lopsided.scenario import Scenario
+    from lopsided.worlds.base import Job
+
+__all__ = ["run", "run_many"]
+
+PREPARATION_S = 60.0
+"""A generous bound on making namespaces and devices."""
+
+LATE_MS = 10.0
+"""Packets or timers later than this on average mean that the machine could not carry a run in real time."""
+
+
+def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
+    """Runs the scenario once."""
+    _check(scenario, options)
+    capture = None
+    if options.pcap is not None:
+        capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
+    made = plan.make(scenario, seed, options.ours)
+    path = _native.LivePath(scenario.native, seed, made.devices, capture)
+    descriptor = path.descriptor()
+    assert descriptor is not None, "the agent was not started"
+    with cleanup.folder() as folder:
+        job = made.job_talking_by(descriptor)
+        job.save(folder / "job.json")
+        command, environment = backend.agent_command(folder)
+        environment = {**os.environ, **environment}
+        try:
+            with backend.watched(command, environment, folder, virtual_time=False, inherited=[descriptor]) as running:
+                path.begin()
+                running.wait(PREPARATION_S + scenario.duration_s, options.progress)
+        except subprocess.TimeoutExpired:
+            raise LiveError("the agent that plays the hosts was still running long after the run's end") from None
+        finally:
+            # The agent has ended, and so the path does too.
+            carried = path.finish()
+        if (lacking := backend.what_lacked(folder)) is not None:
+            raise LiveError(f"this machine cannot play the hosts: {lacking}")
+        backend.require_result(folder)
+        if carried is None:
+            raise LiveError("the agent that plays the hosts ended early")
+        measured = results.read(folder, job, scenario.resolved, options.ours, carried)
+    _require_sound(measured.facts)
+    if options.pcap is not None:
+        _write_index(scenario, options.pcap)
+    return _to_run(scenario, seed, measured, options.ours)
+
+
+def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
+    """Runs many jobs one after the other, for they would disturb each other, and gives each one's number and run."""
+    for number, job in enumerate(jobs):
+
+        def note(share: float, number: int = number) -> None:
+            if options.progress is not None:
+                options.progress((number + share) / len(jobs))
+
+        yield number, run(job.scenario, job.seed, RunOptions(progress=note, kernel=options.kernel, ours=options.ours))
+
+
+def _check(scenario: Scenario, options: RunOptions) -> None:
+    if options.kernel is not None:
+        raise UsageError("the world live runs on this machine's kernel: --kernel is for the world kernel")
+    hosts = scenario.resolved["hosts"]
+    if unknown := sorted(options.ours - set(hosts)):
+        raise UsageError(f"--ours {unknown[0]}: no host is called so; there are {', '.join(hosts[:12])}")
+    flows = scenario.resolved["flows"]
+    if not {flow[end] for flow in flows for end in ("from", "to")} - options.ours:
+        raise UsageError("--ours leaves no host to the kernel: run it with --world sim")
+    kernels = {flow["sender_stack"]["cc"] for flow in flows if flow["from"] not in options.ours}
+    for name in sorted(kernels & scenario.controllers.keys()):
+        raise Unsupported(
+            f"the kernel's TCP runs its own congestion controls, and {name!r} is one of yours: use --ours"
+        )
+
+
+def _require_sound(facts: dict[str, Any]) -> None:
+    """A machine that was too slow gives no numbers."""
+    lost = facts["lost_at_devices"]
+    late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
+    if lost or late > LATE_MS:
+        raise Overloaded(
+            f"this machine could not carry the run in real time: timers and packets came {late:.1f} ms late, and "
+            f"{lost} packets were lost on their way to the path; use slower links, or --world kernel"
+        )
+
+
+def _write_index(scenario: Scenario, folder: Path) -> None:
+    flows = scenario.resolved["flows"]
+    places = scenario.native.receivers()
+    listed = (Listed(flow["name"], flow["from"], flow["to"], *place) for flow, place in zip(flows, places, strict=True))
+    write_index(folder, listed)
+
+
+def _to_run(scenario: Scenario, seed: int, measured: results.Measured, ours: frozenset[str]) -> Run:
+    from lopsided.run import Run
+
+    facts = {**measured.facts, "ours": sorted(ours), "notes": plan.notes(scenario.resolved, ours)}
+    return Run(scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="live", facts=facts)

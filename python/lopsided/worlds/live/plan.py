@@ -1,0 +1,107 @@
+"""From a scenario to what the agent does, and to the devices between it and the path.
+
+A host that the kernel plays is one network namespace, or several with one address: Linux keeps settings and counters
+per namespace, so flows that send from one host live apart, and so do flows that want different stacks. The path tells
+them by their ports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lopsided.worlds.kernel import SAMPLE_NS, translate
+from lopsided.worlds.kernel.guest.job import Job, Node, Tun
+from lopsided.worlds.kernel.plan import whole_part
+
+if TYPE_CHECKING:
+    from lopsided.data import scenario_types as said
+    from lopsided.scenario import Scenario
+
+HEADERS = 40
+"""Octets of IPv4 and TCP without options."""
+LEAST_MTU = 1500
+NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
+"""Else the kernel greets its neighbours on every new device."""
+
+Device = tuple[int, list[tuple[int, bool]]]
+"""The place of its host, and the ends of flows behind it: the flow's number, and whether it sends."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be made: the agent's job, and the devices in the order in which it makes them."""
+
+    job: Job
+    devices: list[Device]
+
+    def job_talking_by(self, descriptor: int) -> Job:
+        """The job of an agent that inherits this descriptor."""
+        return replace(self.job, channel=descriptor)
+
+
+def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
+    """Plans a run; the hosts `ours` are the simulator's."""
+    resolved = scenario.resolved
+    stacks = translate.stacks(resolved, ours)
+    addresses = dict(zip(resolved["hosts"], scenario.native.addresses(), strict=True))
+    ends: dict[str, list[tuple[int, bool]]] = {}
+    host_of: dict[str, str] = {}
+    for number, flow in enumerate(resolved["flows"]):
+        for end in ("from", "to"):
+            if flow[end] not in ours:
+                node = stacks.nodes.get((number, end), flow[end])
+                host_of[node] = flow[end]
+                ends.setdefault(node, []).append((number, end == "from"))
+    ports = [port for _, port in scenario.native.receivers()]
+    interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
+    largest = max((flow[stack]["mss_bytes"] or 0 for flow in resolved["flows"] for stack in _STACKS), default=0)
+    job = Job(
+        virtual_time=False,
+        duration_ns=translate.nanoseconds(resolved["duration_s"]),
+        sample_ns=whole_part(interval, SAMPLE_NS),
+        queue_sample_ns=0,
+        record_ns=interval,
+        modules=[],
+        nodes=[
+            Node(node, addresses[host_of[node]], True, {**stacks.sysctls_of(node), **_without_ipv6()}) for node in ends
+        ],
+        veths=[],
+        qdiscs=[],
+        routes=[],
+        watched=[],
+        losses=[],
+        flows=[
+            replace(flow, port=port, same_port=False)
+            for flow, port in zip(translate.flows(resolved, seed, ours), ports, strict=True)
+        ],
+        taps=[],
+        checks=[],
+        tuns=[Tun(node, max(LEAST_MTU, largest + HEADERS), stacks.route_metrics.get(node, {})) for node in ends],
+        elsewhere={host: addresses[host] for host in ours},
+    )
+    places = {host: place for place, host in enumerate(resolved["hosts"])}
+    return Plan(job, [(places[host_of[node]], its) for node, its in ends.items()])
+
+
+def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
+    """How this world differs from what the scenario says, by its nature."""
+    profiles = {
+        flow[stack]["profile"]
+        for flow in scenario["flows"]
+        for stack, end in _STACKS.items()
+        if flow[end] not in ours and flow["app"]["kind"] != "udp"
+    }
+    found = [f"hosts of the kernel run its TCP, not the profile {profile}" for profile in sorted(profiles)]
+    return [*found, "in real time on real packets: another run gives other numbers"]
+
+
+_STACKS: dict[Literal["sender_stack", "receiver_stack"], Literal["from", "to"]] = {
+    "sender_stack": "from",
+    "receiver_stack": "to",
+}
+
+
+def _without_ipv6() -> dict[str, str]:
+    return {NO_IPV6: "1"} if Path("/proc/sys", *NO_IPV6.split(".")).exists() else {}

@@ -1,0 +1,121 @@
+"""The tables of a live run: the path's as the simulator writes them, the flows' by who played their ends.
+
+A flow whose sender the kernel plays has its windows from TCP_INFO, and its round trips are those that packets show
+where they enter and leave the path. What Linux does not tell is null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from lopsided.data import columns
+from lopsided.data.catalogue import run_tables
+from lopsided.worlds.kernel.flow_results import FlowReader
+
+if TYPE_CHECKING:
+    from lopsided.data import scenario_types as said
+    from lopsided.worlds.kernel.guest.job import Job
+
+Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
+"""What the path gives: its run, the round trips of the kernel's flows, facts."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's tables, digest and facts. The digest tells this run from others, and no other run gives it again."""
+
+    tables: dict[str, pl.DataFrame]
+    digest: str
+    facts: dict[str, Any]
+
+
+def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
+    """Makes the tables of what the agent left in its folder and what the path gave."""
+    return _Reader(folder, job, scenario, ours, carried).measured()
+
+
+class _Reader(FlowReader):
+    def __init__(self, folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> None:
+        raw, self._trips, self._path = carried
+        self._simulated = dict(columns.Frames(raw["tables"]))
+        self._raw_digest = raw["digest"]
+        self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
+        self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
+        """Of each flow, whether the kernel plays the end."""
+        super().__init__(folder, job, scenario)
+
+    def measured(self) -> Measured:
+        tables = {
+            **self._simulated,
+            "flows": self._all_flows(),
+            "samples": self._all_samples(),
+            "transfers": pl.concat([self.transfers(), self._simulated["transfers"]]).sort(
+                "start_s", maintain_order=True
+            ),
+        }
+        counts = tables["flows"].select(pl.col(pl.Int64)).rows()
+        digest = hashlib.sha256(repr((self._raw_digest, counts)).encode()).hexdigest()[:16]
+        facts = {name: self.result[name] for name in ("kernel", "load", "lost_at_devices", "netstat")}
+        return Measured(tables, digest, {**facts, "path": self._path})
+
+    def read_delays(self) -> pl.DataFrame:
+        """From the edges of the path: flow, at_ns, ms."""
+        flow, at_ns, took_ns = np.frombuffer(self._trips, dtype=np.uint64).astype(np.int64).reshape(-1, 3).T
+        return pl.DataFrame({"flow": flow, "at_ns": at_ns, "ms": took_ns / 1e6})
+
+    def _all_flows(self) -> pl.DataFrame:
+        simulated = self._simulated["flows"].rows(named=True)
+        rows = [self._joined(number, simulated[number]) for number in range(len(simulated))]
+        return run_tables()["flows"].frame(rows)
+
+    def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
+        """A flow's summary: what each end knows."""
+        sender, receiver = self._senders[number], self._receivers[number]
+        if not sender and not receiver:
+            return simulated
+        kernel = self.flow(number)
+        if sender and receiver:
+            return kernel
+        sending, receiving = (kernel, simulated) if sender else (simulated, kernel)
+        row = {**sending, **{name: receiving[name] for name in ("delivered_bytes", "data_segments_in")}}
+        if self.job.flows[number].datagram_rate:
+            row |= {name: receiving[name] for name in receiving if name.startswith("rtt_")}
+            row["lost_packets"] = row["data_segments_out"] - row["data_segments_in"]
+        elif self.job.flows[number].size:
+            row |= {name: kernel[name] for name in ("active_s", "transfers", "completion_s", "completion_max_s")}
+        active = row["active_s"]
+        row["goodput_bps"] = 8 * row["delivered_bytes"] / active if active > 0 else 0.0
+        return row
+
+    def _all_samples(self) -> pl.DataFrame:
+        if not self.interval_ns:
+            return self._simulated["samples"]
+        kernel, simulated = self.samples(), self._simulated["samples"]
+        at = ["time_s", "flow"]
+        # Two ways to divide may differ in a float's last bit.
+        whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
+        either = simulated.with_columns(whole).join(
+            kernel.with_columns(whole),
+            on=["time_ns", "flow"],
+            how="left",
+            suffix="_kernel",
+            maintain_order="left",
+        )
+
+        def of_kernel(column: str) -> pl.Expr:
+            chosen = self._receivers if column == "delivered_bytes" else self._senders
+            if column.startswith("rtt_"):
+                chosen = [
+                    self._receivers[number] if flow.datagram_rate else self._senders[number]
+                    for number, flow in enumerate(self.job.flows)
+                ]
+            flows = [number for number, by_kernel in enumerate(chosen) if by_kernel]
+            return pl.when(pl.col("flow").is_in(flows)).then(f"{column}_kernel").otherwise(column).alias(column)
+
+        return either.select(*at, *(of_kernel(column) for column in simulated.columns if column not in at))

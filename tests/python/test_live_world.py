@@ -1,0 +1,177 @@
+"""The live world: short runs on real packets, left out with the reason where this machine allows none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.errors import LiveError, UsageError
+from lopsided.worlds.kernel.errors import Unsupported
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
+
+SHORT = """\
+[scenario]
+duration = "1500 ms"
+[link]
+rtt = "20 ms"
+down = { rate = "4 Mbit/s", queue = "30 packets" }
+up = { rate = "1 Mbit/s", queue = "10 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+start = "500 ms"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "500 ms"
+stop = "1 s"
+[[flow]]
+name = "voice"
+direction = "down"
+app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
+[[flow]]
+name = "pages"
+direction = "down"
+app = { size = "6 kB", repeat = 2, pause = "50 ms" }
+"""
+
+
+def scenario(**settings: str) -> lop.Scenario:
+    return lop.Scenario.from_text(SHORT, "short.toml").with_(**{"stack.cc": "reno", **settings})
+
+
+def live(ours: tuple[str, ...] = (), **options: object) -> lop.Run:
+    try:
+        return scenario().run(world="live", ours=ours, **options)  # type: ignore[arg-type]
+    except LiveError as error:
+        pytest.skip(f"no run on real packets here: {error}")
+
+
+def delivered(run: lop.Run) -> dict[str, int]:
+    return dict(zip(run.flows["name"], run.flows["delivered_bytes"], strict=True))
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
+    folder = tmp_path_factory.mktemp("pcap")
+    return live(pcap=folder), folder
+
+
+@pytest.mark.parametrize("ours", [(), ("client",), ("server",)], ids=["kernel", "our client", "our server"])
+def test_each_flow_arrives_whoever_plays_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
+    run, simulated = live(ours) if ours else captured[0], scenario().run()
+    got, expected = delivered(run), delivered(simulated)
+    # All of the pages in both; of the others what the line takes, within what a busy machine costs.
+    assert got["pages"] == expected["pages"] == 12_000
+    assert got["download"] == pytest.approx(expected["download"], rel=0.4)
+    assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
+    assert run.links["sent_packets"].min() > 20
+    flows = run.flows.to_polars()
+    assert flows["rtt_min_ms"].min() > 10  # one way of a datagram
+    assert flows.filter(flows["name"] == "download")["rtt_min_ms"].item() > 20
+    assert flows.filter(flows["name"] == "pages")["transfers"].item() == 2
+    profiles = dict(zip(flows["name"], flows["profile"], strict=True))
+    assert (profiles["download"] == "linux-6.1") == (ours == ("server",)) or os.uname().release.startswith("6.1.")
+
+
+def test_the_tables_are_those_of_the_simulator(captured: tuple[lop.Run, Path]):
+    run, simulated = captured[0], scenario().run()
+    for table in ("flows", "samples", "queues", "links", "transfers", "parts"):
+        of_run, of_simulator = getattr(run, table).to_polars(), getattr(simulated, table).to_polars()
+        assert of_run.schema == of_simulator.schema, table
+        assert table in ("parts", "transfers") or len(of_run) == len(of_simulator), table
+    windows = run.samples_of["download"].filter(run.samples_of["download"]["cwnd_bytes"] > 0)
+    assert len(windows) > 10
+    assert run.samples.to_polars()["delivered_bytes"].null_count() == 0
+
+
+def test_captures_and_facts_are_left(captured: tuple[lop.Run, Path]):
+    run, folder = captured
+    assert {path.name for path in folder.iterdir()} == {
+        "flows.csv",
+        "host-client.pcapng",
+        "host-server.pcapng",
+        "link-link.pcapng",
+    }
+    assert run.facts["path"]["malformed_packets"] == run.facts["path"]["refused_packets"] == 0
+    assert run.facts["lost_at_devices"] == 0
+    assert "another run gives other numbers" in run.facts["notes"][-1]
+    assert "packets left late" in run.report()
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+def test_a_capture_between_our_tcp_and_the_kernels_is_whole(tmp_path: Path):
+    live(("client",), pcap=tmp_path)
+    wrong = "tcp.checksum.status == 0 || ip.checksum.status == 0 || _ws.malformed"
+    command = ["tshark", "-r", str(tmp_path / "host-client.pcapng"), "-o", "tcp.check_checksum:TRUE", "-Y", wrong]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "error", "told"),
+    [
+        ({"stack.cc": "prague"}, {}, LiveError, "no congestion control prague"),
+        ({"flow.download.app": '{ kind = "http" }'}, {}, Unsupported, "app.kind http"),
+        ({"flow.download.receiver_stack.ack_policy": "tack"}, {}, Unsupported, "ACK policy tack"),
+        ({}, {"ours": ("nobody",)}, UsageError, "server, client"),
+        ({}, {"ours": ("client", "server")}, UsageError, "--world sim"),
+        ({}, {"kernel": "uml"}, UsageError, "--kernel"),
+        ({"host": '{ client = { interface = { delay = "1 ms" } } }'}, {}, UsageError, "interface"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_by_name(settings: dict, options: dict, error: type[Exception], told: str):
+    if error is LiveError:
+        live()
+    with pytest.raises(error, match=told):
+        scenario(**settings).run(world="live", **options)
+
+
+def test_ours_is_for_the_live_world():
+    with pytest.raises(UsageError, match="world live"):
+        scenario().run(ours=["client"])
+
+
+def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path):
+    live()
+    file = tmp_path / "long.toml"
+    file.write_text(scenario(**{"scenario.duration": "60 s"}).to_toml())
+    code = f"from lopsided.cli import main; main(['run', {str(file)!r}, '--world', 'live', '--out', 'x', '-q'])"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    for signalled in (signal.SIGINT, signal.SIGKILL):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
+        agent = _wait_for(lambda: _agents(tmp_path))
+        process.send_signal(signalled)
+        process.wait(20)
+        assert _wait_for(lambda: not _agents(tmp_path)), f"{agent} goes on"
+        assert _wait_for(lambda: not list(tmp_path.glob("lopsided-*"))), list(tmp_path.iterdir())
+    assert Path(tempfile.gettempdir()).exists()
+
+
+def _agents(folder: Path) -> list[str]:
+    """Processes of runs that keep their files in this folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}/lopsided-" in line and "guest" in line:
+            found.append(process.name)
+    return found
+
+
+def _wait_for(condition) -> object:
+    until = time.monotonic() + 20
+    while not (met := condition()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return met
