@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -27,32 +27,20 @@ from lopsided.papers.balakrishnan1999.setup import (
 from lopsided.papers.balakrishnan1999.shared import INKS, ack_limit_bps
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Comparison, Figure
-from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
+from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark, side_by_side
 from lopsided.papers.framework.tables import compare
 from lopsided.papers.framework.traces import traces_of
 from lopsided.views.plot import style
-
-
-def bars(
-    schemes: Sequence[Scheme], places: Sequence[float], read: Callable[[Scheme, int], Spread], scale: float, name: str
-) -> Iterable[Line]:
-    """For each scheme a bar at each place, side by side."""
-    width = 0.8 / len(schemes)
-    for number, scheme in enumerate(schemes):
-        at = np.array(places) + (number - (len(schemes) - 1) / 2) * width
-        found = np.array([read(scheme, place) for place in range(len(places))]) * scale
-        look = {"look": "bar", "width": width * 0.9, "label": scheme.title}
-        yield Line(at, found[:, 0], INKS[scheme.key], low=found[:, 1], high=found[:, 2], **look)
-
 
 # --- Figure 8: one download, no forward loss
 
 
 def _case_a(m: Measurements) -> Iterable[Line]:
-    def read(scheme: Scheme, place: int) -> Spread:
-        return m.value("one-way", "throughput_bps", line=LINES[place].key, scheme=scheme.key)
+    def found(scheme: Scheme) -> list[Spread]:
+        return [m.value("one-way", "throughput_bps", line=line.key, scheme=scheme.key) for line in LINES]
 
-    yield from bars(SCHEMES, range(len(LINES)), read, 1e-6, "throughput")
+    groups = [(scheme.title, INKS[scheme.key], found(scheme)) for scheme in SCHEMES]
+    yield from side_by_side(range(len(LINES)), groups, 1e-6)
     for place, line in enumerate(LINES):
         limit = ack_limit_bps(line) / 1e6
         yield Line([place - 0.45, place + 0.45], [limit, limit], style.MUTED, style=(0, (4, 3)), width=1.5)
@@ -151,10 +139,11 @@ def beside_an_upload(title: str, place: str, scheme: Scheme) -> Plot:
 
 
 def _over_hops(m: Measurements) -> Iterable[Line]:
-    def read(scheme: Scheme, place: int) -> Spread:
-        return m.value("radio", "throughput_bps", hops=HOPS[place], scheme=scheme.key)
+    def found(scheme: Scheme) -> list[Spread]:
+        return [m.value("radio", "throughput_bps", hops=hops, scheme=scheme.key) for hops in HOPS]
 
-    yield from bars(RADIO_SCHEMES, HOPS, read, 1e-3, "throughput")
+    groups = [(scheme.title, INKS[scheme.key], found(scheme)) for scheme in RADIO_SCHEMES]
+    yield from side_by_side(HOPS, groups, 1e-3)
     printed = [scheme for scheme in RADIO_SCHEMES if 5 in scheme.tables]
     for number, scheme in enumerate(RADIO_SCHEMES):
         for hops in HOPS if scheme in printed else ():
@@ -280,7 +269,8 @@ def _losses(m: Measurements) -> Iterable[float]:
     samples = m.run("measured-two-way", line="9.6").samples.to_polars()
     upload = samples.filter(samples["flow"] == 0)
     sent_again = upload["retransmits"].to_numpy().astype(float)
-    return upload["time_s"].to_numpy()[1:][np.diff(sent_again) > 0]  # type: ignore[no-any-return]
+    times = upload["time_s"].to_numpy().astype(float)
+    return times[1:][np.diff(sent_again) > 0]
 
 
 def measured_sequence(title: str, place: str, flow: str, unit: str) -> Plot:

@@ -71,7 +71,7 @@ def locked_out(m: Measurements, scheme: Scheme) -> float:
     """The share of a scheme's runs in which the upload made no progress."""
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
-    return float((found["reverse_bps"] < LOCKED_OUT_BPS).mean())  # type: ignore[arg-type]
+    return float((found["reverse_bps"].to_numpy() < LOCKED_OUT_BPS).mean())
 
 
 def runs_of(m: Measurements, scheme: Scheme) -> int:

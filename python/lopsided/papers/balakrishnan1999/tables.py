@@ -24,7 +24,7 @@ from lopsided.papers.balakrishnan1999.setup import (
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy, runs_of, two_way
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.tables import Columns, compare, table
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
 """What the authors' classes in ns-2.35 gave on the one-flow cells: means of the runs of each."""
@@ -46,7 +46,7 @@ def table_1(m: Measurements) -> Artifact:
     def of_authors(column: str) -> Callable[[Scheme], float]:
         return lambda scheme: (authors("B", "28.8C", scheme) or {}).get(column, float("nan"))
 
-    columns: dict[str, Callable[[Scheme], object]] = {
+    columns: Columns[Scheme] = {
         "scheme": lambda scheme: scheme.title,
         "Mbit/s": cell("throughput_bps", 1e-6),
         "Mbit/s_ns-2": of_authors("throughput_mbps"),
@@ -88,7 +88,7 @@ def table_a(m: Measurements) -> Artifact:
         ("ACKs_delivered", "acks_delivered", "acks_delivered", 1),
         ("ACKs_filtered", "acks_filtered", "acks_filtered", 1),
     )
-    columns: dict[str, Callable[[tuple[Line, Scheme]], object]] = {
+    columns: Columns[tuple[Line, Scheme]] = {
         "return_line": lambda cell: cell[0].title,
         "scheme": lambda cell: cell[1].title,
     }
@@ -109,7 +109,7 @@ def table_2(m: Measurements) -> Artifact:
     def cell(column: str, scale: float = 1.0) -> Callable[[Scheme], object]:
         return lambda scheme: m.value("two-downloads", column, scheme=scheme.key).median * scale
 
-    columns: dict[str, Callable[[Scheme], object]] = {
+    columns: Columns[Scheme] = {
         "scheme": lambda scheme: scheme.title,
         "Mbit/s_both": cell("total_bps", 1e-6),
         "Mbit/s_first": cell("first_bps", 1e-6),
@@ -134,7 +134,7 @@ def table_2(m: Measurements) -> Artifact:
 
 def table_3(m: Measurements) -> Artifact:
     """A download and an upload (BAL-E07)."""
-    columns: dict[str, Callable[[Scheme], object]] = {
+    columns: Columns[Scheme] = {
         "scheme": lambda scheme: scheme.title,
         "runs": lambda scheme: runs_of(m, scheme),
         "%_locked_out": lambda scheme: locked_out(m, scheme) * 100,
@@ -179,7 +179,7 @@ def table_4(m: Measurements) -> Artifact:
         ("turnaround_receive_to_transmit", "receive to transmit, ms", medium["receive_to_transmit_s"] * 1e3),
         ("receiver_buffer_size", "receive buffer, kB", 33 * 0.96),
     )
-    columns = {"parameter": lambda row: row[1], "here": lambda row: row[2]}
+    columns: Columns[tuple[str, str, float]] = {"parameter": lambda row: row[1], "here": lambda row: row[2]}
     compared = tuple(compare(m.published.find("Table 4", "value", case=key), value) for key, _, value in rows)
     return Artifact(table(rows, columns), None, compared, ("The queue of 10 packets holds 9, as the authors' do.",))
 
@@ -191,7 +191,7 @@ def table_5(m: Measurements) -> Artifact:
     def cell(column: str, scale: float = 1.0) -> Callable[[tuple[int, Scheme]], float]:
         return lambda pair: m.value("radio", column, hops=pair[0], scheme=pair[1].key).median * scale
 
-    columns: dict[str, Callable[[tuple[int, Scheme]], object]] = {
+    columns: Columns[tuple[int, Scheme]] = {
         "hops": lambda pair: pair[0],
         "scheme": lambda pair: pair[1].title,
         "kbit/s": cell("throughput_bps", 1e-3),
@@ -215,7 +215,7 @@ def table_5(m: Measurements) -> Artifact:
 
 def table_6(m: Measurements) -> Artifact:
     """Throughput of all connections over one hop (BAL-E09); the printed deviations fit no reading (BAL-A14)."""
-    columns: dict[str, Callable[[int], object]] = {"connections": lambda number: number}
+    columns: Columns[int] = {"connections": lambda number: number}
     schemes = [scheme for scheme in RADIO_SCHEMES if 6 in scheme.tables]
     for scheme in schemes:
         columns |= {
@@ -256,7 +256,7 @@ def table_k(m: Measurements) -> Artifact:
     def limit(row: tuple[str, float, int, int]) -> float:
         return metrics.ack_limited_bps(FORWARD_BPS, row[1], PACKET_BYTES, row[2], row[3]) / 1e6
 
-    columns: dict[str, Callable[[tuple[str, float, int, int]], object]] = {
+    columns: Columns[tuple[str, float, int, int]] = {
         "return_line": lambda row: row[0],
         "k": k,
         "packets_per_ACK": lambda row: row[3],

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided.papers.framework.claims import Statements, agree_within, all_of, at_least, at_most, between, near, number
-from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.measurements import Array, Measurements, Spread
 from lopsided.papers.framework.model import (
     Artifact,
     Assumption,
     Case,
+    Comparison,
     Experiment,
     Figure,
     Measured,
@@ -94,12 +95,12 @@ def sharing(run: Run, _case: Case) -> Mapping[str, float]:
     import polars as pl
 
     queues = run.queues.to_polars().filter(pl.col("direction") == "down")
-    rates = []
+    rates: list[Array] = []
     for link in ("home1", "home2"):
         rows = queues.filter(pl.col("link") == link)
-        ends = np.arange(10.0, float(rows["time_s"].max()) + 0.5, 1.0)  # type: ignore[arg-type]
-        octets = rows["sent_bytes"].cast(pl.Float64).to_numpy()
-        rates.append(np.diff(np.interp(ends, rows["time_s"].to_numpy(), octets)))
+        time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
+        ends = np.arange(10.0, float(time.max()) + 0.5, 1.0)
+        rates.append(np.diff(np.interp(ends, time, octets)))
     share = 100 * rates[0] / (rates[0] + rates[1])
     found = {f"share_p{each}_percent": float(np.percentile(share, each)) for each in (0, 10, 50, 75, 100)}
     return {"share_percent": float(100 * rates[0].sum() / (rates[0] + rates[1]).sum()), **found}
@@ -541,7 +542,7 @@ def _today_table(m: Measurements) -> Artifact:
 
 def _loss_table(m: Measurements) -> Artifact:
     """Printed shares and speedups beside the measured ones."""
-    comparisons = []
+    comparisons: list[Comparison] = []
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"
         printed = m.published.find("Section 3.4.2 / Figure 3.7", "throughput_share", item=item)

@@ -9,14 +9,14 @@ import polars as pl
 
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
-from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
+from lopsided.papers.framework.plots import Dashes, Line, Panel, Plot, printed_mark
 from lopsided.papers.framework.tables import compare, table
 from lopsided.papers.havey2015.measure import PERCENTILES
 from lopsided.papers.havey2015.setup import CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
 from lopsided.papers.havey2015.shared import INKS, value
 from lopsided.views.plot import style
 
-DASHES: dict[int, object] = dict(
+DASHES: dict[int, Dashes] = dict(
     zip((50, 100, 200, 250, 500, 750, 1000), (":", "-", "--", "--", "-.", ":", (0, (1, 4))), strict=True)
 )
 
@@ -54,21 +54,14 @@ KNEE = Plot(
 )
 
 
-def _cdf(
-    m: Measurements, experiment: str, aqm: str, rtt: int, column: str, unit: str, scale: float, **look: object
-) -> Line:
-    points = [value(m, experiment, f"{column}_p{each}_{unit}", aqm, rtt).median * scale for each in PERCENTILES]
-    return Line(points, list(PERCENTILES), INKS[aqm], look="line", width=1.4, **look)  # type: ignore[arg-type]
-
-
 def _by_rtt(
     m: Measurements, experiment: str, column: str, unit: str, scale: float, aqms: Iterable[str], rtts: Iterable[int]
 ) -> Iterable[Line]:
     for aqm in aqms:
         for rtt in rtts:
-            yield _cdf(
-                m, experiment, aqm, rtt, column, unit, scale, style=DASHES[rtt], label=f"{NAMES[aqm]}, {rtt} ms"
-            )  # fmt: skip
+            points = [value(m, experiment, f"{column}_p{each}_{unit}", aqm, rtt).median * scale for each in PERCENTILES]
+            label = f"{NAMES[aqm]}, {rtt} ms"
+            yield Line(points, list(PERCENTILES), INKS[aqm], width=1.4, style=DASHES[rtt], label=label)
 
 
 def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFrame:
@@ -100,7 +93,7 @@ RTT_CDFS = Plot(
     "round trip (ms)",
     _evening_panels("rtt", "ms", 1.0, "round trips"),
     ("night", "evening"),
-    data=lambda m: _data(m, "evening", "rtt", "ms"),
+    data=partial(_data, experiment="evening", column="rtt", unit="ms"),
 )
 
 RATE_CDFS = RTT_CDFS.but(
@@ -108,7 +101,7 @@ RATE_CDFS = RTT_CDFS.but(
     subtitle="CDFs of throughput in bins of a second, over packets (havey2015 figures 5.4 to 5.14)",
     x="Mbit/s of IP octets",
     panels=_evening_panels("throughput", "bps", 1e-6, "throughput of a modem"),
-    data=lambda m: _data(m, "evening", "throughput", "bps"),
+    data=partial(_data, experiment="evening", column="throughput", unit="bps"),
 )
 
 

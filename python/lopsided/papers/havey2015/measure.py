@@ -73,7 +73,8 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 def _round_trips(run: Run) -> tuple[Array, Array]:
     """Mean round trips of short intervals, and how many packets were timed in each, of the continuous transfers."""
     names = [row["name"] for row in run.flows.rows() if row["group"] == "continuous"]
-    means, counts = [], []
+    means: list[Array] = []
+    counts: list[Array] = []
     for trace in traces_of(run, names).values():
         timed = trace.rtt_count > 0
         means.append(trace.rtt_sum_ms[timed] / trace.rtt_count[timed])
@@ -88,7 +89,7 @@ def _throughputs(run: Run) -> list[tuple[Array, Array]]:
     queues = run.queues.to_polars()
     names = {str(name) for name in queues["link"].unique()}
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
-    found = []
+    found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
         link = queues.filter((pl.col("link") == name) & (pl.col("direction") == direction))
         time, sent = link["time_s"].to_numpy(), link["sent_bytes"].cast(pl.Float64).to_numpy()
