@@ -21,7 +21,7 @@ from lopsided.papers.merritt2010.shared import GOODPUT, WINDOWS, curve
 
 def answer(m: Measurements) -> str:
     """What the thesis asks, answered from the sweep."""
-    parts = []
+    parts: list[str] = []
     for line in LINES:
         goodput, windows = (curve(m, line, reading.performance).median * 100 for reading in (GOODPUT, WINDOWS))
         best = BUFFERS[int(goodput.argmax())]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+import polars as pl
 
 from lopsided import metrics
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Lines, Panel
 from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import (
     AGAINST_BUFFER,
@@ -130,9 +132,9 @@ FIGURE_5_12 = AGAINST_BUFFER.but(
 
 def _components(m: Measurements) -> Iterable[Line]:
     down, up = main(m, "wait_down_ms"), main(m, "wait_up_ms")
-    bar = {"look": "bar", "width": 3}
-    yield Line(down.x, down.median, style.DOWN[0], label="wait in R1 (downlink)", column="wait_r1_ms", **bar)
-    yield Line(up.x, up.median, style.UP[0], label="wait in R2 (uplink)", column="wait_r2_ms", base=down.median, **bar)
+    bar = partial(Line, look="bar", width=3)
+    yield bar(down.x, down.median, style.DOWN[0], label="wait in R1 (downlink)", column="wait_r1_ms")
+    yield bar(up.x, up.median, style.UP[0], label="wait in R2 (uplink)", column="wait_r2_ms", base=down.median)
     rtt = main(m, "rtt_ms")
     yield Line(rtt.x, rtt.median, style.INK, mark="o", size=4, label="RTT of packets, mean", column="rtt_ms")
     full = [metrics.drain_time_s(packets, MAIN.up_bps) * 1e3 for packets in rtt.x]
@@ -203,7 +205,7 @@ def table_5_1(m: Measurements) -> Artifact:
     printed = {
         packets: m.published.find("Table 5.1", "drain_time_at_196kbps", **{BUFFER: packets}) for packets in BUFFERS
     }
-    columns = {
+    columns: Columns[int] = {
         BUFFER: lambda packets: packets,
         "drain_s": lambda packets: metrics.drain_time_s(packets, MAIN.up_bps),
         "published_s": lambda packets: printed[packets].number,
@@ -220,7 +222,7 @@ def table_6_1(m: Measurements) -> Artifact:
     def printed(line: AccessLine) -> PublishedValue:
         return m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
 
-    columns = {
+    columns: Columns[AccessLine] = {
         "link": lambda line: line.name,
         "asymmetry": lambda line: round(line.asymmetry, 2),
         "published_ms": lambda line: printed(line).number,
@@ -261,7 +263,7 @@ def _remark(m: Measurements, line: AccessLine) -> str:
 def table_6_2(m: Measurements) -> Artifact:
     """The threshold of each link and the performance at the published one, beside print (MER-E09)."""
     find = m.published.find
-    columns = {
+    columns: Columns[AccessLine] = {
         "link": lambda line: line.name,
         "published_packets": lambda line: printed_size(m, line).number,
         "measured_packets": lambda line: threshold(m, line),
@@ -272,7 +274,7 @@ def table_6_2(m: Measurements) -> Artifact:
         "window_over_rtt_at_published_size": lambda line: _at_printed_size(m, line, "logged_performance"),
         "performance_at_measured_size": lambda line: at(m, line, threshold(m, line), "performance"),
     }
-    compared = []
+    compared: list[Comparison] = []
     for line in LINES:
         logged = _at_printed_size(m, line, "logged_performance").median
         remark = f"at {printed_size(m, line).number:.0f} packets; window over RTT: {logged:.2f}"
@@ -331,6 +333,11 @@ def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> f
     return metrics.uplink_buffer_bound_packets(window_down, window_up, down_s, line.up_bps)
 
 
+def _advices(m: Measurements) -> pl.DataFrame:
+    rows = [_advice(m, line, packets, _typical_rtt_s(m)) for line in LINES for packets in BUFFERS]
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)
+
+
 FIELD_PROCEDURE = AGAINST_BUFFER.but(
     title="The field procedure: what it advises from one configured buffer",
     subtitle="Eq 6.6 after 30 s of download alone and 30 s of both (filled), and from the full runs (hollow; "
@@ -339,13 +346,7 @@ FIELD_PROCEDURE = AGAINST_BUFFER.but(
     panels=(Panel("estimate (packets)", _field, height=3.2, limits=_estimate_limits("estimate_packets", "field")),),
     small_print=("dashed: estimate = configured; diamonds: printed thresholds",),
     experiments=("field",),
-    data=lambda m: table(
-        [(line, packets) for line in LINES for packets in BUFFERS],
-        {
-            name: lambda place, name=name: _advice(m, *place, _typical_rtt_s(m))[name]
-            for name in _advice(m, MAIN, BUFFERS[0], _typical_rtt_s(m))
-        },
-    ),
+    data=_advices,
     notes=(
         "The last column is section 6.4's second way, untested there: windows from the BDP of a typical RTT of 110 "
         "ms and full access buffers. It needs no measurement, and knows nothing of what the windows do.",
@@ -419,7 +420,7 @@ def table_m12(m: Measurements) -> Artifact:
     def of(column: str, experiment: str, scale: float = 1.0) -> Callable[[int], float]:
         return lambda packets: main(m, column, experiment).at(packets).median * scale
 
-    columns: dict[str, Callable[[int], float]] = {"packets": lambda packets: packets}
+    columns: Columns[int] = {"packets": lambda packets: packets}
     for name, experiment in (("shaper", "sweep"), ("limiter", "policed")):
         columns |= {
             f"{name}_download_kbps": of("goodput_down_bps", experiment, 1e-3),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +128,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
     """Performance of the first and of the second half of the both-active time: are two minutes enough to settle?"""
     middle = (both.start_s + both.end_s) / 2
-    found = {}
+    found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
         found[f"performance_{name}_half"] = metrics.min_normalised_goodput(
             both.download.goodput_bps(t0, t1), both.upload.goodput_bps(t0, t1), rates.down_bps, rates.up_bps
@@ -138,7 +138,7 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
     """Eq 1.2 from mean logged window over mean logged RTT, as scripts E, F and I estimate throughput (MER-A08)."""
-    shares = {}
+    shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
         cwnd, _ = logged(trace, trace.cwnd_bytes, both.start_s, both.end_s)
@@ -189,7 +189,11 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
     }
 
 
-def buffers_of(run: Run) -> dict[str, dict[str, Array]]:
+Buffers: TypeAlias = dict[str, dict[str, Array]]
+"""Of each direction: columns of the table `queues`."""
+
+
+def buffers_of(run: Run) -> Buffers:
     """What the run recorded of both buffers, by direction: the columns of its table `queues`."""
     queues = run.queues.to_polars()
     direction = queues["direction"].to_numpy()

@@ -86,9 +86,15 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
 
     def lines(m: Measurements) -> Iterable[Line]:
         for line in LINES:
-            look = {"mark": MARKS[line.name], "label": line.title, "end": f"{line.name} kbit/s"}
-            found = curve(m, line, column, experiment)
-            yield Line.of(found, INKS[line.name], scale, **look, column=f"{line.name} {column}")
+            yield Line.of(
+                curve(m, line, column, experiment),
+                INKS[line.name],
+                scale,
+                mark=MARKS[line.name],
+                label=line.title,
+                end=f"{line.name} kbit/s",
+                column=f"{line.name} {column}",
+            )
 
     return lines
 

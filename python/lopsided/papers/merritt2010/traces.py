@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeAlias
 
 from lopsided import metrics
-from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.measurements import Array, Measurements
 from lopsided.papers.framework.model import Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.tables import compare
 from lopsided.papers.framework.traces import Trace
-from lopsided.papers.merritt2010.measure import TwoWay, buffers_of, phase_of
+from lopsided.papers.merritt2010.measure import Buffers, TwoWay, buffers_of, phase_of
 from lopsided.papers.merritt2010.setup import MAIN
 from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
@@ -108,8 +109,8 @@ INTRODUCTION = throughput(50, "1.1").but(
 def _window(m: Measurements, packets: int, flow: str, after_s: float = 5.0) -> Iterable[Line]:
     trace: Trace = getattr(two_way_of(m, packets), flow)
     shown = trace.time_s >= after_s
-    look = {"look": "step", "column": f"{flow}_cwnd_kB"}
-    yield Line(trace.time_s[shown], trace.cwnd_bytes[shown] / 1e3, dict(FLOWS)[flow], **look)  # type: ignore[arg-type]
+    kb = trace.cwnd_bytes[shown] / 1e3
+    yield Line(trace.time_s[shown], kb, dict(FLOWS)[flow], look="step", column=f"{flow}_cwnd_kB")
 
 
 def _while_both(m: Measurements, packets: int, flow: str) -> Iterable[Line]:
@@ -165,13 +166,16 @@ def tracking(packets: int, number: str) -> Plot:
     )
 
 
+Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
+"""Times and values of something that a run and its buffers tell."""
+
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)
 """What figure 3.2 shows of the run, in seconds after the upload's start."""
 _STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
 
-def _cycle_line(m: Measurements, read: Callable[[TwoWay, dict], tuple], ink: str, column: str) -> Iterable[Line]:  # type: ignore[type-arg]
+def _cycle_line(m: Measurements, read: Course, ink: str, column: str) -> Iterable[Line]:
     run = m.run("sweep", link=MAIN.name, **{BUFFER: CYCLE_PACKETS})
     both = TwoWay.of(run)
     time, value = read(both, buffers_of(run))
@@ -185,7 +189,7 @@ def _steps(m: Measurements) -> Iterable[float]:
     return [0.0, *(row[f"cycle_{name}_s"] for name, _ in _STEPS if row[f"cycle_{name}_s"] is not None)]
 
 
-def _cycle_panel(y: str, caption: str, ink: str, column: str, read: Callable[[TwoWay, dict], tuple]) -> Panel:  # type: ignore[type-arg]
+def _cycle_panel(y: str, caption: str, ink: str, column: str, read: Course) -> Panel:
     lines = partial(_cycle_line, read=read, ink=ink, column=column)
     return Panel(y, lines, caption=caption, height=1.35, uprights=_steps)
 

@@ -190,7 +190,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
 )
 def downlink_idles(m: Measurements) -> Verdict:
     """R1 is empty more often as the buffer grows, on the two links of higher asymmetry."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
         verdicts.append(rises(f"{line.name}: time that R1 is empty", empty, "percent", rank=0.9, scale=100))

@@ -20,6 +20,7 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     falls,
+    key_of,
     near,
     number,
     ratio,
@@ -47,8 +48,8 @@ def by_both(
     """The claim under each reading of performance; `fails` names those under which it is known not to hold."""
 
     def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
-        name = key or check.__name__.replace("_", "-")  # type: ignore[attr-defined]
-        found = []
+        name = key or key_of(check)
+        found: list[Claim] = []
         for each in BOTH_READINGS:
             made = of_paper(statement, where, key=name + each.suffix, fails=each in fails)
             found.append(replace(made(lambda m, each=each: check(m, each)), reading=each.name))
@@ -91,7 +92,7 @@ def _with_limits(
 )
 def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
     """Performance falls with the buffer on every link."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, reading.performance)
         best = float(found.x[int(np.nanargmax(found.median))])
@@ -139,7 +140,7 @@ def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict
 )
 def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
     """High up to a size, falling fast beyond it, on all three links."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         verdict, lowest = _split(m, reading, line)
         verdicts.append(_with_limits(m, reading, verdict, [(line, lowest)]))
@@ -148,7 +149,7 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 def ack_bounds(m: Measurements) -> tuple[str, tuple[Measured, ...]]:
     """How much goodput fits beside all ACKs: with timestamps and Ethernet headers as assumed, and without both."""
-    measured = []
+    measured: list[Measured] = []
     for line in LINES:
         rates = line.down_bps, line.up_bps
         bare = metrics.two_way_performance_bound(*rates, payload_bytes=1460, packet_bytes=1500, ack_bytes=40)
@@ -189,7 +190,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     """Performance at the printed sizes, linear between the sizes run."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
         size = printed_size(m, line).number
@@ -203,7 +204,7 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
 def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     """The lowest of the three performances at the printed sizes."""
     printed = m.published.find("Section 1", "performance", item="model-sized buffer, all three links")
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         size = printed_size(m, line).number
         value = at(m, line, size, reading.performance)
@@ -221,7 +222,8 @@ def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
     """What every size above the printed estimate costs, against performance at the estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
-    measured, reasons = [], []
+    measured: list[Measured] = []
+    reasons: list[str] = []
     for line in LINES:
         size = printed_size(m, line).number
         there = at(m, line, size, reading.performance).median * 100

@@ -8,7 +8,7 @@ from lopsided import metrics
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import POINTS, Statements, all_of, at_most, near, number, within
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import Verdict
+from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.merritt2010.claims.performance import by_both
 from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
 from lopsided.papers.merritt2010.shared import BOTH_READINGS, SWEEP, Reading, at, curve, printed_size, threshold
@@ -25,7 +25,7 @@ of_paper = Statements(SWEEP)
 )
 def rtt_alone(m: Measurements) -> Verdict:
     """The smoothed RTT of a download alone, as logged."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
         full = number(f"{line.name}: a full R1", metrics.drain_time_s(DOWNLINK_BUFFER, line.down_bps), "ms", scale=1e3)
@@ -41,7 +41,7 @@ def rtt_alone(m: Measurements) -> Verdict:
 )
 def acks_alone_never_queue(m: Measurements) -> Verdict:
     """Alone: the mean wait in R2 as a share of the RTT, and how much the RTT differs between buffers."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
         backlog = curve(m, line, "uplink_backlog_alone_max_packets").median
@@ -62,7 +62,7 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
 )
 def estimated_buffers(m: Measurements) -> Verdict:
     """The crossings of eq 6.6 with the diagonal."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         printed = printed_size(m, line)
         rtt_ms = m.published.find("Table 6.1", "average_rtt_download_only", link=line.name).number
@@ -91,7 +91,8 @@ def estimated_buffers(m: Measurements) -> Verdict:
 )
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     """The largest size within ten points of the best is within one step of this run's own estimate."""
-    measured, reasons = [], []
+    measured: list[Measured] = []
+    reasons: list[str] = []
     for line in LINES:
         values = curve(m, line, reading.performance).median * 100
         knee = float(BUFFERS[int(np.flatnonzero(values >= np.nanmax(values) - POINTS)[-1])])
@@ -124,7 +125,8 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
 )
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
     """The answers of the field procedure from every starting size lie within one step of a common one."""
-    measured, reasons = [], []
+    measured: list[Measured] = []
+    reasons: list[str] = []
     for line in LINES:
         found = curve(m, line, "estimate_packets", "field")
         low, high = (
