@@ -230,15 +230,16 @@ impl Accounting {
     #[inline]
     pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
         let counters = self.node_mut(node);
-        counters.originated.record(new.size());
+        let size = new.size();
+        counters.originated.record(size);
         let id = u64::from(node.0) << 40 | counters.originated.packets;
         let booking = self.ledger.book(id);
         match self.free.pop() {
             Some(mut place) => {
-                place.renew(id, at, new, booking);
+                place.renew(id, at, size, new, booking);
                 Packet(place)
             }
-            None => Packet(Box::new(Fields::new(id, at, new, booking))),
+            None => Packet(Box::new(Fields::new(id, at, size, new, booking))),
         }
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct DropTailPath {
     arrived: usize,
     /// How many have left the buffer when the latest packet has entered.
     released: usize,
+    /// How often the courses were counted for want of places since there were last too few.
+    counted: u32,
     /// Those that the queue has no room for when they come.
     refused: VecDeque<Refused>,
 }
@@ -57,9 +59,11 @@ struct Course {
 const NOTHING: Course = Course { enters: Time::ZERO, departs: Time::ZERO, arrives: Time::ZERO, size: 0, wire: 0 };
 /// Small, because a big topology has thousands of links.
 const SMALLEST: usize = 4;
-/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken.
+/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, and the places have sufficed so
+/// often: a window that comes as a burst in each round trip keeps its room.
 const ROOMY: usize = 16;
 const SPARSE: usize = 8;
+const CALM: u32 = 4;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -83,6 +87,7 @@ impl DropTailPath {
             departed: 0,
             arrived: 0,
             released: 0,
+            counted: 0,
             refused: VecDeque::new(),
         }
     }
@@ -185,8 +190,11 @@ impl DropTailPath {
         let (taken, places) = (self.end - self.arrived, self.courses.len());
         if taken == places {
             self.resize(2 * places);
-        } else if places > ROOMY && SPARSE * taken < places {
+        } else if places > ROOMY && self.counted >= CALM && SPARSE * taken < places {
             self.resize(places / 2);
+            self.packets.shrink_to(places / 2);
+        } else {
+            self.counted += 1;
         }
     }
 
@@ -197,6 +205,7 @@ impl DropTailPath {
             courses[number & (new - 1)] = self.course(number);
         }
         self.courses = courses;
+        self.counted = 0;
     }
 
     #[inline]
@@ -220,13 +229,16 @@ impl DropTailPath {
     /// Puts into the statistics what happened up to now.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, now: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let watched = cx.is_watched(EventMask::QUEUES);
         while self.entered < self.end {
             let course = self.course(self.entered);
             if course.enters > now {
                 break;
             }
-            self.count_departures(course.enters, measured, cx);
-            if course.departs == course.enters && !cx.is_watched(EventMask::QUEUES) {
+            if self.departed < self.entered {
+                self.count_departures(course.enters, measured, cx);
+            }
+            if course.departs == course.enters && !watched {
                 measured.queue.passed(course.size());
                 measured.wire_bytes += course.wire();
                 self.departed += 1;
@@ -308,9 +320,6 @@ impl DropTailPath {
         }
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
-        if self.packets.capacity() > ROOMY && SPARSE * self.packets.len() < self.packets.capacity() {
-            self.packets.shrink_to(self.packets.capacity() / 2);
-        }
         Some(first.packet)
     }
 

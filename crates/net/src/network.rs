@@ -78,12 +78,28 @@ pub enum Progress {
     Paused,
 }
 
-/// A node's place in rows of links.
+/// A node in its place: all that a packet's way on asks of it lies together.
+#[derive(Debug)]
+struct Place<H> {
+    node: NetNode<H>,
+    /// What hangs on port 0.
+    outlet: Attachment,
+    /// Where the other ports are among the wires.
+    first_wire: u32,
+    row: Row,
+}
+
+/// A link's place in rows of links.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
+    /// The link that it follows.
     follows: Option<NodeId>,
+    /// The router by which it leads others.
     leads_by: Option<NodeId>,
 }
+
+/// Where a node without ports leads to.
+const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) };
 
 #[derive(Debug)]
 pub struct Network<H> {
@@ -91,44 +107,39 @@ pub struct Network<H> {
     accounting: Accounting,
     /// The latest instant at which something happened, or up to which nothing does.
     now: Time,
-    nodes: Vec<NetNode<H>>,
-    /// The wires of all nodes in one list: those of node n from `first_wire[n]`, by port.
+    places: Vec<Place<H>>,
+    /// The wires of all nodes in one list, by port.
     wires: Vec<Attachment>,
-    first_wire: Vec<u32>,
     queue: EventQueue,
     /// Nodes that must still be polled, the one on top first.
     dirty: Vec<NodeId>,
     events: u64,
     /// What came out at edges.
     egress: VecDeque<(NodeId, Delivered)>,
-    /// Of each node, the link that it follows, and the router by which it leads others. Empty where nothing follows.
-    rows: Vec<Row>,
 }
 
 impl<H: Node> Network<H> {
     /// A network of nodes, in the order of their numbers, with what hangs on each port of each.
     pub fn new(nodes: Vec<NetNode<H>>, wires: &[Vec<Attachment>], accounting: Accounting) -> Network<H> {
-        let mut first_wire = Vec::with_capacity(wires.len());
+        assert_eq!(nodes.len(), wires.len(), "each node has its wires");
         let mut flat = Vec::new();
-        for of_node in wires {
-            first_wire.push(flat.len() as u32);
-            flat.extend_from_slice(of_node);
-        }
         let mut queue = EventQueue::new(nodes.len());
-        for (index, node) in nodes.iter().enumerate() {
+        let mut places = Vec::with_capacity(nodes.len());
+        for (index, (node, of_node)) in nodes.into_iter().zip(wires).enumerate() {
             queue.set(index, node.poll_timeout());
+            let outlet = of_node.first().copied().unwrap_or(NOWHERE);
+            places.push(Place { node, outlet, first_wire: flat.len() as u32, row: Row::default() });
+            flat.extend_from_slice(of_node);
         }
         Network {
             accounting,
             now: Time::ZERO,
-            nodes,
+            places,
             wires: flat,
-            first_wire,
             queue,
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
-            rows: Vec::new(),
         }
     }
 
@@ -140,11 +151,11 @@ impl<H: Node> Network<H> {
             return self;
         }
         for (leader, follower) in pairs {
-            let foretells = |node: NodeId| matches!(&self.nodes[node.index()], NetNode::Link(link) if link.foretells());
+            let foretells = |node: NodeId| matches!(self.node(node), NetNode::Link(link) if link.foretells());
             if foretells(leader) && foretells(follower) {
-                self.rows.resize(self.nodes.len(), Row::default());
-                self.rows[follower.index()].follows = Some(leader);
-                self.rows[leader.index()].leads_by = Some(self.wire(leader, Port(0)).node);
+                self.places[follower.index()].row.follows = Some(leader);
+                let leader = &mut self.places[leader.index()];
+                leader.row.leads_by = Some(leader.outlet.node);
             }
         }
         self
@@ -175,7 +186,7 @@ impl<H: Node> Network<H> {
     }
 
     pub fn node(&self, node: NodeId) -> &NetNode<H> {
-        &self.nodes[node.index()]
+        &self.places[node.index()].node
     }
 
     /// The host with this number.
@@ -183,7 +194,7 @@ impl<H: Node> Network<H> {
     /// # Panics
     /// If another kind of node has it.
     pub fn host(&self, node: NodeId) -> &H {
-        match &self.nodes[node.index()] {
+        match &self.places[node.index()].node {
             NetNode::Host(host) => host,
             _ => panic!("{node:?} is no host"),
         }
@@ -194,7 +205,7 @@ impl<H: Node> Network<H> {
     /// # Panics
     /// If another kind of node has it.
     pub fn host_mut(&mut self, node: NodeId) -> &mut H {
-        match &mut self.nodes[node.index()] {
+        match &mut self.places[node.index()].node {
             NetNode::Host(host) => host,
             _ => panic!("{node:?} is no host"),
         }
@@ -205,7 +216,7 @@ impl<H: Node> Network<H> {
     /// # Panics
     /// If the node is no link.
     pub fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
-        match &mut self.nodes[node.index()] {
+        match &mut self.places[node.index()].node {
             NetNode::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
             _ => panic!("{node:?} is no link"),
         }
@@ -213,7 +224,7 @@ impl<H: Node> Network<H> {
 
     /// The packets in all nodes.
     pub fn held(&self) -> Count {
-        self.nodes.iter().map(NetNode::held).sum()
+        self.places.iter().map(|place| place.node.held()).sum()
     }
 
     /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have happened: see
@@ -222,7 +233,7 @@ impl<H: Node> Network<H> {
     /// # Panics
     /// If the node is no edge, or something is due before `now`.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
-        assert!(matches!(self.nodes[edge.index()], NetNode::Edge), "{edge:?} is no edge");
+        assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
         self.now = now;
         let mut cx = Cx::new(now, edge, &mut self.accounting);
@@ -275,7 +286,7 @@ impl<H: Node> Network<H> {
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
-        match &mut self.nodes[index] {
+        match &mut self.places[index].node {
             // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
             NetNode::Link(link) => {
                 link.handle_timeout(&mut cx);
@@ -306,7 +317,7 @@ impl<H: Node> Network<H> {
     fn drain_transmits(&mut self) {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            let out = match &mut self.nodes[node.index()] {
+            let out = match &mut self.places[node.index()].node {
                 NetNode::Host(host) => host.poll_transmit(&mut cx),
                 NetNode::Custom(custom) => custom.poll_transmit(&mut cx),
                 NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge => None,
@@ -328,7 +339,7 @@ impl<H: Node> Network<H> {
     fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
         loop {
             let mut cx = Cx::new(self.now, wire.node, &mut self.accounting);
-            match &mut self.nodes[wire.node.index()] {
+            match &mut self.places[wire.node.index()].node {
                 NetNode::Router(router) => match router.forward(&mut packet) {
                     Ok(port) => {
                         wire = self.wire(wire.node, port);
@@ -363,7 +374,7 @@ impl<H: Node> Network<H> {
         let mut at = self.now;
         loop {
             let follower = self.follower(node, &packet);
-            let NetNode::Link(link) = &mut self.nodes[node.index()] else {
+            let NetNode::Link(link) = &mut self.places[node.index()].node else {
                 unreachable!("links are followed by links")
             };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
@@ -384,21 +395,22 @@ impl<H: Node> Network<H> {
     /// The follower of this link that the packet goes to next.
     #[inline(always)]
     fn follower(&self, link: NodeId, packet: &Packet) -> Option<NodeId> {
-        let by = self.rows.get(link.index())?.leads_by?;
-        let NetNode::Router(router) = &self.nodes[by.index()] else { return None };
+        let by = self.places[link.index()].row.leads_by?;
+        let NetNode::Router(router) = self.node(by) else { return None };
         let next = self.wire(by, router.route(packet)?).node;
-        (self.rows[next.index()].follows == Some(link)).then_some(next)
+        (self.places[next.index()].row.follows == Some(link)).then_some(next)
     }
 
     /// What hangs on the port of the node.
     #[inline(always)]
     fn wire(&self, node: NodeId, port: Port) -> Attachment {
-        self.wires[self.first_wire[node.index()] as usize + usize::from(port.0)]
+        let place = &self.places[node.index()];
+        if port.0 == 0 { place.outlet } else { self.wires[place.first_wire as usize + usize::from(port.0)] }
     }
 
     #[inline]
     fn rearm(&mut self, node: NodeId) {
         let index = node.index();
-        self.queue.set(index, self.nodes[index].poll_timeout());
+        self.queue.set(index, self.places[index].node.poll_timeout());
     }
 }

@@ -136,17 +136,17 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
+    /// `size` is that of the whole packet.
     #[inline]
-    pub fn new(id: u64, sent_at: Time, new: NewPacket, booking: Booking) -> Fields {
-        let size = new.size();
+    pub fn new(id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) -> Fields {
         let NewPacket { flow, ip, transport, payload, raw } = new;
         Fields { id, sent_at, size, flow, ip, transport, payload, raw, booking }
     }
 
     /// As [`Fields::new`], in the place of a packet that ended.
     #[inline]
-    pub fn renew(&mut self, id: u64, sent_at: Time, new: NewPacket, booking: Booking) {
-        self.size = new.size();
+    pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
+        self.size = size;
         let NewPacket { flow, ip, transport, payload, raw } = new;
         self.id = id;
         self.sent_at = sent_at;
@@ -170,7 +170,8 @@ impl Fields {
 impl Packet {
     /// A packet that is in nobody's accounting: for tests, and for what is read from a file. `id` is unique within its run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
-        Packet(Box::new(Fields::new(id, sent_at, new, Booking::default())))
+        let size = new.size();
+        Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
     }
 
     /// Its contents, for another packet like it.

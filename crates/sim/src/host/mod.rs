@@ -29,7 +29,7 @@ use lopsided_core::{
 use lopsided_net::Routes;
 use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Segment, State, TcpInfo};
 use ports::Owner;
-use sockets::{Conn, HostSockets, Io};
+use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
 
 #[derive(Debug)]
@@ -311,8 +311,8 @@ impl Host {
                         conn.connection.poll_segment_without_data(now)
                     };
                     if let Some(Segment { header, payload, ecn }) = segment {
-                        let (app, to) = (conn.app, conn.remote.addr);
-                        return Some(self.packet(app, to, ecn, Transport::Tcp(header), payload, cx));
+                        let (app, addresses) = (conn.app, conn.addresses);
+                        return Some(self.packet(app, addresses, ecn, Transport::Tcp(header), payload, cx));
                     }
                 }
                 self.sockets.ready.pop();
@@ -338,7 +338,8 @@ impl Host {
         let (remote, src_port) = (slot.remote?, slot.port?);
         let payload = slot.datagrams.pop_front()?;
         let header = UdpHeader { src_port, dst_port: remote.port };
-        let (port, packet) = self.packet(app, remote.addr, Ecn::NotEct, Transport::Udp(header), payload, cx);
+        let addresses = addresses(self.addr, remote.addr);
+        let (port, packet) = self.packet(app, addresses, Ecn::NotEct, Transport::Udp(header), payload, cx);
         let meter = &mut self.sockets.apps[app as usize].meter;
         meter.datagrams_out += 1;
         meter.datagram_bytes_out += packet.size();
@@ -366,17 +367,17 @@ impl Host {
     fn packet(
         &mut self,
         app: u32,
-        to: IpAddr,
+        addresses: Addresses,
         ecn: Ecn,
         transport: Transport,
         payload: Payload,
         cx: &mut Cx<'_>,
     ) -> (Port, Packet) {
-        let addresses = Addresses::new(self.addr, to).expect("the ends of a flow have one version of IP");
         let AppSlot { flow, dscp, .. } = self.sockets.apps[app as usize];
         let ip = IpHeader { dscp, ..IpHeader::new(addresses).with_ecn(ecn) };
         let packet = cx.originate(NewPacket::new(flow, ip, transport, payload));
-        let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
+        let to = |routes: &Routes| routes.to(addresses.dst()).expect("flows have routes");
+        let port = self.routes.as_ref().map_or(Port(0), to);
         (port, packet)
     }
 }

@@ -4,12 +4,13 @@ use super::dialer::{Dialer, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::ports::Ports;
 use lopsided_app::{Report, SocketId, Sockets};
+use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, Payload, Rng, Time};
 use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
 use std::collections::VecDeque;
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
 
 /// A connection and where it belongs.
@@ -20,6 +21,8 @@ pub(crate) struct Conn {
     pub flow: FlowId,
     pub local_port: u16,
     pub remote: Remote,
+    /// Of all that it sends.
+    pub addresses: Addresses,
     /// The application has not been told that it is over.
     pub live: bool,
     pub counted: Counted,
@@ -133,7 +136,9 @@ impl HostSockets {
         connection.listen_to(self.trace);
         of_app.live.push(slot);
         let flow = of_app.flow;
-        let conn = Conn { connection, app, flow, local_port, remote, live: true, counted, placeholders: Vec::new() };
+        let addresses = addresses(connection.local().addr, remote.addr);
+        let placeholders = Vec::new();
+        let conn = Conn { connection, app, flow, local_port, remote, addresses, live: true, counted, placeholders };
         self.conns[slot as usize] = Some(Box::new(conn));
     }
 
@@ -152,11 +157,13 @@ impl HostSockets {
     /// Moves a timer, unless it only moved away.
     #[inline]
     pub fn lower(&mut self, number: usize, due: Option<Time>) {
-        let Some(due) = due else { return };
-        if self.timers.get(number).is_none_or(|set| due < set) {
-            self.timers.set(number, Some(due));
-        }
+        self.timers.lower(number, due);
     }
+}
+
+/// Of a packet from one end of a flow to the other.
+pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
+    Addresses::new(from, to).expect("the ends of a flow have one version of IP")
 }
 
 /// The sockets as one application sees them during one call.

@@ -33,7 +33,7 @@ impl Connection {
         if let Some(segment) = self.poll_urgent(now) {
             return Some(segment);
         }
-        if self.may_send_data() {
+        if self.may_send_data() && !self.send.is_done(now) {
             let full = self.full_segment();
             if let Some(piece) = self.send.poll(now, full) {
                 self.clock = now;

@@ -246,11 +246,10 @@ impl Scoreboard {
 
     /// The first segment, if `una` covers it whole; the counts forget it.
     pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
-        let sent = *self.ring.front()?;
-        if sent.end > una {
+        if self.ring.front()?.end > una {
             return None;
         }
-        self.ring.pop_front();
+        let sent = self.ring.pop_front()?;
         self.base += 1;
         if sent.state != 0 {
             self.forget_counts(self.base - 1, &sent);

@@ -39,14 +39,20 @@ impl Piece {
 }
 
 impl Sender {
-    /// What may go now, which then counts as sent. `full` are the octets of a full segment with the options of the
-    /// moment (RFC 9293 section 3.7.1).
+    /// Whether nothing is out, nothing is left to send and no probe is due.
     #[inline]
-    pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
-        if self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due {
+    pub fn is_done(&mut self, now: Time) -> bool {
+        let done =
+            self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due;
+        if done {
             self.limited(now, Limit::Application);
-            return None;
         }
+        done
+    }
+
+    /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of a full
+    /// segment with the options of the moment (RFC 9293 section 3.7.1).
+    pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {
             return self.send_tail_probe(now, full);
         }
