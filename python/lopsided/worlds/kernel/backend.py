@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,7 +165,7 @@ def watched(
     *,
     virtual_time: bool,
     inherited: Sequence[int] = (),
-) -> Iterator[Watched]:
+) -> Generator[Watched]:
     """Starts a program with these descriptors; at the end of the block it has ended, with all its processes.
 
     Whatever happens to this process, what it started ends with it: a watchdog sees to that.

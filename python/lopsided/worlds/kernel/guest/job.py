@@ -43,7 +43,7 @@ class Tun:
 
     node: str
     mtu: int
-    metrics: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, int] = field(default_factory=dict[str, int])
     """Of the route that leads out."""
 
 
@@ -181,10 +181,10 @@ class Job:
     seed: int = 0
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
-    tuns: list[Tun] = field(default_factory=list)
+    tuns: list[Tun] = field(default_factory=list[Tun])
     channel: int | None = None
     """The descriptor by which this program talks with the process that carries the path."""
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict[str, str])
     """Addresses of hosts that are not among the nodes: the ends of flows there are not driven here."""
 
     def save(self, path: Path) -> None:
