@@ -15,13 +15,13 @@ from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Table
 from lopsided.errors import FolderError
+from lopsided.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from lopsided.data.fairness import Fairness
-    from lopsided.scenario import Scenario
 
 
 class Run:
@@ -178,8 +178,6 @@ class Run:
     def load(cls, folder: str | Path) -> Run:
         """Reads a run folder back."""
         import polars as pl
-
-        from lopsided.scenario import Scenario
 
         folder = Path(folder)
         manifest = folders.read_manifest(folder)
