@@ -9,15 +9,16 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Seed, Settings, Workers, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
 
 
 def ackpath(
     file: Path,
     /,
     *,
-    remedies: Annotated[str, Parameter(show_default=False)] = "",
+    remedies: Annotated[str, Parameter(show_default=False)] = ACKPATH_REMEDIES,
     link: Annotated[str | None, Parameter(show_default=False)] = None,
-    repeat: int = 1,
+    repeat: int = ACKPATH_REPEAT,
     seed: Seed = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
@@ -62,7 +63,7 @@ def ackpath(
         with progress(f"the way of the ACKs in {scenario.name}", quiet=quiet or as_json) as show:
             found = study.ackpath(
                 scenario,
-                remedies or study.DEFAULT,
+                remedies,
                 link=link,
                 repeat=repeat,
                 seed=seed,

@@ -29,6 +29,7 @@ from lopsided.cli.options import (
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
 from lopsided.data import output
 from lopsided.errors import UsageError
+from lopsided.studies.options import SWEEP_METRIC
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -44,7 +45,7 @@ def sweep(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
-    metric: str = "goodput",
+    metric: str = SWEEP_METRIC,
     cdf: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     column: Column = None,
     data: Data = None,

@@ -29,6 +29,7 @@ from lopsided.metrics.performance import jain_index
 from lopsided.scenario import Scenario
 from lopsided.studies.aqm.study import bottleneck
 from lopsided.studies.jobs import Progress, run_jobs
+from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
-DEFAULT = (
-    *("none", "filter", "cake_filter", "acks_first", "acc", "few_acks", "bursts", "reconstruct"),
-    *("filter+bursts", "filter+reconstruct", "filter+acks_first", "acc+bursts"),
-)
 _LEAST_LIMIT = 0.5
 """What holds a sender back for this share of its time is what limits it."""
 _FULL = 0.95
@@ -197,10 +194,10 @@ class AckPath:
 
 def ackpath(
     scenario: Scenario,
-    remedies: str | Sequence[str] = DEFAULT,
+    remedies: str | Sequence[str] = ACKPATH_REMEDIES,
     *,
     link: str | None = None,
-    repeat: int = 1,
+    repeat: int = ACKPATH_REPEAT,
     seed: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,

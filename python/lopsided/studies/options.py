@@ -15,6 +15,15 @@ AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 """The disciplines that are compared where none are named."""
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
 """Those that are compared for a line."""
+ACKPATH_REMEDIES = (
+    "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
+    "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
+)
+"""Remedies for the way of the ACKs that are compared where none are named."""
+ACKPATH_REPEAT = 1
+"""Runs of each."""
+SWEEP_METRIC = "goodput"
+"""What a sweep is drawn by where nothing else is named."""
 COMPARED_WORLDS = ("sim", "kernel")
 """Held against each other where none are named; the last is the reference."""
 COMPARED_RUNS = 3

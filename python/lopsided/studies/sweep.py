@@ -22,6 +22,7 @@ from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval, min_normalised_goodput
 from lopsided.scenario import setting_text
 from lopsided.studies.jobs import Progress, check_count, run_jobs, seeds
+from lopsided.studies.options import SWEEP_METRIC
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Sweep(Table):
         super().__init__(frame, SWEEP)
         self.scenario = scenario
 
-    def plot(self, metric: str = "goodput", *, cdf: bool = False) -> Figure:
+    def plot(self, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
         """A metric against the axes: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a
         column; with `cdf` its distribution over flows and seeds."""
         return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf)

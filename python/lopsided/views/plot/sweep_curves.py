@@ -16,6 +16,7 @@ from lopsided.data.table import Table, number
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval
 from lopsided.studies import sweep as sweeps
+from lopsided.studies.options import SWEEP_METRIC
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _OF_RUN = ("jain", "performance")
 """Metrics of a whole run, not of a flow."""
 
 
-def draw(table: Table, scenario: Scenario, metric: str = "goodput", *, cdf: bool = False) -> Figure:
+def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
     """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
 
     By default goodput, and performance where there is one. With `cdf` the distribution of the metric over flows and
@@ -136,7 +137,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
     return sheet.figure
 
 
-def data(table: Table, metric: str = "goodput") -> pl.DataFrame:
+def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
     """What the curves of a metric show: for each combination and flow the mean, its 95 % interval and how many runs."""
     frame = (table if metric == "goodput" else _with(table, metric)).to_polars()
     column = _goodput_column(frame) if metric == "goodput" else _named(metric)[0]
@@ -212,7 +213,7 @@ def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> 
     return float(middle[-1])
 
 
-def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric: str = "goodput") -> Figure:
+def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric: str) -> Figure:
     if metric not in ("goodput", "performance"):
         column, label, scale = _named(metric)
         each = table.to_polars().with_columns(pl.col(column) * scale)
