@@ -161,7 +161,7 @@ def measure(
     """Aligns what is not known of the simulator as it is now, and adds it as it comes.
 
     What Linux did stays in a run folder for each cell below `kept`: where that is there, only the simulator runs, and
-    always does, since its digest says nothing of the windows that it offers.
+    always does, since its digest does not cover all that is compared.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)

@@ -116,6 +116,7 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
         ({"stack.prr": "false"}, "prr"),
         ({"stack.ecn": "accurate"}, "no accurate ECN"),
         ({"stack.abe": "true"}, "alternative back-off"),
+        ({"stack.hz": "1000"}, "hz has no counterpart"),
         ({"link.down.queue": '{ kind = "codel", limit = "90 kB" }'}, "in packets"),
         ({"link.down.queue": '{ kind = "fq_codel", header = "14 B" }'}, "header is 0 B"),
         ({"link.down.queue": '{ kind = "pie", derandomise = false }'}, "always has derandomise"),

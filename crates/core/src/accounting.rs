@@ -2,7 +2,7 @@
 //! the packets.
 
 use crate::packet::{Fields, Ledger, NewPacket};
-use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time};
+use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
@@ -248,7 +248,12 @@ impl Accounting {
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
-        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20));
+        // A window that is offered may change nothing else for as long as it is not used up.
+        let window = match packet.transport() {
+            Transport::Tcp(header) => u64::from(header.window),
+            Transport::Udp(_) | Transport::Other { .. } => 0,
+        };
+        counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ window << 44);
     }
 
     pub(crate) fn dropped(&mut self, at: Time, node: NodeId, packet: Packet, why: DropReason) {

@@ -5,6 +5,14 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
+    /// The same kind of clock with another tick.
+    pub(crate) fn with_tick(self, tick: Duration) -> TimerGrain {
+        match self {
+            TimerGrain::Exact | TimerGrain::Tick(_) => TimerGrain::Tick(tick),
+            TimerGrain::Wheel(_) => TimerGrain::Wheel(tick),
+        }
+    }
+
     /// When a timer set at `now` for `after` fires.
     pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {

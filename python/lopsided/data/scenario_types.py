@@ -896,6 +896,7 @@ class Stack(TypedDict):
     initial_window: Window | None
     remembered_threshold: Window | None
     min_rto_s: float | None
+    hz: int | None
     max_window: Window | None
     send_buffer_bytes: int | Literal["auto"] | None
     receive_buffer_bytes: int | Literal["auto"] | None

@@ -1,7 +1,9 @@
 //! A host: TCP connections and datagrams behind one address, and the applications that use them.
 //!
-//! Leaves out: forwarding, RST for segments that belong to no connection (they are lost with the reason `no_socket`),
-//! and the time that a real host takes to run.
+//! A segment for no connection and no listening port is lost with the reason `no_socket`, and answered with a reset (RFC 9293 section
+//! 3.10.7.1).
+//!
+//! Leaves out: forwarding, ICMP, and the time that a real host takes to run.
 
 mod counters;
 mod dialer;
@@ -23,14 +25,22 @@ use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
-    Bytes, Count, Cx, DropReason, Ecn, Event, EventMask, IpHeader, NewPacket, Node, Packet, Payload, Port, TcpEndpoint,
-    Time, Transport,
+    Bytes, Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port,
+    TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Segment, State, TcpInfo};
+use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Segment, State, TcpInfo, refuse};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
+
+/// A reset, to whom it goes, and with which codepoint.
+#[derive(Debug)]
+struct Refusal {
+    flow: FlowId,
+    ip: IpHeader,
+    header: TcpHeader,
+}
 
 #[derive(Debug)]
 pub struct Host {
@@ -42,6 +52,8 @@ pub struct Host {
     sockets: HostSockets,
     /// The connection that the last segment was for.
     latest: u32,
+    /// Resets to send, for segments that nobody here expects.
+    refusals: Vec<Refusal>,
     /// Of each application, where somebody watches them.
     windows: Option<Vec<Option<Window>>>,
     /// `None` for the usual host, whose packets reach the link at once.
@@ -56,6 +68,7 @@ impl Host {
             apps: Vec::new(),
             sockets: HostSockets::new(),
             latest: 0,
+            refusals: Vec::new(),
             windows: None,
             interface: interface.map(Box::new),
         }
@@ -330,7 +343,23 @@ impl Host {
                 self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
             }
         }
-        None
+        self.next_refusal(cx)
+    }
+
+    #[cold]
+    fn refuse(&mut self, packet: &Packet, header: &TcpHeader) {
+        if let Some(Segment { header, .. }) = refuse(header, packet.payload().len()) {
+            let addresses = Addresses::new(self.addr, packet.src()).expect("a packet has one version of IP");
+            let ip = IpHeader { dscp: packet.dscp(), ..IpHeader::new(addresses) };
+            self.refusals.push(Refusal { flow: packet.flow(), ip, header });
+        }
+    }
+
+    fn next_refusal(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let Refusal { flow, ip, header } = self.refusals.pop()?;
+        let to = ip.addresses.dst();
+        let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
+        Some((port, cx.originate(NewPacket::new(flow, ip, Transport::Tcp(header), Payload::EMPTY))))
     }
 
     fn next_datagram(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
@@ -446,6 +475,7 @@ impl Node for Host {
         match packet.transport() {
             Transport::Tcp(header) => {
                 let Some(slot) = self.connection_for(packet.src(), header, now) else {
+                    self.refuse(&packet, header);
                     return cx.drop(packet, DropReason::NoSocket);
                 };
                 let packet = cx.deliver(packet);

@@ -2,6 +2,7 @@
 
 use super::{run, scenario};
 use lopsided_app::{AppPair, Application, Applications, FlowContext, Report, Side, SocketEvent, SocketId, Sockets};
+use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Payload, Time};
 use lopsided_sim::{Monitor, RunOptions};
 use std::sync::Arc;
@@ -45,6 +46,24 @@ fn pages_are_whole_under_loss() {
         let delivered = result.flows.delivered_bytes[0];
         assert!((content..content + 4 * 13 * 100).contains(&delivered), "{delivered}: heads take some octets more");
     }
+}
+
+/// A client goes away while its pages come: what is lost for want of a socket is answered (RFC 9293 section 3.10.7.1).
+#[test]
+fn what_comes_for_no_connection_is_answered_with_a_reset() {
+    let app = r#"objects = 12, object_size = "300 kB", index_size = "2 kB", connections = 6"#;
+    let stopped = pages(app, "0 %").replace("name = \"web\"", "name = \"web\"\nstop = \"2 s\"");
+    let result = run(&format!("{stopped}\n[record]\nevents = true"));
+    assert!(result.conservation.holds());
+    let events = &result.packet_events;
+    let count = |event: &str, reset: bool| {
+        let rows = (0..events.event.len()).filter(|row| events.event[*row] == event);
+        let of_reset = |row: &usize| (events.flags[*row] & u32::from(Flags::RST.0) != 0) == reset;
+        rows.filter(of_reset).filter(|row| event == "sent" || events.reason[*row] == "no_socket").count()
+    };
+    let (refused, resets) = (count("dropped", false), count("sent", true));
+    assert!(refused > 0);
+    assert_eq!(resets, refused);
 }
 
 /// Six connections have six windows to begin with: on a long path a page comes sooner, over one connection later.

@@ -7,7 +7,8 @@ use lopsided_core::Bytes;
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
     // W_max 1000, beta 0.7: the cube root of 750 is 9.0856 s with a C of 0.4; this is 410/1024.
-    assert_eq!(inflection(300), 9300);
+    // As Linux computes it, which is not the whole part.
+    assert_eq!([10, 17, 25, 60, 100, 300].map(inflection), [2992, 3573, 4062, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
         let root = u128::from(cube_root(cube));

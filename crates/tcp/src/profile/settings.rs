@@ -21,6 +21,8 @@ const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
 /// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
+/// A tick is a microsecond at least.
+const MOST_TICKS: u64 = 1_000_000;
 /// DSCP has six bits (RFC 2474 section 3).
 const MOST_DSCP: u64 = 63;
 
@@ -154,6 +156,12 @@ const SETTINGS: &[StackKey] = &[
         "The shortest retransmission timeout, such as \"200 ms\".",
     ),
     change(
+        "hz",
+        Integer,
+        hz,
+        "Ticks a second of the stack's clock, which its timers wait for (Linux's HZ: 250 in Debian's kernels, 1000 or 100 in others).",
+    ),
+    change(
         "max_window",
         Window,
         |p, value, mtu| p.max_window = octets(p, value, mtu),
@@ -229,8 +237,11 @@ impl StackConfig {
             ("placeholders", Value::Number(loss)) if *loss >= 1.0 => {
                 Err(Fault::new(key, "a channel that loses everything delivers nothing"))
             }
-            ("dup_threshold" | "reassembly_limit", Value::Integer(0)) => {
+            ("dup_threshold" | "reassembly_limit" | "hz", Value::Integer(0)) => {
                 Err(Fault::new(key, "this must be at least 1"))
+            }
+            ("hz", Value::Integer(hz)) if *hz > MOST_TICKS => {
+                Err(Fault::new(key, format!("a clock has at most {MOST_TICKS} ticks a second")))
             }
             _ => Ok(()),
         }
@@ -435,6 +446,14 @@ fn delayed_ack(profile: &mut Profile, value: &Value, _mtu: u64) {
             ..base
         },
     };
+}
+
+fn hz(profile: &mut Profile, value: &Value, _mtu: u64) {
+    if let Value::Integer(hz) = value {
+        let tick = Duration::from_nanos(1_000_000_000 / (*hz).max(1));
+        profile.grain = profile.grain.with_tick(tick);
+        profile.ack.grain = profile.ack.grain.with_tick(tick);
+    }
 }
 
 fn initial_window(profile: &mut Profile, value: &Value, _mtu: u64) {

@@ -23,6 +23,7 @@ pub(crate) struct AckScheduler {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckContext {
     pub rtt: Option<Duration>,
+    pub srtt: Option<Duration>,
     pub rto: Duration,
     pub window: u64,
 }
@@ -32,6 +33,7 @@ impl AckScheduler {
         let size = SegmentSize::new();
         let view = AckView {
             rtt: None,
+            srtt: None,
             rto: Duration::ZERO,
             window: 0,
             sack: true,
@@ -117,6 +119,7 @@ impl AckScheduler {
     #[inline]
     fn update_view(&mut self, context: AckContext) {
         self.view.rtt = context.rtt;
+        self.view.srtt = context.srtt;
         self.view.rto = context.rto;
         self.view.window = context.window;
     }

@@ -8,6 +8,10 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD backs off by powers of two up to 64.
 const BACKOFF_MAX: u32 = 6;
 
+/// What a host takes at least to note a time, so that a timeout of whole ticks on paper is one more: a round trip of 20 ms gives
+/// 224 ms with a tick of 4 (by captures of Linux 6.1, which counts microseconds).
+const MOMENT: Duration = Duration::from_micros(1);
+
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
     rule: RtoRule,
@@ -185,7 +189,8 @@ impl RttEstimator {
                 least * (1 << self.backoff.min(BACKOFF_MAX)) + slop
             }
             // Kept in ticks.
-            RtoRule::Linux { .. } => (srtt + self.held).ceil_to(self.grain),
+            RtoRule::Linux { .. } if self.grain.is_zero() => srtt + self.held,
+            RtoRule::Linux { .. } => (srtt + self.held + MOMENT).ceil_to(self.grain),
         };
         self.rto = rto.min(self.rule.max());
     }
@@ -299,5 +304,8 @@ mod tests {
         assert_eq!(rtt.rto(), MS(1000));
         rtt.sample(Time::ZERO, MS(50), 1, 2);
         assert_eq!(rtt.rto(), MS(252), "50 + 200, in whole ticks");
+        let mut rtt = RttEstimator::new(rule, MS(4));
+        rtt.sample(Time::ZERO, MS(20), 1, 2);
+        assert_eq!(rtt.rto(), MS(224), "no host takes no time");
     }
 }

@@ -85,6 +85,7 @@ mod tests {
             waiting += 1;
             let view = AckView {
                 rtt: Some(Duration::from_millis(100)),
+                srtt: None,
                 rto: Duration::from_millis(300),
                 window: 1 << 20,
                 sack: true,

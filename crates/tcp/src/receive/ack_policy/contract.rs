@@ -47,6 +47,8 @@ pub struct ArrivedData {
 pub struct AckView {
     /// The round trip: the shorter of what the receiver and the sender know.
     pub rtt: Option<Duration>,
+    /// The smoothed round trip of what this end sends, where it has sent something.
+    pub srtt: Option<Duration>,
     /// The end's own retransmission timeout.
     pub rto: Duration,
     /// What is left of the window that was last offered, in octets.

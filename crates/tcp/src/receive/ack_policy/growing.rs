@@ -62,6 +62,7 @@ mod tests {
             waiting += 1;
             let view = AckView {
                 rtt: None,
+                srtt: None,
                 rto: Duration::from_millis(300),
                 window: 1 << 20,
                 sack: true,
@@ -87,6 +88,7 @@ mod tests {
         assert_eq!(acked(&mut policy, 6, in_order), [1, 3, 6]);
         let view = AckView {
             rtt: None,
+            srtt: None,
             rto: Duration::from_millis(300),
             window: 1 << 20,
             sack: true,

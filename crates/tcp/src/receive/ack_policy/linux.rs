@@ -31,6 +31,8 @@ pub(super) struct Linux {
     last_data: Option<Time>,
     /// When the timer of the last delayed ACK fires, sent or not.
     delay_timer: Option<Time>,
+    /// Until when the delayed ACK waits that is owed, on the clock.
+    waits_until: Option<Time>,
     /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
     duplicates: u32,
     compressed: u32,
@@ -57,6 +59,7 @@ impl Linux {
             ato: Duration::ZERO,
             last_data: None,
             delay_timer: None,
+            waits_until: None,
             duplicates: 0,
             compressed: 0,
             pushed: false,
@@ -83,7 +86,7 @@ impl Linux {
         } else if gaps_left {
             self.acknowledge_duplicate(now, AckReason::GapFilled, view)
         } else {
-            self.delay_adaptively(now, view.rtt)
+            self.delay_adaptively(now, view.srtt)
         }
     }
 
@@ -109,16 +112,29 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// The timeout follows the gaps between segments, no longer than an RTT if that is known.
+    /// The timeout follows the gaps between segments, no longer than an RTT if that is known. Where an ACK waits already and
+    /// a quarter of the new time would see it off, it goes now.
     fn delay_adaptively(&mut self, now: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
             let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(self.min)).min(DELAY_MAX);
             ato = ato.min(bound);
         }
-        let fires = self.grain.deadline(now, ato.min(self.max));
+        let ato = ato.min(self.max);
+        let clock = self.grain.floor(now);
+        if self.waits_until.is_some_and(|until| until <= clock + self.whole(ato / 4)) {
+            return AckDecision::Now(AckReason::Delay);
+        }
+        let until = clock + ato;
+        self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
+        let fires = self.grain.deadline(now, ato);
         self.delay_timer = Some(fires);
         AckDecision::By(fires)
+    }
+
+    /// Whole ticks of the clock, as it counts.
+    fn whole(&self, span: Duration) -> Duration {
+        self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
     /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
@@ -130,9 +146,9 @@ impl Linux {
         };
         let gap = self.grain.floor(now) - self.grain.floor(last);
         if gap <= self.min / 2 {
-            self.ato = self.ato / 2 + self.min / 2;
+            self.ato = self.whole(self.ato / 2) + self.min / 2;
         } else if gap < self.ato {
-            self.ato = (self.ato / 2 + gap).min(view.rto);
+            self.ato = (self.whole(self.ato / 2) + gap).min(view.rto);
         } else if gap > view.rto {
             // The sender paused and starts again with a small window.
             self.enter_quickack(view);
@@ -210,7 +226,7 @@ impl AckPolicy for Linux {
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;
-        self.delay_adaptively(now, view.rtt)
+        self.delay_adaptively(now, view.srtt)
     }
 
     fn on_data_sent(&mut self, now: Time) {
@@ -226,6 +242,7 @@ impl AckPolicy for Linux {
             }
         }
         self.scheduled = false;
+        self.waits_until = None;
         self.pushed = false;
         self.pushed_again = false;
         self.compressed = 0;

@@ -296,6 +296,7 @@ mod tests {
         policy.on_feedback(NOW, &feedback, &sender(1, true));
         let view = |waiting| AckView {
             rtt: None,
+            srtt: None,
             rto: Duration::from_millis(300),
             window: 1 << 20,
             sack: true,

@@ -84,6 +84,7 @@ mod tests {
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
         let view = AckView {
             rtt: Some(Duration::from_millis(100)),
+            srtt: None,
             rto: Duration::from_millis(300),
             window: 1 << 20,
             sack: true,

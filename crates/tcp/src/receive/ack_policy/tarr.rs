@@ -130,6 +130,7 @@ mod tests {
         let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
         let view = AckView {
             rtt: None,
+            srtt: None,
             rto: Duration::from_millis(300),
             window: 1 << 20,
             sack: true,

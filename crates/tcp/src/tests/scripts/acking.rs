@@ -2,8 +2,8 @@
 //! it offers.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
-use crate::{BufferRule, Profile, WindowUpdate};
-use lopsided_core::Bytes;
+use crate::{AckSettings, BufferRule, Profile, TimerGrain, WindowUpdate};
+use lopsided_core::{Bytes, Duration};
 
 /// A connection that has acknowledged sixteen segments one by one, at 100 to 115 ms. Its window does not grow.
 fn after_quick_acks() -> Script {
@@ -570,4 +570,45 @@ fn the_acknowledgement_of_a_fin_rides_on_this_ends_own() {
     let mut t = past_quick_acks();
     t.inject(200, "F 16001:16001");
     t.expect(240, "ack 16002");
+}
+
+#[test]
+fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
+    let ack = AckSettings { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..linux().ack };
+    let mut t = Script::established(receive_buffer(Profile { ack, ..linux() }, 64_000), PEER);
+    let mut next = 1;
+    let mut segment = |t: &mut Script, at: u32| {
+        t.inject(at, &format!("{next}:{}", next + 1000));
+        next += 1000;
+    };
+    for at in 200..240 {
+        segment(&mut t, at);
+        t.drain();
+    }
+    t.drain_until(300);
+    // One alone waits until the timer fires, which doubles the timeout of ten ticks.
+    segment(&mut t, 400);
+    t.expect(444, ". ack 41001");
+    for at in [500, 504, 508, 512, 516, 520] {
+        segment(&mut t, at);
+        t.drain();
+    }
+    // In halves and five ticks: 20, 15, 12, 11, 10, and ten again, where exact halves would leave more.
+    segment(&mut t, 560);
+    t.expect(604, ". ack 48001");
+}
+
+#[test]
+fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment() {
+    let mut t = Script::established(linux(), PEER);
+    for n in 0..20 {
+        t.inject(200 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.drain();
+    }
+    t.drain_until(300);
+    t.reads = false;
+    t.inject(400, "20001:20401");
+    // At 440 at the latest: 8 ms are less than a quarter of what the timeout is now, 20 and 32.
+    t.inject(432, "20401:20801");
+    t.expect(432, ". ack 20801");
 }
