@@ -190,11 +190,11 @@ fn estimated_root(cube: u64) -> u64 {
     if bits < 7 {
         return cube_root(cube.into());
     }
-    let shift = (bits * 84 >> 8) - 1;
+    let shift = ((bits * 84) >> 8) - 1;
     let leading = cube >> (3 * shift);
     let first = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
-    let estimate = first << shift >> 6;
-    (2 * estimate + cube / (estimate * (estimate - 1))) * 341 >> 10
+    let estimate = (first << shift) >> 6;
+    ((2 * estimate + cube / (estimate * (estimate - 1))) * 341) >> 10
 }
 
 /// The largest whole number whose cube is no more.
