@@ -48,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use crate::inferred::infer_tcp_events;
     #[pymodule_export]
-    use crate::live::{emulate, shape};
+    use crate::live::{emulate, reflect, shape};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::live_world::LivePath;

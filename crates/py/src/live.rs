@@ -68,3 +68,17 @@ pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
     Err(Failure::Live("queues are put on interfaces of Linux only".to_owned()).into())
 }
+
+/// Returns the sensing packets that pass this machine, as the arguments of `lopsided-live reflect` say, until a signal ends it. Gives the exit
+/// code.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+pub(crate) fn reflect(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| lopsided_live::command::run(std::iter::once("reflect".into()).chain(arguments)))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[pyfunction]
+pub(crate) fn reflect(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
+    Err(Failure::Live("sensing packets are returned by Linux only".to_owned()).into())
+}

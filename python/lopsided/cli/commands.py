@@ -49,6 +49,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("shape", "lopsided.cli.shape:shape", "Put a queue on the way out of a network interface of this machine."),
     Command(
+        "reflect",
+        "lopsided.cli.reflect:reflect",
+        "Return the sensing packets of asqm and bdp: the far end of a line with `shape` at its near end.",
+    ),
+    Command(
         "cite", "lopsided.cli.cite:cite", "Print BibTeX for lopsided, and for the studies that are re-run with it."
     ),
     Command(

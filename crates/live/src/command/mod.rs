@@ -3,6 +3,7 @@
 //! Exit codes: that of the command that was run; else 1 could not be done, 2 asked wrongly.
 
 mod emulate;
+mod reflect;
 mod shape;
 mod summary;
 
@@ -19,6 +20,7 @@ Usage: lopsided-live COMMAND [OPTIONS]
 Commands:
   emulate   run a command, or a shell, behind an emulated line
   shape     put a queue on the way out of a network interface
+  reflect   return the sensing packets of `shape` at the far end of a line
 
 `lopsided-live COMMAND --help` says more.
 ";
@@ -33,6 +35,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match name.to_str() {
         Some("emulate") => emulate::run(arguments),
         Some("shape") => shape::run(arguments),
+        Some("reflect") => reflect::run(arguments),
         Some("--help" | "-h" | "help") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {

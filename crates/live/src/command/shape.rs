@@ -2,7 +2,7 @@
 
 use super::{USAGE, complain, say, summary};
 use crate::shape::rules::{Rules, WayIn};
-use crate::shape::{ShapeError, Shaping, shape};
+use crate::shape::{ShapeError, Shaped, Shaping, shape};
 use lexopt::prelude::*;
 use std::ffi::OsString;
 
@@ -13,6 +13,7 @@ Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
        lopsided-live shape IFACE --undo
 
   lopsided-live shape eth0 --up 9500k --queue fq_codel --ack-filter
+  lopsided-live shape eth0 --up 9500k --queue asqm          # and `reflect` behind the line
   lopsided-live shape eth0 --up 9500k --queue cake --systemd > /etc/systemd/system/lopsided-eth0.service
 
   --up RATE            of the line behind the interface, a little below what it really has
@@ -26,7 +27,8 @@ Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
   --undo               take away the rule, where a killed process left it
   --quiet              no summary at the end
 
-It works until it is ended (Ctrl-C, SIGTERM), and then takes its rule away. Where it is killed, traffic flows past it.
+It works until it is ended (Ctrl-C, SIGTERM), and then takes its rules away. Where it is killed, traffic flows past it.
+asqm and bdp send packets of their own to sense the line; `lopsided-live reflect` on a machine behind it returns them.
 It needs root, the kernel's NFQUEUE, and nft or iptables.
 ";
 
@@ -102,36 +104,28 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(0);
     }
     let scenario = found.shaping.scenario()?;
-    check(&scenario)?;
+    found.shaping.way_in()?;
     if found.systemd {
         return Ok(say(&unit(&found.shaping.interface, arguments)));
     }
-    let rules = Rules::of(&found.shaping.interface, WayIn::Nothing).map_err(ShapeError::Rules)?;
+    let rules = found.shaping.rules()?;
     if found.dry_run {
         let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
         return Ok(say(&format!(
-            "queue {line} at {} on the way out of {}, by this rule, or the same of iptables:\n\n{}",
+            "queue {line} at {} on the way out of {}, by these rules, or the same of iptables:\n\n{}",
             found.shaping.up,
             found.shaping.interface,
             rules.nftables()
         )));
     }
-    let (result, pumped) = shape(&found.shaping, found.seed)?;
+    let Shaped { result, pumped, sensed } = shape(&found.shaping, found.seed)?;
     if !found.quiet {
         eprint!("{}", summary::of_line(&result, &pumped));
+        if let Some((sent, home)) = sensed {
+            eprintln!("{sent} sensing packets sent, {home} came home");
+        }
     }
     Ok(0)
-}
-
-/// A discipline that senses would never hear of its packets again.
-fn check(scenario: &lopsided_scenario::Scenario) -> Result<(), ShapeError> {
-    let queue = &scenario.graph.links[0].up.queue;
-    match queue.kind() {
-        kind @ ("asqm" | "bdp") => Err(ShapeError::Usage(format!(
-            "{kind} senses the line by packets of its own, which `shape` cannot send: take fq_codel, cake, pie, ..."
-        ))),
-        _ => Ok(()),
-    }
 }
 
 fn unit(interface: &str, arguments: &[OsString]) -> String {
@@ -149,7 +143,7 @@ fn unit(interface: &str, arguments: &[OsString]) -> String {
 }
 
 /// A word of a command in a unit (systemd.syntax(7)).
-fn escaped(word: &str) -> String {
+pub(super) fn escaped(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
     if word.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ';')) {
         format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))

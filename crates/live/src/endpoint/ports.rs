@@ -5,13 +5,12 @@
 //! the ports. It takes root. Killed, the process leaves the rule, which then lets packets pass: the kernel resets the connections.
 
 use super::Device;
-use crate::linux::{NfQueue, Verdict};
+use crate::linux::{NfQueue, RawOut, Verdict};
 use crate::shape::rules::Rules;
 use lopsided_core::wire;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, getsockopt, sendto, setsockopt,
-    socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, getsockopt, setsockopt, socket, sockopt,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -30,12 +29,10 @@ pub struct OwnPorts {
     address: IpAddr,
     ports: RangeInclusive<u16>,
     queue: NfQueue,
-    raw: OwnedFd,
+    raw: RawOut,
     rules: Rules,
     /// Hold the ports.
     _bound: Vec<OwnedFd>,
-    /// Packets that the kernel did not take.
-    refused: u64,
 }
 
 impl OwnPorts {
@@ -65,8 +62,7 @@ impl OwnPorts {
     /// # Errors
     /// `AddrInUse` if a program has one of them, `PermissionDenied` without root, or as the tools say that set rules.
     pub fn take(address: IpAddr, ports: RangeInclusive<u16>) -> io::Result<OwnPorts> {
-        let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let raw = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, SockProtocol::Raw)?;
+        let raw = RawOut::open(None, None)?;
         let mut bound = Vec::new();
         for port in ports.clone() {
             bound.push(hold(SocketAddr::new(address, port))?);
@@ -79,7 +75,7 @@ impl OwnPorts {
             _ => error,
         })?;
         rules.add().map_err(io::Error::other)?;
-        Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound, refused: 0 })
+        Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound })
     }
 
     /// The ports, from the first to the last.
@@ -114,10 +110,8 @@ impl Device for OwnPorts {
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let Ok(parsed) = wire::parse_captured(packet) else { return Ok(()) };
-        // The port of a raw socket's address means nothing.
-        let to = SockaddrStorage::from(SocketAddr::new(parsed.dst(), 0));
-        self.refused += u64::from(sendto(self.raw.as_raw_fd(), packet, &to, MsgFlags::empty()).is_err());
+        // One that the kernel does not take is lost, as on any way.
+        let _ = self.raw.send(packet);
         Ok(())
     }
 

@@ -29,6 +29,7 @@ const COPY_PACKET: u8 = 2;
 const FAIL_OPEN: u32 = 1;
 
 const PACKET_HEADER: u16 = 1;
+const PREROUTING: u8 = 0;
 const VERDICT_HEADER: u16 = 2;
 const PAYLOAD: u16 = 10;
 
@@ -110,6 +111,11 @@ impl NfQueue {
 
     /// The next packet that waits for its verdict: its number at the kernel, and its octets.
     pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
+        Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
+    }
+
+    /// As [`NfQueue::receive`], and whether it was just coming in.
+    pub fn receive_with_way(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<(u32, bool)>> {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EAGAIN) => return Ok(None),
@@ -117,8 +123,8 @@ impl NfQueue {
                 Err(Errno::ENOBUFS | Errno::EINTR) => continue,
                 other => other?,
             };
-            if let Some(number) = read(&self.buffer[..len], packet) {
-                return Ok(Some(number));
+            if let Some(handed) = read(&self.buffer[..len], packet) {
+                return Ok(Some(handed));
             }
         }
     }
@@ -141,8 +147,8 @@ impl AsFd for NfQueue {
     }
 }
 
-/// The packet in a message of the kernel; `None` in any other.
-fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<u32> {
+/// The packet in a message of the kernel: its number, and whether it is at the hook before routing; `None` in any other.
+fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {
         return None;
@@ -154,7 +160,11 @@ fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<u32> {
         let kind = u16::from_ne_bytes([rest[2], rest[3]]) & 0x3fff;
         let value = rest.get(4..len)?;
         match kind {
-            PACKET_HEADER => number = value.first_chunk().map(|octets| u32::from_be_bytes(*octets)),
+            // The number, the protocol of the frame, the hook (struct nfqnl_msg_packet_hdr).
+            PACKET_HEADER => {
+                let came_in = value.get(6) == Some(&PREROUTING);
+                number = value.first_chunk().map(|octets| (u32::from_be_bytes(*octets), came_in));
+            }
             PAYLOAD => octets = Some(value),
             _ => {}
         }

@@ -95,13 +95,25 @@ fn schedule(policy: i32, urgency: i32) {
 
 /// From now on this thread, and those that it starts, may do what any user may: the capabilities of root are gone for good.
 pub(crate) fn drop_privileges() -> io::Result<()> {
+    keep_capabilities(0)
+}
+
+/// As [`drop_privileges`], but for what each verdict on a packet takes (CAP_NET_ADMIN).
+pub(crate) fn keep_only_net_admin() -> io::Result<()> {
+    const NET_ADMIN: u32 = 12;
+    keep_capabilities(1 << NET_ADMIN)
+}
+
+/// Of the first 32 capabilities those whose bits are set, and no other.
+fn keep_capabilities(kept: u32) -> io::Result<()> {
     /// The third version of the structures (capabilities(7)), for 64 capabilities.
     const VERSION: u32 = 0x2008_0522;
     nix::sys::prctl::set_no_new_privs()?;
     let header: [u32; 2] = [VERSION, 0];
-    let none = [0u32; 6];
+    // Effective, permitted, inheritable; then those of the upper 32.
+    let sets = [kept, kept, 0, 0, 0, 0];
     #[expect(unsafe_code, reason = "no library that is used here has this call")]
     // SAFETY: the kernel reads both structures during the call; they are as large as this version says.
-    let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), sets.as_ptr()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,26 +1,32 @@
 //! A queue of the simulator's own on the way out of a real interface: the kernel hands over what it would send (NFQUEUE), and gets each
 //! packet back when its turn has come on a line of the given rate.
 //!
-//! **Fail-open.** Whatever becomes of this process, traffic flows: the rule lets packets pass where nobody listens, and the kernel does
-//! where its own queue is full. What waited as the process was killed is lost. The rule stays then, and does nothing; [`rules::undo`]
-//! takes it away.
+//! **Fail-open.** Whatever becomes of this process, traffic flows: the rules let packets pass where nobody listens, and the kernel does
+//! where its own queue is full. What waited as the process was killed is lost. A [`keeper`] takes the rules away then; where it is killed
+//! too they stay, and do nothing, until [`rules::Rules::remove`]. Once all stands this process keeps one capability, that of the verdicts.
 //!
-//! Leaves out: disciplines that send packets of their own to sense the line (`asqm`, `bdp`), and what comes in. The way out to keep is the
-//! narrowest place: give a rate a little below that of the modem.
+//! **Sensing.** What `asqm` and `bdp` send of their own goes out by a raw socket on the interface, behind the queue and past the rules; a
+//! [reflector](crate::reflect) behind the line returns it, and it ends here. `bdp` also looks at what else comes in, for its timestamps.
+//!
+//! Leaves out: a queue for what comes in. The way out to keep is the narrowest place: give a rate a little below that of the modem.
 
+pub(crate) mod keeper;
 pub mod rules;
+pub(crate) mod signals;
 
-use crate::linux::{Hurry, NfQueue, Verdict};
+use crate::linux::{Hurry, NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::{Clock, Io, Pumped, Wake, pump};
+use keeper::Keeper;
 use lopsided_core::{Ecn, Event, EventMask, NodeId, Observer, Packet, Time, wire};
+use lopsided_queue::{FarEnd, Qdisc, is_sensing};
 use lopsided_scenario::{Errors, Scenario};
 use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
 use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use rules::{Rules, RulesError, WayIn};
+use rules::{OWN_MARK, Rules, RulesError, WayIn};
+use signals::Ending;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -81,6 +87,8 @@ impl Shaping {
     /// If a setting is wrong.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
+            // Nothing returns their packets at the other end of a real line but a reflector.
+            name @ ("asqm" | "bdp") => format!("{{ kind = {}, far_end = \"stage\" }}", quoted(name)),
             name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
                 format!("{{ kind = {} }}", quoted(name))
             }
@@ -108,40 +116,91 @@ impl Shaping {
         scenario.record.interval = None;
         Ok(scenario)
     }
+
+    /// What of the way in the discipline must see.
+    ///
+    /// # Errors
+    /// If a setting is wrong, or its sensing packets would turn nowhere.
+    pub fn way_in(&self) -> Result<WayIn, ShapeError> {
+        let scenario = self.scenario()?;
+        let queue = &scenario.graph.links[0].up.queue;
+        let fault = |fault| ShapeError::Usage(format!("--queue {}: {fault}", self.queue));
+        match queue.build(1, "shape").map_err(fault)?.senses() {
+            None => Ok(WayIn::Nothing),
+            Some(FarEnd::Link) => Err(ShapeError::Usage(format!(
+                "--queue {}: its sensing packets turn at a reflector behind the line (`lopsided reflect`): write far_end = \"stage\"",
+                self.queue
+            ))),
+            Some(FarEnd::Stage) if self.queue.contains("bdp") => Ok(WayIn::All),
+            Some(FarEnd::Stage) => Ok(WayIn::Sensing),
+        }
+    }
+
+    /// The rules of it.
+    ///
+    /// # Errors
+    /// If a setting is wrong, or there is no such interface.
+    pub fn rules(&self) -> Result<Rules, ShapeError> {
+        Rules::of(&self.interface, self.way_in()?).map_err(ShapeError::Rules)
+    }
 }
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// A line that was shaped.
+#[derive(Debug)]
+pub struct Shaped {
+    pub result: RunResult,
+    pub pumped: Pumped,
+    /// Where the discipline senses: the packets that it sent for that, and those that came home.
+    pub sensed: Option<(u64, u64)>,
+}
+
 /// Shapes until a signal ends it; gives what the line did.
 ///
 /// # Errors
-/// If a setting is wrong, or the kernel does not let this process.
-pub fn shape(shaping: &Shaping, seed: u64) -> Result<(RunResult, Pumped), ShapeError> {
+/// If a setting is wrong, the kernel does not let this process, or the interface goes away.
+pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
-    let dropped = Dropped::default();
+    let gone = Gone::default();
     let outside = [(SERVER, true), (CLIENT, false)].map(|(host, takes_the_rest)| Outside {
         host: host.index(),
         addresses: Vec::new(),
         takes_the_rest,
     });
-    let observers: Vec<Box<dyn Observer>> = vec![Box::new(dropped.clone())];
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(gone.clone())];
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };
     let prepared = Prepared::new(&scenario, seed, options).map_err(ShapeError::Build)?;
-    let rules = Rules::of(&shaping.interface, WayIn::Nothing).map_err(ShapeError::Rules)?;
+    let rules = shaping.rules()?;
+    let senses = shaping.way_in()? != WayIn::Nothing;
+    let keeper = Keeper::start(rules.clone()).map_err(ShapeError::Queue)?;
     let queue = NfQueue::bind(rules.queue(), true).map_err(ShapeError::Queue)?;
-    let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        ending.add(signal);
-    }
-    let os = |error: Errno| ShapeError::Queue(error.into());
-    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&ending), Some(&mut before)).map_err(os)?;
-    let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(os)?;
+    let raw = senses
+        .then(|| RawOut::open(Some(OWN_MARK), Some(&shaping.interface)))
+        .transpose()
+        .map_err(ShapeError::Queue)?;
+    let ending = Ending::begin().map_err(ShapeError::Queue)?;
     // Only now that somebody listens.
     rules.add().map_err(ShapeError::Rules)?;
     let _hurry = Hurry::begin();
-    let mut way = WayOut { clock: Clock::start(), queue, signals, dropped, waiting: BTreeMap::new(), entering: 0 };
+    keep_only_net_admin().map_err(ShapeError::Queue)?;
+    let mut way = WayOut {
+        clock: Clock::start(),
+        interface: shaping.interface.clone(),
+        index: if_nametoindex(shaping.interface.as_str()).map_err(|error| ShapeError::Queue(error.into()))?,
+        looked: Time::ZERO,
+        queue,
+        raw,
+        ending,
+        gone,
+        waiting: BTreeMap::new(),
+        entering: 0,
+        entered_by: CLIENT,
+        sent: 0,
+        home: 0,
+    };
     let (mut pumped, mut failed) = (Pumped::default(), None);
     let result = prepared.finish_on(|network, until| {
         pump(network, &mut way, until, &mut pumped).unwrap_or_else(|error| {
@@ -149,49 +208,78 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<(RunResult, Pumped), ShapeE
             ControlFlow::Break(())
         })
     });
-    let undone = rules.remove();
+    keeper.end();
     // What still waits goes out: nobody else would send it.
     for number in way.waiting.into_values() {
         let _ = way.queue.verdict(number, Verdict::Accept, None);
     }
-    let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    undone.map_err(ShapeError::Rules)?;
     failed.map_or(Ok(()), |error| Err(ShapeError::Queue(error)))?;
-    Ok((result.map_err(ShapeError::Run)?, pumped))
+    let sensed = senses.then_some((way.sent, way.home));
+    Ok(Shaped { result: result.map_err(ShapeError::Run)?, pumped, sensed })
 }
 
-/// The numbers of packets that the network dropped, until somebody takes them.
+/// The numbers of packets that ended in the network, until somebody takes them.
 #[derive(Clone, Debug, Default)]
-struct Dropped(Arc<Mutex<Vec<u64>>>);
+struct Gone(Arc<Mutex<Vec<u64>>>);
 
-impl Dropped {
+impl Gone {
     fn take(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Observer for Dropped {
+impl Observer for Gone {
     fn mask(&self) -> EventMask {
-        EventMask::DROPS
+        EventMask::DROPS | EventMask::HOSTS
     }
 
-    fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
-        if let Event::Dropped { packet, .. } = event {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(packet.id());
-        }
+    fn record(&mut self, _at: Time, node: NodeId, event: &Event<'_>) {
+        let packet = match event {
+            Event::Dropped { packet, .. } => packet,
+            // A sensing packet that has come home. What ends at an edge goes on to the kernel.
+            Event::Received(packet) if node != SERVER && node != CLIENT => packet,
+            _ => return,
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(packet.id());
     }
 }
+
+/// How often it is looked whether the interface is still there.
+const LOOK: lopsided_core::Duration = lopsided_core::Duration::from_secs(1);
 
 /// The kernel's queue as the network's world.
 struct WayOut {
     clock: Clock,
+    interface: String,
+    index: u32,
+    looked: Time,
     queue: NfQueue,
-    signals: SignalFd,
-    dropped: Dropped,
+    /// The way for what the discipline sends of its own.
+    raw: Option<RawOut>,
+    ending: Ending,
+    gone: Gone,
     /// The kernel's number of each packet in the network, by its number there.
     waiting: BTreeMap<u64, u32>,
-    /// The kernel's number of the packet that was received last.
+    /// The kernel's number of the packet that was received last, and where it entered.
     entering: u32,
+    entered_by: NodeId,
+    /// Sensing packets that went out, and that came home.
+    sent: u64,
+    home: u64,
+}
+
+impl WayOut {
+    fn still_there(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        if now.saturating_since(self.looked) < LOOK {
+            return Ok(());
+        }
+        self.looked = now;
+        if if_nametoindex(self.interface.as_str()) == Ok(self.index) {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("the interface {} is gone", self.interface)))
+    }
 }
 
 impl Io for WayOut {
@@ -200,9 +288,9 @@ impl Io for WayOut {
     }
 
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
-        let Some(number) = self.queue.receive(packet)? else { return Ok(None) };
-        self.entering = number;
-        Ok(Some(CLIENT))
+        let Some((number, came_in)) = self.queue.receive_with_way(packet)? else { return Ok(None) };
+        (self.entering, self.entered_by) = (number, if came_in { SERVER } else { CLIENT });
+        Ok(Some(self.entered_by))
     }
 
     fn entered(&mut self, number: Option<u64>) {
@@ -216,29 +304,37 @@ impl Io for WayOut {
     }
 
     fn send(&mut self, _edge: NodeId, packet: &Packet) -> io::Result<()> {
-        let Some(number) = self.waiting.remove(&packet.id()) else { return Ok(()) };
+        let Some(number) = self.waiting.remove(&packet.id()) else {
+            // Nobody gave it to us: the discipline made it.
+            if let Some(raw) = self.raw.as_ref().filter(|_| is_sensing(packet)) {
+                self.sent += u64::from(raw.send(&wire::encode(packet)));
+            }
+            return Ok(());
+        };
         // Queues change one thing in a packet: the mark that says that there is congestion.
         let marked = (packet.ecn() == Ecn::Ce).then(|| wire::encode(packet));
         self.queue.verdict(number, Verdict::Accept, marked.as_deref())
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
-        for number in self.dropped.take() {
-            if let Some(number) = self.waiting.remove(&number) {
-                self.queue.verdict(number, Verdict::Drop, None)?;
+        for number in self.gone.take() {
+            if let Some(kernels) = self.waiting.remove(&number) {
+                // The number of a packet begins with that of the node that it came by.
+                self.home += u64::from(number >> 40 == u64::from(SERVER.0));
+                self.queue.verdict(kernels, Verdict::Drop, None)?;
             }
         }
-        let left = until.saturating_since(self.clock.now());
+        self.still_there()?;
+        let left = until.saturating_since(self.clock.now()).min(LOOK);
         let mut waits =
-            [PollFd::new(self.queue.as_fd(), PollFlags::POLLIN), PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            [PollFd::new(self.queue.as_fd(), PollFlags::POLLIN), PollFd::new(self.ending.as_fd(), PollFlags::POLLIN)];
         let patience = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
         match ppoll(&mut waits, Some(patience), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
         let asked = waits[1].any().unwrap_or(true);
-        // One that is left there would end the process as soon as it hears of signals again.
-        while self.signals.read_signal()?.is_some() {}
+        self.ending.take()?;
         Ok(if asked { Wake::Stop } else { Wake::Look })
     }
 }

@@ -124,7 +124,13 @@ impl Rules {
     }
 
     /// Sensing packets on their way through this machine or to it, of one interface or of all.
-    pub fn of_sensing(interface: Option<&str>) -> Rules {
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    pub fn of_sensing(interface: Option<&str>) -> Result<Rules, RulesError> {
+        if let Some(name) = interface {
+            if_nametoindex(name).map_err(|_| RulesError::NoInterface(name.to_owned()))?;
+        }
         let by =
             |word: &str, quote: &str| interface.map_or(String::new(), |name| format!("{word} {quote}{name}{quote} "));
         let rule = Rule {
@@ -134,7 +140,7 @@ impl Rules {
             v4: true,
             v6: true,
         };
-        Rules { queue: REFLECTOR_QUEUE, rules: vec![rule] }
+        Ok(Rules { queue: REFLECTOR_QUEUE, rules: vec![rule] })
     }
 
     /// TCP that arrives for these ports of an own address.

@@ -1,0 +1,112 @@
+//! `lopsided-live reflect`: its arguments, what it would do, the unit for systemd, and undoing it.
+
+use super::{USAGE, complain, say, shape::escaped};
+use crate::reflect::{MOST, ReflectError, Reflection, reflect};
+use crate::shape::rules::Rules;
+use lexopt::prelude::*;
+use std::ffi::OsString;
+
+const HELP: &str = "\
+Return the sensing packets of asqm and bdp that pass this machine: the far end of a line with `shape` at its near end.
+
+Usage: lopsided-live reflect [OPTIONS]
+
+  lopsided-live reflect --from 198.51.100.0/24
+  lopsided-live reflect --interface eth1 --systemd > /etc/systemd/system/lopsided-reflect.service
+
+  --interface IFACE    only what comes in here [anywhere]
+  --from ADDRESS       only what these addresses send, such as 192.0.2.0/24; may be given several times [anybody]
+  --most NUMBER        packets returned in a second, at most [10000]
+  --dry-run            say what would be done, and do nothing
+  --systemd            print a unit for systemd
+  --undo               take away the rule, where a killed process left it
+  --quiet              no summary at the end
+
+A packet comes back for each one that senses, of the same size, to whom it says that it is from. Everything else goes on.
+It works until it is ended (Ctrl-C, SIGTERM). It needs root, the kernel's NFQUEUE, and nft or iptables.
+";
+
+#[derive(Debug)]
+struct Arguments {
+    reflection: Reflection,
+    dry_run: bool,
+    systemd: bool,
+    undo: bool,
+    quiet: bool,
+    help: bool,
+}
+
+fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexopt::Error> {
+    let reflection = Reflection { interface: None, from: Vec::new(), most: MOST };
+    let mut found = Arguments { reflection, dry_run: false, systemd: false, undo: false, quiet: false, help: false };
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("interface") => found.reflection.interface = Some(parser.value()?.string()?),
+            Long("from") => {
+                let text = parser.value()?.string()?;
+                found.reflection.from.push(text.parse().map_err(|error| format!("--from {error}"))?);
+            }
+            Long("most") => found.reflection.most = parser.value()?.parse()?,
+            Long("dry-run") => found.dry_run = true,
+            Long("systemd") => found.systemd = true,
+            Long("undo") => found.undo = true,
+            Long("quiet") | Short('q') => found.quiet = true,
+            Long("help") | Short('h') => found.help = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    if found.reflection.most == 0 {
+        return Err("--most 0: nothing would ever come back".into());
+    }
+    Ok(found)
+}
+
+pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let found = match read(arguments.clone()) {
+        Ok(found) => found,
+        Err(error) => return complain(format!("{error}\n`lopsided-live reflect --help` lists the options"), USAGE),
+    };
+    carry_out(&found, &arguments).unwrap_or_else(|error| complain(error, 1))
+}
+
+fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectError> {
+    if found.help {
+        return Ok(say(HELP));
+    }
+    if found.systemd {
+        return Ok(say(&unit(arguments)));
+    }
+    let rules = Rules::of_sensing(found.reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
+    if found.undo {
+        rules.remove().map_err(ReflectError::Rules)?;
+        return Ok(0);
+    }
+    if found.dry_run {
+        return Ok(say(&format!(
+            "sensing packets go back to their senders, by this rule, or the same of iptables:\n\n{}",
+            rules.nftables()
+        )));
+    }
+    let reflected = reflect(&found.reflection)?;
+    if !found.quiet {
+        eprintln!(
+            "{} packets returned, {} passed on, {} dropped",
+            reflected.returned, reflected.passed, reflected.dropped
+        );
+    }
+    Ok(0)
+}
+
+fn unit(arguments: &[OsString]) -> String {
+    let program = std::env::current_exe().map_or("lopsided-live".to_owned(), |path| path.display().to_string());
+    let words = arguments.iter().filter(|word| *word != "--systemd").map(|word| escaped(&word.to_string_lossy()));
+    let words: String = words.map(|word| format!(" {word}")).collect();
+    format!(
+        "[Unit]\nDescription=lopsided returns sensing packets\nAfter=network-pre.target\n\n\
+         [Service]\nExecStart={program} reflect{words}\nExecStopPost={program} reflect{words} --undo\nRestart=on-failure\n\
+         CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\n\n\
+         [Install]\nWantedBy=multi-user.target\n"
+    )
+}

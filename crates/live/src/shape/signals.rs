@@ -1,0 +1,43 @@
+//! The signals that end a program, as something to wait for.
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// As long as it is there, Ctrl-C and its like do not end the process: they are read here.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    signals: SignalFd,
+    before: SigSet,
+}
+
+impl Ending {
+    pub fn begin() -> io::Result<Ending> {
+        let (mut before, mut ending) = (SigSet::empty(), SigSet::empty());
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            ending.add(signal);
+        }
+        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&ending), Some(&mut before))?;
+        let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Ending { signals, before })
+    }
+
+    /// Takes those that came. One that is left there would end the process as soon as it hears of signals again.
+    pub fn take(&self) -> io::Result<()> {
+        while self.signals.read_signal()?.is_some() {}
+        Ok(())
+    }
+}
+
+impl AsFd for Ending {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.signals.as_fd()
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
+    }
+}
