@@ -42,7 +42,11 @@ class Scenario:
 @final
 class Batch:
     def __init__(
-        self, jobs: list[tuple[Scenario, int]], workers: int, capture: tuple[str, bool, bool] | None = None
+        self,
+        jobs: list[tuple[Scenario, int]],
+        workers: int,
+        capture: tuple[str, bool, bool] | None = None,
+        cores: int = 1,
     ) -> None: ...
     def wait(self, seconds: float) -> tuple[int, dict[str, Any]] | None: ...
     def fraction(self) -> float: ...

@@ -20,6 +20,8 @@ class RunOptions:
     """A folder (made if missing) to write captures into."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
     """Where packets are captured."""
+    cores: int = 1
+    """At most so many cores for one simulated run, where that pays."""
     kernel: str | None = None
     """Which kernel the kernel world takes: `timetravel`, `uml` or `host`; None: the best at hand."""
     ours: frozenset[str] = frozenset()

@@ -37,6 +37,32 @@ def test_another_seed_gives_another_run(adsl, adsl_run):
     assert other.digest != adsl_run.digest
 
 
+FAST = """
+[scenario]
+duration = "2 s"
+[link]
+rtt = "40 ms"
+down = { rate = "200 Mbit/s", queue = "300 packets" }
+up = { rate = "100 Mbit/s", queue = "200 packets" }
+[[flow]]
+name = "file"
+direction = "down"
+"""
+
+
+def test_several_cores_give_the_same_run(adsl, adsl_run):
+    alone, together = (lop.Scenario.from_text(FAST).run(cores=cores) for cores in (1, 2))
+    assert together.digest == alone.digest
+    for name in ("flows", "samples", "queues", "links"):
+        assert together._table(name).to_polars().equals(alone._table(name).to_polars(), null_equal=True), name
+    assert together.facts["cores"]["used"] == 2, together.facts
+    assert "cut at link" in together.facts["cores"]["why"]
+    slow = adsl.run(cores=2)
+    assert (slow.digest, slow.facts["cores"]["used"]) == (adsl_run.digest, 1)
+    with pytest.raises(lop.UsageError, match="at least one core"):
+        adsl.run(cores=0)
+
+
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_a_seed_must_fit(adsl, seed):
     with pytest.raises(lop.UsageError, match="not a seed"):

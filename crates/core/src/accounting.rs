@@ -129,6 +129,17 @@ impl NodeCounters {
     }
 }
 
+/// Boxes of packets that ended, on their way from one accounting to another.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the box is what a packet is")]
+pub struct Boxes(Vec<Box<Fields>>);
+
+impl Boxes {
+    pub fn append(&mut self, mut more: Boxes) {
+        self.0.append(&mut more.0);
+    }
+}
+
 /// The accounting of all nodes, and who is watching.
 #[derive(Default)]
 pub struct Accounting {
@@ -153,6 +164,30 @@ impl fmt::Debug for Accounting {
 impl Accounting {
     pub fn new(nodes: usize) -> Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
+    }
+
+    /// The accounting of a part of the same network, for another thread: of as many nodes, of which nothing is known yet. Nobody watches.
+    pub fn part(&self) -> Accounting {
+        Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
+    }
+
+    /// Exchanges what two accountings of one network know of a node.
+    pub fn swap_node(&mut self, node: NodeId, other: &mut Accounting) {
+        std::mem::swap(self.node_mut(node), other.node_mut(node));
+    }
+
+    /// How many boxes of packets that ended it has.
+    pub fn boxes(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Hands over at most so many boxes of packets that ended: what ends in one part of a network began in another.
+    pub fn take_boxes(&mut self, most: usize) -> Boxes {
+        Boxes(self.free.split_off(self.free.len().saturating_sub(most)))
+    }
+
+    pub fn put_boxes(&mut self, mut boxes: Boxes) {
+        self.free.append(&mut boxes.0);
     }
 
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {

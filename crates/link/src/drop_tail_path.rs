@@ -323,6 +323,18 @@ impl DropTailPath {
         Some(first.packet)
     }
 
+    /// Hands over the packets that would arrive by an event of this link, with their times.
+    pub(crate) fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
+        self.next_arrival = Time::MAX;
+        std::mem::take(&mut self.packets).into_iter().map(|arriving| (arriving.at, arriving.packet))
+    }
+
+    /// Takes such packets back, in order of time.
+    pub(crate) fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
+        self.packets.extend(arriving.map(|(at, packet)| Arriving { at, packet }));
+        self.next_arrival = self.packets.front().map_or(Time::MAX, |first| first.at);
+    }
+
     /// The packets that are in the hands of this link.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());

@@ -99,6 +99,28 @@ impl Link {
         }
     }
 
+    /// From the end of a packet's sending to its arrival.
+    pub fn delay(&self) -> Duration {
+        self.line.delay
+    }
+
+    /// Hands over the packets that would arrive by an event of this link, with their times. Only of a link that
+    /// [foretells](Link::foretells).
+    pub fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.take_arriving(),
+            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
+        }
+    }
+
+    /// Takes back what [`Link::take_arriving`] handed over, or what passed through since, in order of time.
+    pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.put_arriving(arriving),
+            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
+        }
+    }
+
     /// Where the packets turn that the discipline makes to sense the link; `None` if it makes none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {

@@ -6,10 +6,14 @@
 //!
 //! Leaves out: processing time in hosts and routers (they are infinitely fast), routing protocols, and ICMP.
 
+mod division;
 mod event_queue;
 mod network;
+mod parts;
 mod routing;
 
+pub use division::{Division, LinePair};
 pub use event_queue::EventQueue;
 pub use network::{Attachment, NetNode, Network, Progress};
+pub use parts::{Parts, Together};
 pub use routing::{Router, Routes};

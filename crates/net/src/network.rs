@@ -14,7 +14,7 @@
 
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Boxes, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time};
 use lopsided_link::Link;
 use std::collections::VecDeque;
 
@@ -28,6 +28,8 @@ pub enum NetNode<H> {
     Custom(Box<dyn Node>),
     /// Where packets of others enter by [`Network::inject`] and leave by [`Network::poll_egress`]; it has one port.
     Edge,
+    /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their way, in order of time.
+    Elsewhere(VecDeque<(Time, Packet)>),
 }
 
 impl<H: Node> NetNode<H> {
@@ -37,6 +39,7 @@ impl<H: Node> NetNode<H> {
             NetNode::Link(link) => link.poll_timeout(),
             NetNode::Host(host) => host.poll_timeout(),
             NetNode::Custom(node) => node.poll_timeout(),
+            NetNode::Elsewhere(arriving) => arriving.front().map(|(at, _)| *at),
             NetNode::Router(_) | NetNode::Edge => None,
         }
     }
@@ -47,6 +50,7 @@ impl<H: Node> NetNode<H> {
             NetNode::Link(link) => link.held(),
             NetNode::Host(host) => host.held(),
             NetNode::Custom(node) => node.held(),
+            NetNode::Elsewhere(arriving) => Count::of(arriving.iter().map(|(_, packet)| packet.size())),
             NetNode::Router(_) | NetNode::Edge => Count::ZERO,
         }
     }
@@ -57,10 +61,21 @@ impl<H: Node> NetNode<H> {
             NetNode::Link(link) => Node::sample(&**link, out),
             NetNode::Host(host) => host.sample(out),
             NetNode::Custom(node) => node.sample(out),
-            NetNode::Router(_) | NetNode::Edge => {}
+            NetNode::Router(_) | NetNode::Edge | NetNode::Elsewhere(_) => {}
         }
     }
 }
+
+/// A packet that has passed a link into another part of the network, and when it arrives there.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub link: NodeId,
+    at: Time,
+    packet: Packet,
+}
+
+/// So many empty boxes of packets a part keeps.
+const SPARE_BOXES: usize = 256;
 
 /// Where the far end of a node's port is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +111,8 @@ struct Row {
     follows: Option<NodeId>,
     /// The router by which it leads others.
     leads_by: Option<NodeId>,
+    /// In a part of a network: it leads into another part.
+    leads_out: bool,
 }
 
 /// Where a node without ports leads to.
@@ -116,6 +133,8 @@ pub struct Network<H> {
     events: u64,
     /// What came out at edges.
     egress: VecDeque<(NodeId, Delivered)>,
+    /// Of a part of a network: what has passed into other parts.
+    left: Vec<Left>,
 }
 
 impl<H: Node> Network<H> {
@@ -140,6 +159,7 @@ impl<H: Node> Network<H> {
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
+            left: Vec::new(),
         }
     }
 
@@ -187,6 +207,18 @@ impl<H: Node> Network<H> {
 
     pub fn node(&self, node: NodeId) -> &NetNode<H> {
         &self.places[node.index()].node
+    }
+
+    /// All nodes, in the order of their numbers.
+    pub fn nodes(&self) -> impl Iterator<Item = &NetNode<H>> {
+        self.places.iter().map(|place| &place.node)
+    }
+
+    /// What hangs on each port of a node.
+    pub(crate) fn wires_of(&self, node: NodeId) -> &[Attachment] {
+        let first = |place: &Place<H>| place.first_wire as usize;
+        let after = self.places.get(node.index() + 1).map_or(self.wires.len(), first);
+        &self.wires[first(&self.places[node.index()])..after]
     }
 
     /// The host with this number.
@@ -308,6 +340,13 @@ impl<H: Node> Network<H> {
                 custom.handle_timeout(&mut cx);
                 self.dirty.push(node);
             }
+            NetNode::Elsewhere(arriving) => {
+                let arrived = arriving.pop_front();
+                self.queue.set(index, arriving.front().map(|(at, _)| *at));
+                if let Some((_, packet)) = arrived {
+                    self.forward(self.wire(node, Port(0)), packet);
+                }
+            }
             NetNode::Router(_) | NetNode::Edge => {}
         }
         self.drain_transmits();
@@ -320,7 +359,7 @@ impl<H: Node> Network<H> {
             let out = match &mut self.places[node.index()].node {
                 NetNode::Host(host) => host.poll_transmit(&mut cx),
                 NetNode::Custom(custom) => custom.poll_transmit(&mut cx),
-                NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge => None,
+                NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge | NetNode::Elsewhere(_) => None,
             };
             match out {
                 Some((port, packet)) => {
@@ -356,23 +395,26 @@ impl<H: Node> Network<H> {
                     wire = self.wire(wire.node, Link::SENSED);
                     continue;
                 }
-                NetNode::Link(_) => return self.cross(wire.node, packet),
+                NetNode::Link(_) => return self.cross(wire.node, packet, self.now),
                 NetNode::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
                 NetNode::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
                 NetNode::Edge => {
                     let delivered = cx.deliver(packet);
                     return self.egress.push_back((wire.node, delivered));
                 }
+                NetNode::Elsewhere(_) => unreachable!("parts meet at links"),
             }
             return self.dirty.push(wire.node);
         }
     }
 
-    /// Hands the packet to a link, and through all that follow.
+    /// Hands the packet to a link, which it enters at `at`, and through all that follow.
     #[inline(always)]
-    fn cross(&mut self, mut node: NodeId, mut packet: Packet) {
-        let mut at = self.now;
+    fn cross(&mut self, mut node: NodeId, mut packet: Packet, mut at: Time) {
         loop {
+            if self.places[node.index()].row.leads_out {
+                return self.leave(node, packet, at);
+            }
             let follower = self.follower(node, &packet);
             let NetNode::Link(link) = &mut self.places[node.index()].node else {
                 unreachable!("links are followed by links")
@@ -412,5 +454,104 @@ impl<H: Node> Network<H> {
     fn rearm(&mut self, node: NodeId) {
         let index = node.index();
         self.queue.set(index, self.places[index].node.poll_timeout());
+    }
+}
+
+/// What [`crate::Parts`] does with a network and its parts.
+impl<H: Node> Network<H> {
+    /// A part of this network, in which these links lead out of it. It has no nodes yet.
+    pub(crate) fn part(&self, exits: impl Iterator<Item = NodeId>) -> Network<H> {
+        let elsewhere = |place: &Place<H>| Place {
+            node: NetNode::Elsewhere(VecDeque::new()),
+            outlet: place.outlet,
+            first_wire: place.first_wire,
+            row: place.row,
+        };
+        let mut places: Vec<Place<H>> = self.places.iter().map(elsewhere).collect();
+        exits.for_each(|exit| places[exit.index()].row.leads_out = true);
+        Network {
+            accounting: self.accounting.part(),
+            now: self.now,
+            places,
+            wires: self.wires.clone(),
+            queue: EventQueue::new(self.places.len()),
+            dirty: Vec::new(),
+            events: 0,
+            egress: VecDeque::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// The node behind a link.
+    pub(crate) fn behind(&self, link: NodeId) -> NodeId {
+        self.wire(link, Port(0)).node
+    }
+
+    /// Each gets the other's node of this number, and what is known of it.
+    pub(crate) fn exchange(&mut self, node: NodeId, other: &mut Network<H>) {
+        std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
+        self.accounting.swap_node(node, &mut other.accounting);
+    }
+
+    /// Puts a node in the place of another, which it gives.
+    pub(crate) fn put(&mut self, node: NodeId, new: NetNode<H>) -> NetNode<H> {
+        std::mem::replace(&mut self.places[node.index()].node, new)
+    }
+
+    /// Goes on at `now` with the nodes that it has been given, after so many events elsewhere.
+    pub(crate) fn resume(&mut self, now: Time, events: u64) {
+        self.now = now;
+        self.events += events;
+        for index in 0..self.places.len() {
+            self.queue.set(index, self.places[index].node.poll_timeout());
+        }
+    }
+
+    /// The events handled since it was last asked.
+    pub(crate) fn take_events(&mut self) -> u64 {
+        std::mem::take(&mut self.events)
+    }
+
+    /// A packet passes a link, which it enters at `at`, into another part.
+    fn leave(&mut self, link: NodeId, packet: Packet, at: Time) {
+        let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
+        let mut cx = Cx::new(self.now, link, &mut self.accounting);
+        if let Some((packet, at)) = node.pass_through(packet, at, &mut cx) {
+            self.left.push(Left { link, at, packet });
+        }
+    }
+
+    /// What has left for other parts since it was last asked.
+    pub(crate) fn take_left(&mut self) -> Vec<Left> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an event.
+    pub(crate) fn arrive(&mut self, Left { link, at, mut packet }: Left) {
+        if let Some(follower) = self.follower(link, &packet) {
+            let lives = packet.lower_ttl();
+            debug_assert!(lives, "it was looked at before");
+            return self.cross(follower, packet, at);
+        }
+        let NetNode::Elsewhere(arriving) = &mut self.places[link.index()].node else {
+            unreachable!("it is in another part")
+        };
+        arriving.push_back((at, packet));
+        if arriving.len() == 1 {
+            self.queue.set(link.index(), Some(at));
+        }
+    }
+
+    /// Empty boxes of packets beyond those that it can soon use.
+    pub(crate) fn spare_boxes(&self) -> usize {
+        self.accounting.boxes().saturating_sub(SPARE_BOXES)
+    }
+
+    pub(crate) fn take_boxes(&mut self, most: usize) -> Boxes {
+        self.accounting.take_boxes(most)
+    }
+
+    pub(crate) fn put_boxes(&mut self, boxes: Boxes) {
+        self.accounting.put_boxes(boxes);
     }
 }

@@ -36,6 +36,7 @@ struct Job {
     seed: u64,
     own: Arc<Vec<CustomController>>,
     capture: Option<Points>,
+    cores: usize,
 }
 
 /// How long a call into a user's code may go on after everything else has ended.
@@ -45,10 +46,16 @@ type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
 #[pymethods]
 impl Batch {
-    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for all.
+    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for all; each run may take
+    /// `cores` where that pays.
     #[new]
-    #[pyo3(signature = (jobs, workers, capture = None))]
-    fn new(jobs: Vec<(Py<Scenario>, u64)>, workers: usize, capture: Option<(PathBuf, bool, bool)>) -> Batch {
+    #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
+    fn new(
+        jobs: Vec<(Py<Scenario>, u64)>,
+        workers: usize,
+        capture: Option<(PathBuf, bool, bool)>,
+        cores: usize,
+    ) -> Batch {
         let capture = capture.map(|(folder, hosts, links)| Points { folder, hosts, links });
         let jobs: Vec<Job> = jobs
             .into_iter()
@@ -57,6 +64,7 @@ impl Batch {
                 seed,
                 own: Arc::clone(&scenario.get().own),
                 capture: capture.clone(),
+                cores,
             })
             .collect();
         let workers = workers.clamp(1, jobs.len().max(1));
@@ -140,7 +148,9 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     observers.extend(observed.as_ref().map(Observed::observer));
     let abort = Arc::new(RunAbort::new(Arc::clone(monitor)));
     let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
-    let options = RunOptions { observers, controllers, ..RunOptions::default() };
+    // Python runs one thread at a time.
+    let cores = if job.own.is_empty() && !queue::any_registered() { job.cores } else { 1 };
+    let options = RunOptions { observers, controllers, cores, ..RunOptions::default() };
     let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
     if let Some(raised) = abort.take() {
         return Err(Failure::Controller(Box::new(raised)));

@@ -19,6 +19,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &Trace
     run.set_item("digest", format!("{:016x}", result.digest))?;
     run.set_item("events", result.events)?;
     run.set_item("packets", result.conservation.originated.packets)?;
+    run.set_item("cores", result.cores.as_ref().map(|used| (used.cores, used.share, &used.why)))?;
     run.set_item("tables", tables)?;
     Ok(run)
 }

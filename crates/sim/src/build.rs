@@ -58,7 +58,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let placed = |(number, host)| if is_outside(number) { NetNode::Edge } else { NetNode::Host(Box::new(host)) };
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     nodes.extend(hosts.into_iter().enumerate().map(placed));
-    let audit = options.audit_queues || cfg!(debug_assertions);
+    let audit = options.audit_queues;
     for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
         let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
         nodes.push(match shared {
@@ -96,7 +96,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let plain = nodes.iter().all(|node| match node {
         NetNode::Host(_) | NetNode::Router(_) => true,
         NetNode::Link(link) => link.senses().is_none(),
-        NetNode::Custom(_) | NetNode::Edge => false,
+        NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => false,
     });
     let network = Network::new(nodes, &wires, accounting);
     let network = if plain { network.with_followers(followers) } else { network };

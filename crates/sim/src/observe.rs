@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
     on_change: bool,
     samples: SampleTable,
     queues: QueueTable,
-    transfers: TransferTable,
+    transfers: Vec<TransferRow>,
     parts: PartTable,
     /// The transfers of each flow, by its number.
     tallies: Vec<TransferStats>,
@@ -47,7 +47,7 @@ impl Recorder {
             on_change: record.on_change,
             samples: SampleTable::default(),
             queues: QueueTable::default(),
-            transfers: TransferTable::default(),
+            transfers: Vec::new(),
             parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![flow_row::Watched::CLOSED; scenario.flows.len()],
@@ -201,12 +201,13 @@ impl Recorder {
             duration_s: end.as_secs_f64(),
             digest: digest(&simulation.network, &flows.delivered_bytes),
             events: simulation.network.events(),
+            cores: None,
             conservation,
             flows,
             samples: self.samples,
             queues: self.queues,
             links,
-            transfers: self.transfers,
+            transfers: in_order(self.transfers),
             parts: self.parts,
             drops: drops(&simulation.network, &self.places),
             marks: marks(&simulation.network, &self.places),
@@ -214,6 +215,15 @@ impl Recorder {
             tcp_events: self.tcp_log.take(&self.places),
         }
     }
+}
+
+/// By their ends, and those that end together by their flows: however often the hosts were asked.
+fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
+    let end = |row: &TransferRow| row.start_s + row.completion_s;
+    rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));
+    let mut table = TransferTable::default();
+    rows.into_iter().for_each(|row| table.push(row));
+    table
 }
 
 /// What an application told, as far as nobody asked before.

@@ -7,11 +7,10 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// How to run, beside what the scenario says.
-#[derive(Default)]
 pub struct RunOptions {
     /// Watchers of the packets; [`crate::node_labels`] tells them which node is which.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Check every operation of every queue (slow). Always so in builds with debug assertions.
+    /// Check every operation of every queue (slow). By default so in builds with debug assertions.
     pub audit_queues: bool,
     /// Nodes put into the way; each has the number after the last, in this order.
     pub middleboxes: Vec<MiddleboxPlacement>,
@@ -21,6 +20,22 @@ pub struct RunOptions {
     pub applications: Applications,
     /// Hosts whose part somebody else plays; of a flow that begins or ends there only the other end is placed.
     pub outside: Vec<Outside>,
+    /// At most so many threads for this one run, where that pays. The result is the same.
+    pub cores: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            observers: Vec::new(),
+            audit_queues: cfg!(debug_assertions),
+            middleboxes: Vec::new(),
+            controllers: Controllers::default(),
+            applications: Applications::default(),
+            outside: Vec::new(),
+            cores: 1,
+        }
+    }
 }
 
 /// A host whose part somebody else plays: in its place the network has an edge, where packets of others enter and leave.
@@ -47,7 +62,7 @@ pub struct MiddleboxPlacement {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { observers, audit_queues, middleboxes, controllers, applications, outside } = self;
+        let RunOptions { observers, audit_queues, middleboxes, controllers, applications, outside, cores } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("observers", &observers.len())
@@ -56,6 +71,7 @@ impl fmt::Debug for RunOptions {
             .field("controllers", controllers)
             .field("applications", applications)
             .field("outside", outside)
+            .field("cores", cores)
             .finish()
     }
 }

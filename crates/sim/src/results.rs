@@ -1,5 +1,6 @@
 //! What a run gives back: tables of columns, the digest and the audit.
 
+use crate::cores::CoresUsed;
 use crate::table;
 use crate::{Column, Name, TableSpec};
 use lopsided_core::Conservation;
@@ -360,6 +361,8 @@ pub struct RunResult {
     pub digest: u64,
     /// Events that the loop handled: a measure of the work done.
     pub events: u64,
+    /// Of a run that several cores were offered: what became of it.
+    pub cores: Option<CoresUsed>,
     /// Where all packets came to be.
     pub conservation: Conservation,
     pub flows: FlowTable,

@@ -1,6 +1,7 @@
 //! Runs scenarios: one, or many on several threads.
 
 use crate::build::build;
+use crate::cores::Cores;
 use crate::error::{BuildError, RunError};
 use crate::event_log::EventLog;
 use crate::host::Host;
@@ -67,6 +68,7 @@ pub struct Prepared<'a> {
     seed: u64,
     simulation: Simulation,
     observer: Recorder,
+    cores: Option<Cores>,
 }
 
 impl<'a> Prepared<'a> {
@@ -79,9 +81,11 @@ impl<'a> Prepared<'a> {
         if scenario.record.tcp_events {
             options.observers.push(Box::new(tcp_log.clone()));
         }
+        let cores = options.cores;
         let simulation = build(scenario, seed, options)?;
         let observer = Recorder::new(scenario, &simulation, log, tcp_log);
-        Ok(Prepared { scenario, seed, simulation, observer })
+        let cores = Cores::of(scenario, &simulation, cores);
+        Ok(Prepared { scenario, seed, simulation, observer, cores })
     }
 
     /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns, or, where it
@@ -112,7 +116,10 @@ impl<'a> Prepared<'a> {
         let end = Time::ZERO + self.scenario.duration;
         loop {
             let next = self.observer.next().map_or(end, |next| next.min(end));
-            run_until(next, &mut self.simulation, &mut self.observer, monitor)?;
+            match &mut self.cores {
+                None => run_until(next, &mut self.simulation, &mut self.observer, monitor)?,
+                Some(cores) => run_on_cores(next, cores, &mut self.simulation, &mut self.observer, monitor)?,
+            }
             self.observer.observe(next, &mut self.simulation);
             if next == end {
                 return self.result(end);
@@ -121,7 +128,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn result(self, end: Time) -> Result<RunResult, RunError> {
-        let result = self.observer.finish(self.scenario, self.seed, end, self.simulation);
+        let mut result = self.observer.finish(self.scenario, self.seed, end, self.simulation);
+        result.cores = self.cores.map(Cores::used);
         let conservation = result.conservation;
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
@@ -153,6 +161,30 @@ fn run_until(
             return Err(RunError::Stuck { at: now });
         }
     }
+}
+
+/// The same on several cores where that pays, a stretch at a time.
+fn run_on_cores(
+    until: Time,
+    cores: &mut Cores,
+    simulation: &mut Simulation,
+    observer: &mut Recorder,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
+    while simulation.network.now() < until {
+        let (before, handled) = (simulation.network.now(), simulation.network.events());
+        let next = cores.stretch_from(before).min(until);
+        match cores.run(simulation, next, STUCK, monitor) {
+            Some(ended) => {
+                ended?;
+                observer.gather(simulation);
+                monitor.advance(next - before);
+            }
+            None => run_until(next, simulation, observer, monitor)?,
+        }
+        cores.took(next - before, simulation.network.events() - handled);
+    }
+    Ok(())
 }
 
 /// One run of a sweep.

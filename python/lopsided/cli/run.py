@@ -74,6 +74,9 @@ def run(
         ),
     ] = (),
     workers: Workers = None,
+    cores: Annotated[
+        int, Parameter(help="At most so many cores for one run, where that pays; the result is the same.")
+    ] = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,6 +96,7 @@ def run(
         lopsided run scenario.toml --fairness
         lopsided run scenario.toml --world live
         lopsided run scenario.toml --world live --ours client
+        lopsided run scenario.toml --cores 4
 
     Parameters
     ----------
@@ -113,9 +117,8 @@ def run(
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
-            runs = _runs(
-                scenario, seed, repeat, workers, show, {"world": world, "kernel": kernel, "ours": ours}, capture
-            )
+            where = {"world": world, "kernel": kernel, "ours": ours}
+            runs = _runs(scenario, seed, repeat, workers, show, where, capture, cores)
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
@@ -138,11 +141,13 @@ def _runs(
     report: Callable[[float], object] | None,
     where: dict[str, Any],
     pcap: dict[str, Any],
+    cores: int,
 ) -> list[Run]:
-    """The run of the first seed, which alone is captured, and those of the seeds that follow."""
+    """The run of the first seed, which alone is captured and on several cores, and those of the seeds that follow, side
+    by side."""
     from lopsided.studies.jobs import part_of, run_repeated
 
-    first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), **where, **pcap)
+    first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]
     rest = repeat - 1
@@ -207,6 +212,8 @@ def _show(runs: list[Run]) -> None:
     heading(first.scenario.title or first.scenario.name, details)
     say_prose(" ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
+    if "cores" in first.facts:
+        say_prose(console.cores(first.facts["cores"]) + "\n")
     if len(first.links):
         out().print(console.links(first) if len(runs) == 1 else console.repeated_links(runs))
     if first.scenario.asks_for_fairness:

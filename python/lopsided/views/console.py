@@ -34,6 +34,13 @@ FLOWS = ("cc", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "cwnd_max_bytes", "re
 LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets", "sojourn_mean_ms", "sojourn_p95_ms")
 
 
+def cores(used: dict[str, Any]) -> str:
+    """What became of the wish to run on several cores, in a sentence."""
+    if used["used"] == 1:
+        return f"On one core: {used['why']}."
+    return f"On {used['used']} cores for {units.percent(used['share'])} of the time: {used['why']}."
+
+
 def flows(run: Run) -> View:
     """One row per flow, its goodput over the run as a sparkline; transfers and lost datagrams where there are any."""
     rows = list(run.flows.rows())

@@ -28,12 +28,23 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     capture = None
     if options.pcap is not None:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
-    batch = _native.Batch([(scenario.native, seed)], 1, capture)
+    batch = _native.Batch([(scenario.native, seed)], 1, capture, options.cores)
     for _, raw in _finished(batch, 1, options.progress):
         if options.pcap is not None:
             captures.write_index(options.pcap, _listed(scenario))
-        return to_run(scenario, raw)
+        run = to_run(scenario, raw)
+        if options.cores > 1:
+            run.facts["cores"] = _cores(raw)
+        return run
     raise AssertionError("a batch of one ended without its run")
+
+
+def _cores(raw: dict[str, Any]) -> dict[str, Any]:
+    """What became of the wish for several cores."""
+    if raw["cores"] is None:
+        return {"used": 1, "share": 0.0, "why": "code of your own runs in Python, one thread at a time"}
+    used, share, why = raw["cores"]
+    return {"used": used, "share": share, "why": why}
 
 
 def _check(options: RunOptions) -> None:

@@ -7,8 +7,9 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of the accounting: whether it still is. What is dropped after it, as a run is taken down, is not forgotten.
-#[derive(Debug, Default)]
+/// Of the accounting: whether it still is. What is dropped after it, as a run is taken down, is not forgotten. A clone is of the same
+/// run, and the first that goes ends the watch.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
     closed: Arc<AtomicBool>,

@@ -45,6 +45,76 @@ fn run_job(job: &Job<'_>) -> RunResult {
     lopsided_sim::run(job.scenario, job.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
+/// Downloads, an upload, pages and a call over a fast line: enough happens in one delay of the line.
+const FAST: &str = r#"
+    [scenario]
+    duration = "1500 ms"
+    [link]
+    rtt = "40 ms"
+    down = { rate = "200 Mbit/s", queue = "300 packets" }
+    up = { rate = "100 Mbit/s", queue = "200 packets" }
+    [lan]
+    rate = "1 Gbit/s"
+    delay = "0.1 ms"
+    [[flow]]
+    name = "download"
+    direction = "down"
+    count = 3
+    [[flow]]
+    name = "upload"
+    direction = "up"
+    cc = "bbr"
+    start = "200 ms"
+    [[flow]]
+    name = "pages"
+    direction = "down"
+    app = { kind = "transfer", size = "30 kB", pause = "20 ms" }
+    [[flow]]
+    name = "call"
+    direction = "up"
+    app = { kind = "udp", rate = "2 Mbit/s", size = "200 B" }
+    [record]
+    interval = "130 ms"
+"#;
+
+#[test]
+fn any_number_of_cores_gives_the_same() {
+    let on = |cores: usize, record: &str| {
+        let scenario = scenario(&FAST.replace("interval = \"130 ms\"", record));
+        // A checked queue foretells nothing.
+        let options = RunOptions { cores, audit_queues: false, ..RunOptions::default() };
+        let mut result = lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("it runs");
+        // Where a line is cut, what follows it in a row may be an event of its own.
+        let (used, _) = (result.cores.take(), std::mem::take(&mut result.events));
+        (text(&result), used)
+    };
+    for record in ["interval = \"130 ms\"", "interval = \"0 s\""] {
+        let (alone, unasked) = on(1, record);
+        assert_eq!(unasked, None);
+        for cores in [2, 3] {
+            let (result, used) = on(cores, record);
+            let used = used.expect("it was asked for");
+            assert_eq!((used.cores, used.share > 0.9), (2, true), "{used:?}");
+            assert!(used.why.contains("link"), "{used:?}");
+            assert_eq!(result, alone, "{cores} cores");
+        }
+    }
+    let (_, used) = on(2, "on_change = true");
+    assert_eq!(
+        used.map(|used| (used.cores, used.why)).unwrap().1,
+        "samples at every change need one order of all events"
+    );
+}
+
+#[test]
+fn a_slow_line_is_not_worth_several_cores() {
+    let options = RunOptions { cores: 2, audit_queues: false, ..RunOptions::default() };
+    let result = lopsided_sim::run(&scenario(TWO_WAY), 1, options, &Monitor::default()).expect("it runs");
+    let used = result.cores.expect("it was asked for");
+    assert_eq!((used.cores, used.share), (1, 0.0), "{used:?}");
+    assert_eq!(result.digest, run(TWO_WAY).digest);
+}
+
 #[test]
 fn watching_changes_nothing() {
     let plain = run(TWO_WAY);

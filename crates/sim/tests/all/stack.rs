@@ -72,7 +72,8 @@ fn the_buffers() {
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     let narrow = goodput("send_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
-    assert!(goodput("") > 6_000_000.0);
+    // Slow start ends with a loss of the last segment, as on Linux: 1 MB in 1.1 s, and half a second for the timer.
+    assert!(goodput("") > 4_500_000.0);
     // This stack offers 16 KiB for good, unless it is told to let the buffer grow.
     let offered = |stack: &str| with_stack(stack).samples.snd_wnd_bytes.into_iter().max();
     let (fixed, grown) = (

@@ -62,6 +62,8 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the kernel that the options name or the best at hand."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
+    if options.cores > 1:
+        raise UsageError("the world kernel has one clock: only the simulator takes several cores for one run")
     _require_known(scenario)
     chosen = backend.choose(options.kernel or "auto")
     *earlier, last = chosen.slips_ns

@@ -89,6 +89,8 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def _check(scenario: Scenario, options: RunOptions) -> None:
+    if options.cores > 1:
+        raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:
         raise UsageError("the world live runs on this machine's kernel: --kernel is for the world kernel")
     hosts = scenario.resolved["hosts"]

@@ -1,0 +1,237 @@
+//! Random trees of hosts, routers and lines, what is sent over them, and all that can be seen of them.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{
+    Accounting, BitRate, Bytes, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Time,
+    Transport,
+};
+use lopsided_link::{Link, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
+use lopsided_queue::{CodelQueueConfig, FifoConfig, Limit, QueueConfig};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// Sends datagrams at given times, and answers every second one that comes with a small one at once.
+#[derive(Debug)]
+pub struct Host {
+    addr: Ipv4Addr,
+    /// When, to whom, how large.
+    sends: VecDeque<(Time, Ipv4Addr, u32)>,
+    answers: VecDeque<Ipv4Addr>,
+    pub arrived: Vec<(Time, u64)>,
+}
+
+impl Node for Host {
+    fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
+        let packet = cx.deliver(packet);
+        self.arrived.push((cx.now(), packet.id()));
+        if let (std::net::IpAddr::V4(src), 0) = (packet.src(), self.arrived.len() % 2) {
+            // Answers are not answered.
+            if packet.size().get() > 40 {
+                self.answers.push_back(src);
+            }
+        }
+        cx.recycle(packet);
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Cx<'_>) {}
+
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let (to, size) = match self.answers.pop_front() {
+            Some(to) => (to, 40),
+            None => {
+                let &(_, to, size) = self.sends.front().filter(|(at, ..)| *at <= cx.now())?;
+                self.sends.pop_front();
+                (to, size)
+            }
+        };
+        let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+        let ip = IpHeader::v4(self.addr, to);
+        Some((Port(0), cx.originate(NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(size - 28)))))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.sends.front().map(|(at, ..)| *at)
+    }
+}
+
+pub const HOSTS: usize = 3;
+pub const END: Time = Time::from_nanos(400_000_000);
+
+fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
+/// A tree: hosts 0 and 1 at the ends of a row of routers, host 2 beside one of them.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    pub routers: usize,
+    /// The router at which host 2 is.
+    pub beside: usize,
+    /// Of each join in turn, there and back.
+    pub lines: Vec<[LinkConfig; 2]>,
+    /// Microseconds, from, to, size.
+    pub sends: Vec<(u64, usize, usize, u32)>,
+}
+
+impl Tree {
+    /// The two nodes that each join lies between.
+    fn joins(&self) -> Vec<(usize, usize)> {
+        let router = |number: usize| HOSTS + number;
+        let mut joins = vec![(0, router(0))];
+        joins.extend((1..self.routers).map(|number| (router(number - 1), router(number))));
+        joins.push((router(self.routers - 1), 1));
+        joins.push((2, router(self.beside % self.routers)));
+        joins
+    }
+
+    pub fn link(&self, join: usize, dir: usize) -> usize {
+        HOSTS + self.routers + 2 * join + dir
+    }
+
+    /// The links from one node to another, as (node, next node, link).
+    fn path(&self, from: usize, to: usize, before: Option<usize>) -> Option<Vec<(usize, usize, usize)>> {
+        if from == to {
+            return Some(Vec::new());
+        }
+        self.joins().into_iter().enumerate().find_map(|(join, (a, b))| {
+            let (next, dir) = if a == from { (b, 0) } else { (a, 1) };
+            if (a != from && b != from) || before == Some(next) || (next < HOSTS && next != to) {
+                return None;
+            }
+            let rest = self.path(next, to, Some(from))?;
+            Some([vec![(from, next, self.link(join, dir))], rest].concat())
+        })
+    }
+
+    fn pairs() -> impl Iterator<Item = (usize, usize)> {
+        (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to))).filter(|(from, to)| from != to)
+    }
+
+    /// The links that get packets over one other alone.
+    fn followers(&self) -> Vec<(NodeId, NodeId)> {
+        let id = |node: usize| NodeId(node as u32);
+        let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
+        links
+            .filter_map(|link| {
+                let used =
+                    |from, to| self.sends.iter().any(|&(_, a, b, _)| (a, b) == (from, to) || (b, a) == (from, to));
+                let mut before: Vec<Option<usize>> = Tree::pairs()
+                    .filter(|&(from, to)| used(from, to))
+                    .filter_map(|(from, to)| {
+                        let path = self.path(from, to, None)?;
+                        let at = path.iter().position(|(.., on)| *on == link)?;
+                        Some(at.checked_sub(1).map(|before| path[before].2))
+                    })
+                    .collect();
+                before.sort_unstable();
+                before.dedup();
+                match before[..] {
+                    [Some(leader)] => Some((id(leader), id(link))),
+                    _ => None,
+                }
+            })
+            .collect()
+    }
+
+    pub fn network(&self, in_rows: bool) -> Network<Host> {
+        let joins = self.joins();
+        let mut wires: Vec<Vec<Attachment>> = vec![Vec::new(); HOSTS + self.routers];
+        let mut behind = Vec::new();
+        for (join, &(a, b)) in joins.iter().enumerate() {
+            for (dir, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
+                wires[from].push(Attachment { node: NodeId(self.link(join, dir) as u32), port: Port(0) });
+                behind.push(vec![Attachment { node: NodeId(to as u32), port: Port(0) }]);
+            }
+        }
+        let mut nodes: Vec<NetNode<Host>> = (0..HOSTS)
+            .map(|host| {
+                let mut sends: Vec<(u64, usize, u32)> =
+                    self.sends.iter().filter(|send| send.1 == host).map(|&(at, _, to, size)| (at, to, size)).collect();
+                sends.sort_unstable();
+                let sends = sends.into_iter().map(|(us, to, size)| (Time::from_nanos(us * 1000), address(to), size));
+                let (sends, answers) = (sends.collect(), VecDeque::new());
+                NetNode::Host(Box::new(Host { addr: address(host), sends, answers, arrived: Vec::new() }))
+            })
+            .collect();
+        for (router, leads) in wires.iter().enumerate().skip(HOSTS) {
+            let mut routes = Routes::default();
+            for to in 0..HOSTS {
+                let first = self.path(router, to, None).expect("a tree")[0].2;
+                let port = leads.iter().position(|wire| wire.node.index() == first).expect("its own");
+                routes.set(address(to).into(), Port(port as u16));
+            }
+            nodes.push(NetNode::Router(Box::new(Router::new(routes))));
+        }
+        for (number, line) in self.lines.iter().flatten().enumerate() {
+            nodes.push(NetNode::Link(Box::new(line.build(1, &number.to_string()).expect("a link"))));
+        }
+        wires.extend(behind);
+        let network = Network::new(nodes, &wires, Accounting::new(wires.len()));
+        if in_rows { network.with_followers(self.followers()) } else { network }
+    }
+}
+
+fn line() -> impl Strategy<Value = LinkConfig> {
+    let queue = prop_oneof![
+        4 => (1u32..8).prop_map(QueueConfig::packets),
+        1 => (2000u64..6000).prop_map(|octets| fifo(Limit::Bytes(Bytes::new(octets)))),
+        1 => Just(fifo(Limit::Bins { count: 6, size: Bytes::new(512) })),
+        1 => Just(QueueConfig::new(CodelQueueConfig::default())),
+    ];
+    let rate = prop_oneof![1 => Just(None), 9 => (1u64..30).prop_map(|mbps| Some(BitRate::from_bps(mbps * 1_000_000)))];
+    let delay = prop_oneof![1 => Just(0), 6 => 1u64..8000].prop_map(Duration::from_micros);
+    (rate, delay, queue, 0u32..10).prop_map(|(rate, delay, queue, beside)| {
+        let config = LinkConfig::new(rate, delay, queue);
+        match (beside, rate) {
+            (0, _) => LinkConfig { loss: LossConfig { random: 0.05, ..LossConfig::default() }, ..config },
+            (1, Some(_)) => {
+                let shaper = ShaperConfig { burst: Bytes::new(2500), interval: None, line_rate: None };
+                LinkConfig { shaper: Some(shaper), ..config }
+            }
+            _ => config,
+        }
+    })
+}
+
+fn fifo(limit: Limit) -> QueueConfig {
+    QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
+}
+
+pub fn tree() -> impl Strategy<Value = Tree> {
+    let send = (0u64..200_000, 0..HOSTS, 1..HOSTS, 29u32..1500)
+        .prop_map(|(at, from, further, size)| (at, from, (from + further) % HOSTS, size));
+    // Bursts at one instant, too.
+    let sends = prop::collection::vec((send, 1usize..6), 1..80)
+        .prop_map(|bursts| bursts.into_iter().flat_map(|(send, count)| vec![send; count]).collect::<Vec<_>>());
+    (1usize..5, 0usize..4, sends).prop_flat_map(|(routers, beside, sends)| {
+        prop::collection::vec([line(), line()], routers + 2).prop_map(move |lines| Tree {
+            routers,
+            beside,
+            lines,
+            sends: sends.clone(),
+        })
+    })
+}
+
+/// All that can be seen of a network at one instant.
+pub fn look(network: &mut Network<Host>, tree: &Tree) -> String {
+    let mut seen = String::new();
+    for link in HOSTS + tree.routers..HOSTS + tree.routers + 2 * tree.lines.len() {
+        let node = NodeId(link as u32);
+        let look = |link: &mut Link, cx: &mut Cx<'_>| {
+            let mut view = link.sync(cx);
+            let (sample, wire) = (view.sample(), view.wire_bytes());
+            format!("{sample:?} {:?} {wire:?} {:?}", view.counters(), view.queue_stats())
+        };
+        seen += &format!("{link}: {}\n", network.with_link(node, look));
+        seen += &format!("{:?}\n", network.accounting().node(node));
+    }
+    let sum = network.accounting().conservation(network.held());
+    assert!(sum.holds(), "{sum}");
+    let arrived: Vec<_> = (0..HOSTS).map(|host| &network.host(NodeId(host as u32)).arrived).collect();
+    format!("{seen}{sum:?} {arrived:?} {:016x}", network.accounting().digest())
+}
