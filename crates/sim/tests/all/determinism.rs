@@ -94,7 +94,7 @@ fn any_number_of_cores_gives_the_same() {
         for cores in [2, 3] {
             let (result, used) = on(cores, record);
             let used = used.expect("it was asked for");
-            assert_eq!((used.cores, used.share > 0.9), (2, true), "{used:?}");
+            assert_eq!((used.cores, used.share > 0.5), (2, true), "{used:?}");
             assert!(used.why.contains("link"), "{used:?}");
             assert_eq!(result, alone, "{cores} cores");
         }
