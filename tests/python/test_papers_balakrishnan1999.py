@@ -5,9 +5,13 @@ One seed, and the experiments of the simulated Hybrid network alone; the report 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 from lopsided import Scenario, papers
+from lopsided.errors import UsageError
 from lopsided.papers.balakrishnan1999 import tables
 from lopsided.papers.balakrishnan1999.setup import ACC_SA, AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
@@ -15,6 +19,7 @@ from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.live import plan
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +79,22 @@ def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) ->
     for row in tables.table_k(m).comparisons:
         if "BAL-A15" not in row.remark:
             assert row.measured == pytest.approx(row.published.number, rel=0.02), row.published
+
+
+def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
+    """In the simulator, where runs are cheap: the same scenarios, with the simulator's TCP at both ends."""
+    assert paper.live is not None
+    measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
+    made = {figure.name: figure.make(measured) for figure in paper.live.figures}
+    assert all(artifact.data.height for artifact in made.values())
+    assert [len(artifact.comparisons) for artifact in made.values()] == [2, 1, 5, 0]
+    for experiment in paper.live.experiments:
+        for case in experiment.cases:
+            scenario = Scenario.load(paper.folder / "scenarios" / case.scenario).with_(**case.overrides)
+            made_for = plan.make(scenario, 1, frozenset(experiment.ours))
+            assert {node.name.partition("/")[0] for node in made_for.job.nodes}.isdisjoint(experiment.ours)
+
+
+def test_a_study_without_a_live_part_says_so() -> None:
+    with pytest.raises(UsageError, match="nothing of merritt2010 is run on real packets; of balakrishnan1999"):
+        papers.reproduce("merritt2010", None, False, Path("nowhere"), 1, Console(), world="live")

@@ -17,6 +17,8 @@ pub mod endpoint;
 mod linux;
 mod pump;
 #[cfg(target_os = "linux")]
+mod rate;
+#[cfg(target_os = "linux")]
 pub mod reflect;
 #[cfg(target_os = "linux")]
 pub mod shape;

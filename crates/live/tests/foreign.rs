@@ -187,6 +187,34 @@ fn a_line_holds_others_packets_to_its_rate_and_its_queue() {
     assert_eq!(times, (1..=11).map(|place| 10_000_000 + place * 1_000_000).collect::<Vec<_>>());
 }
 
+/// An ACK as Linux writes it, and with other options behind its timestamps.
+fn ack(number: u32, more: &[u8]) -> Vec<u8> {
+    let offset = (20 + 12 + more.len()) / 4;
+    let mut segment = vec![0xc0, 0x01, 0x13, 0x89, 0, 0, 0, 1];
+    segment.extend(number.to_be_bytes());
+    segment.extend([(offset << 4) as u8, 0x10, 1, 0xf5, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7]);
+    segment.extend(more);
+    v4(6, 0x4000, &[], &segment)
+}
+
+#[test]
+fn acks_of_others_are_filtered_and_thinned_unless_they_say_more_than_is_read() {
+    let slow = |keys: &str| line(&format!("down.rate = \"10 Mbit/s\"\nup = {{ rate = \"10 kbit/s\", {keys} }}"));
+    let filtered = slow("queue = { kind = \"ack_filter\", queue = \"50 packets\" }");
+    let thinned = slow("queue = \"50 packets\", stages = [{ kind = \"ack_thinning\", keep = 4 }]");
+    let run = |line: &Scenario, more: &[u8]| {
+        let acks = (0..12).map(|place| (Time::from_nanos(u64::from(place)), CLIENT, ack(1000 + 1448 * place, more)));
+        carry(line, acks.collect()).0.len()
+    };
+    for line in [&filtered, &thinned] {
+        assert!(run(line, &[]) <= 4, "{}", run(line, &[]));
+        // An option of unknown kind, one of impossible length, timestamps that come twice.
+        for more in [&[253, 4, 1, 2][..], &[5, 40, 0, 0], &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1]] {
+            assert_eq!(run(line, more), 12, "{more:?}");
+        }
+    }
+}
+
 #[test]
 fn a_run_may_end_early() {
     struct Impatient(Others);

@@ -181,5 +181,5 @@ fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
         && options.sack.is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
-        && !packet.is_foreign()
+        && packet.is_read_whole()
 }

@@ -21,6 +21,7 @@ def reproduce(
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    world: str = "sim",
     dask: Dask = None,
     quiet: Quiet = False,
 ) -> int:
@@ -35,6 +36,7 @@ def reproduce(
         lopsided reproduce merritt2010 --figure 5.1
         lopsided reproduce merritt2010 --claims
         lopsided reproduce havey2015 --chapter 5
+        lopsided reproduce balakrishnan1999 --world live
         lopsided reproduce all
 
     Parameters
@@ -53,17 +55,19 @@ def reproduce(
         Seeds for each setting; default: the study's own.
     sensitivity
         Run it again under every other value of what the paper does not give; takes some times as long.
+    world
+        `sim`, or `live`: what of the study can be run on real packets, one end of ours against this kernel's TCP.
     """
     from lopsided import papers
     from lopsided.errors import UsageError
 
     every = paper == "all"
-    if every and (chapter is not None or figure is not None or claims):
-        raise UsageError("all studies are re-run whole: name one for a chapter, a figure or its claims")
+    if every and (chapter is not None or figure is not None or claims or world != "sim"):
+        raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     with on(dask), staged_progress(quiet=quiet) as report:
         console = errors() if quiet else out()
         console.quiet = quiet
         if every:
             return papers.reproduce_all(target, repeat, console, report, sensitivity)
-        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter, sensitivity)
+        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world)

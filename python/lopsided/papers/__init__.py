@@ -12,6 +12,7 @@ import importlib
 import pkgutil
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,18 +69,22 @@ def reproduce(
     progress: Progress = lambda _what, _share: None,
     chapter: str | None = None,
     sensitivity: bool = False,
+    world: str = "sim",
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
     Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
     folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the
     number of seeds per setting; with `sensitivity` everything is run again under every other value of what the paper
-    does not give. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own number
+    does not give. In the world `live` what can be run on real packets is, into a folder of its own.
+    `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own number
     of seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
 
-    known = load(paper) if chapter is None else _chapter(load(paper), chapter)
+    known = _in_world(load(paper), world)
+    out = out if known.world == "sim" else out / known.world
+    known = known if chapter is None else _chapter(known, chapter)
     out = out if chapter is None else out / f"chapter-{chapter}"
     wanted = None if figure is None else _figure(known, figure)
     everything = wanted is None and not claims_only
@@ -148,7 +153,7 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
     report_folder.check(folder)
     reproduction = study.reproduce(
         known,
-        run_jobs,
+        partial(run_jobs, world=known.world),
         figures=asked.figures,
         claims=asked.claims,
         sensitivity=asked.sensitivity,
@@ -157,6 +162,17 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
     )
     with told(folder):
         return reproduction, page.write(reproduction, folder)
+
+
+def _in_world(study: Paper, world: str) -> Paper:
+    if world == study.world:
+        return study
+    if world != "live":
+        raise UsageError(f"studies are re-run in the worlds sim and live, not {world!r}")
+    if study.live is None:
+        able = [key for key in available() if load(key).live is not None]
+        raise UsageError(f"nothing of {study.key} is run on real packets; of {', '.join(able)} some is")
+    return study.live
 
 
 def _chapter(study: Paper, chapter: str) -> Paper:

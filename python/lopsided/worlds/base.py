@@ -18,6 +18,8 @@ class Job:
 
     scenario: Scenario
     seed: int
+    ours: frozenset[str] = frozenset()
+    """Hosts that in the world live have the simulator's TCP, beside those of the run's options."""
 
 
 class World(Protocol):

@@ -256,6 +256,14 @@ impl Packet {
         self.0.raw.is_some()
     }
 
+    /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options, extension headers, or
+    /// TCP options that cannot be read: those stand in its octets alone.
+    pub fn is_read_whole(&self) -> bool {
+        let Some(raw) = &self.0.raw else { return true };
+        raw.has_plain_ip(&self.0.ip)
+            && (self.tcp().is_none() || raw.tcp_options().is_some_and(crate::wire::reads_options))
+    }
+
     /// Its transport understands marks: ECT(0), ECT(1), or marked already.
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {

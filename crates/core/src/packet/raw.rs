@@ -3,7 +3,7 @@
 //! Checksums are updated from the difference alone (RFC 1624 equation 3), so that one that was wrong stays wrong and the payload need not
 //! be read. Leaves out the checksums of other transports than TCP and UDP.
 
-use super::{Addresses, Ecn, Payload, TcpHeader, Transport, UdpHeader};
+use super::{Addresses, Ecn, IpHeader, Payload, TCP_HEADER, TcpHeader, Transport, UdpHeader};
 use crate::wire::{self, Checksum};
 
 const MAX_SIZE: usize = 65_535;
@@ -44,6 +44,16 @@ impl RawHeaders {
 
     pub fn octets(&self) -> &[u8] {
         &self.octets
+    }
+
+    /// There are no IP options or extension headers.
+    pub fn has_plain_ip(&self, ip: &IpHeader) -> bool {
+        self.transport_at == ip.addresses.header_len() as usize
+    }
+
+    /// The octets of the TCP options, in a packet that has such a header.
+    pub fn tcp_options(&self) -> Option<&[u8]> {
+        self.octets.get(self.transport_at + TCP_HEADER as usize..)
     }
 
     fn is_v4(&self) -> bool {

@@ -12,7 +12,7 @@ mod tests;
 mod udp;
 
 pub use checksum::Checksum;
-pub(crate) use tcp::rewrite_options;
+pub(crate) use tcp::{reads_options, rewrite_options};
 
 use crate::packet::{NewPacket, RawHeaders, UDP_HEADER};
 use crate::{FlowId, Packet, Payload, Time, Transport};

@@ -241,6 +241,36 @@ fn parse_options(mut rest: &[u8]) -> TcpOptions {
     options
 }
 
+/// Whether each option has a length that it may have, and none comes twice, so that the header's fields say all that these octets do.
+pub(crate) fn reads_options(mut rest: &[u8]) -> bool {
+    let mut seen: Vec<u8> = Vec::new();
+    while let [kind, tail @ ..] = rest {
+        match *kind {
+            END => return tail.iter().all(|octet| *octet == END),
+            NOP => rest = tail,
+            kind => {
+                let len = tail.first().map_or(0, |len| usize::from(*len));
+                let Some(data) = rest.get(2..len) else { return false };
+                let is_usual = match kind {
+                    MSS => data.len() == 2,
+                    WINDOW_SCALE => data.len() == 1,
+                    SACK_PERMITTED => data.is_empty(),
+                    TIMESTAMPS => data.len() == 8,
+                    SACK => data.len() % 8 == 0,
+                    ACCURATE_ECN_0 | ACCURATE_ECN_1 => matches!(data.len(), 0 | 3 | 6 | 9),
+                    _ => true,
+                };
+                if !is_usual || seen.contains(&kind) {
+                    return false;
+                }
+                seen.push(kind);
+                rest = &rest[len..];
+            }
+        }
+    }
+    true
+}
+
 /// Takes in one option; one whose length is not that of its kind is ignored.
 fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
     match (kind, data.len()) {

@@ -8,7 +8,6 @@ mod shape;
 mod summary;
 
 pub use emulate::{EmulateArguments, Ran, emulate_arguments, emulate_line};
-pub(crate) use summary::bits;
 
 use std::ffi::OsString;
 

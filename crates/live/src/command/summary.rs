@@ -2,6 +2,7 @@
 
 use crate::Pumped;
 use crate::emulate::Emulated;
+use crate::rate::bits;
 use lopsided_sim::RunResult;
 use std::fmt::Write;
 
@@ -50,14 +51,4 @@ pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
 
 fn millis(ms: f64) -> String {
     if ms.is_nan() { "-".to_owned() } else { format!("{ms:.2} ms") }
-}
-
-/// A rate in about three digits.
-pub(crate) fn bits(rate: f64) -> String {
-    match rate {
-        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
-        rate if rate >= 1e6 => format!("{:.1} Mbit/s", rate / 1e6),
-        rate if rate >= 1e3 => format!("{:.0} kbit/s", rate / 1e3),
-        rate => format!("{rate:.0} bit/s"),
-    }
 }

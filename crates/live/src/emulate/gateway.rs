@@ -13,7 +13,7 @@
 //! The gateway's own address stands for this machine: a service on 127.0.0.1 is reached there, and port 53 is the machine's name server.
 
 use super::keeper::{self, Protocol};
-use super::rooms::{GATEWAY, GATEWAY_V6};
+use super::room::{GATEWAY, GATEWAY_V6};
 use crate::linux::{Channel, Tun};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};

@@ -1,6 +1,6 @@
 //! Process number 1 of the inner room: starts the command, waits for it, passes on signals, and takes everything along when it ends.
 
-use super::rooms::{DONE, Inside, SetUpError, inner_room, step, tell};
+use super::room::{DONE, Inside, SetUpError, inner_room, step, tell};
 use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -109,7 +109,7 @@ fn become_command(inside: &Inside) -> i32 {
     }
     let _ = forget_signals();
     let Some((program, arguments)) = inside.command.split_first() else { return NOT_FOUND };
-    let error = Command::new(program).args(arguments).env("LOPSIDED_GATEWAY", super::rooms::GATEWAY.to_string()).exec();
+    let error = Command::new(program).args(arguments).env("LOPSIDED_GATEWAY", super::room::GATEWAY.to_string()).exec();
     eprintln!("error: cannot run {}: {error}", Path::new(program).display());
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
 }

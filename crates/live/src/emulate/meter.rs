@@ -4,7 +4,7 @@
 //! next time.
 
 use super::Ends;
-use crate::command::bits;
+use crate::rate::bits;
 use lopsided_core::{Dir, NodeId};
 use lopsided_net::Network;
 use lopsided_scenario::{Hop, Scenario};

@@ -10,10 +10,11 @@ mod inside;
 mod keeper;
 mod line;
 mod meter;
+mod room;
 mod rooms;
 
 pub use line::{LineError, LineOptions, line};
-pub use rooms::SetUpError;
+pub use room::SetUpError;
 
 use crate::linux::{Hurry, drop_privileges, own_terminal};
 use crate::{Clock, Pumped, pump};
@@ -27,7 +28,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
-use rooms::{GATEWAY, GATEWAY_V6, INSIDE, INSIDE_V6, Inside, Rooms};
+use room::{GATEWAY, GATEWAY_V6, INSIDE, INSIDE_V6, Inside};
+use rooms::Rooms;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

@@ -28,8 +28,7 @@ impl Ack {
             && options.mss.is_none()
             && options.window_scale.is_none()
             && !options.sack_permitted
-            // Options that cannot be read stay in the octets of a foreign packet.
-            && !packet.is_foreign();
+            && packet.is_read_whole();
         let only_ack = header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0;
         Some(Ack {
             number: header.ack,

@@ -12,6 +12,7 @@ from pathlib import Path
 from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.figures import FIGURES
+from lopsided.papers.balakrishnan1999.live import LIVE
 from lopsided.papers.balakrishnan1999.setup import (
     IMPLEMENTED_TWO_WAY,
     LOSSY,
@@ -74,4 +75,5 @@ PAPER = Paper(
     answer=answer,
     answer_needs=("one-way", "lossy", "two-way"),
     hindsight=HINDSIGHT,
+    live=LIVE,
 )

@@ -67,7 +67,10 @@ def run_experiments(
         if experiment.most is None or repetition < experiment.most
     ]
     scenarios = _scenarios(paper, due, overrides or {})
-    jobs = [Job(scenario, scenario.seed + item.repetition) for item, scenario in zip(due, scenarios, strict=True)]
+    jobs = [
+        Job(scenario, scenario.seed + item.repetition, frozenset(item.experiment.ours))
+        for item, scenario in zip(due, scenarios, strict=True)
+    ]
     runs: dict[tuple[str, frozenset[tuple[str, Label]]], Run] = {}
 
     def measure(index: int, run: Run) -> dict[str, object]:

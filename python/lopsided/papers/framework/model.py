@@ -50,6 +50,8 @@ class Experiment:
     measure: Callable[[Run, Case], Mapping[str, float]]
     keep: bool = False
     most: int | None = None
+    ours: tuple[str, ...] = ()
+    """In the world live: the hosts that have the simulator's TCP."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,10 @@ class Paper:
     answer_needs: tuple[str, ...] = ()
     hindsight: tuple[str, ...] = ()
     """What was chosen or put on record after results had been seen, a sentence each."""
+    world: str = "sim"
+    """Where its experiments run."""
+    live: Paper | None = None
+    """What of it can be run on real packets, as a study of its own."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Of a long study: the experiments of each chapter, which can be asked for alone."""
 

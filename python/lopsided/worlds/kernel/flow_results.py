@@ -37,7 +37,9 @@ class FlowReader:
         self.result = load(folder)
         interval = scenario["record"]["interval_s"]
         self.interval_ns = round(interval * 1e9) if interval else 0
-        self.fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
+        fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
+        # Columns without any value are taken for texts.
+        self.fine = fine.with_columns(pl.col(pl.String).cast(pl.Int64))
         self.delays = self.read_delays()
 
     def read_delays(self) -> pl.DataFrame:

@@ -230,7 +230,7 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
             raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
     ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates")
-    for name in (*ours, "placeholders", "hz"):
+    for name in (*ours, "placeholders", "max_burst", "marked_retransmit", "hz"):
         if stack[name] is not None:
             raise Unsupported(f"Linux has no counterpart of {name}")
     if stack["max_window"] is not None:

@@ -85,7 +85,10 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
             if options.progress is not None:
                 options.progress((number + share) / len(jobs))
 
-        yield number, run(job.scenario, job.seed, RunOptions(progress=note, kernel=options.kernel, ours=options.ours))
+        yield (
+            number,
+            run(job.scenario, job.seed, RunOptions(progress=note, kernel=options.kernel, ours=options.ours | job.ours)),
+        )
 
 
 def _check(scenario: Scenario, options: RunOptions) -> None:
