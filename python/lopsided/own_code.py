@@ -1,16 +1,43 @@
-"""Python code of a user's own, as the command line names it: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
+"""Python code of a user's own, as the command line names it: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; and how it is
+stopped where it does not end."""
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lopsided.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from lopsided._native import Batch
+
+_LOOK_S, _LOOKS = 0.1, 20
+_stuck: list[Batch] = []
+"""Batches whose threads are within a user's code that cannot be interrupted."""
+
+
+def stop(batch: Batch) -> None:
+    """Stops the batch's runs, also those within a user's code that loops: there an exception is raised."""
+    for _ in range(_LOOKS):
+        idents = batch.within_python()
+        if batch.stop(_LOOK_S):
+            return
+        if not idents:
+            return  # Only ours is running, and looks whether it was stopped.
+        for ident in set(idents) & set(batch.within_python()):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
+    _stuck.append(batch)
+
+
+def is_stuck() -> bool:
+    """Whether a thread is within a user's code for good: the interpreter cannot end in its usual way."""
+    return bool(_stuck)
 
 
 def load(

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import lopsided as lop
+from lopsided import own_code
 from lopsided.data import series
 
 
@@ -119,6 +120,26 @@ def test_an_interrupt_stops_a_long_run(adsl):
             endless.run()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_a_controller_that_loops(adsl):
+    class Loops(lop.WindowAlgorithm):
+        def cong_avoid(self, ack, path, window):
+            while True:
+                pass
+
+        def ssthresh(self, signal, path, window):
+            return 2.0
+
+    stuck = adsl.with_controllers({"loops": Loops}).with_(**{"stack.cc": "loops"})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            lop.sweep(stuck, {"link.up.queue.limit": "5,15 packets"}, repeat=2, workers=2)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not own_code.is_stuck()
 
 
 def test_goodput_over_windows_adds_up_to_what_was_delivered(adsl_run):

@@ -15,8 +15,10 @@ import pytest
 
 import lopsided as lop
 from lopsided import cli
+from lopsided.data import run_folder as folders
 from lopsided.studies import search as study
 from lopsided.studies.search import log
+from lopsided.views.html import search as page
 
 LIMITS = {"link.up.queue.limit": "5..24 packets"}
 QUEUES = {**LIMITS, "link.up.queue.kind": "fifo|codel", "link.up.queue.target": "2..40:log ms"}
@@ -184,8 +186,12 @@ def test_what_was_run_is_not_run_again_and_more_trials_go_on(short, tmp_path):
 
     def searched(trials: int, folder: Path) -> tuple[pl.DataFrame, int]:
         searcher = study.prepared(short, QUEUES, "goodput.download", "rtt.upload", (), trials=trials)
-        with log.kept(folder, searcher) as already:
-            return searcher.run().trials.to_polars(), already
+        mark = searcher.fingerprint()
+        with log.kept(folder, searcher) as kept:
+            found = searcher.run()
+            with folders.writing(folder, overwrite=kept.replace) as staged:
+                page.write(found, staged, report=False, also=lambda place: log.write_runs(place, searcher), mark=mark)
+            return found.trials.to_polars(), kept.runs
 
     whole, nothing = searched(20, tmp_path / "whole")
     first, _ = searched(11, tmp_path / "parts")
@@ -207,12 +213,14 @@ def test_the_command_keeps_what_is_done_at_ctrl_c_and_goes_on(adsl_file, tmp_pat
     folder = tmp_path / "there"
     with subprocess.Popen([*main, *words, "--out", str(folder)], stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            if (folder / log.RUNS).is_file() and pl.read_parquet(folder / log.RUNS).height > 4:
+            beside = log.hidden(folder) / log.RUNS
+            if beside.is_file() and pl.read_parquet(beside).height > 4:
                 os.kill(process.pid, signal.SIGINT)
                 break
         _, said = process.communicate()
     assert process.returncode == 130 and "goes on" in said and "Traceback" not in said
     assert 0 < pl.read_parquet(folder / "trials.parquet").height < 24
+    assert not log.hidden(folder).exists()
     done = pl.read_parquet(folder / log.RUNS)["digest"].to_list()
     assert cli.invoke([*words, "--out", str(folder), "--quiet"]) == 0
     assert pl.read_parquet(folder / log.RUNS)["digest"].to_list()[: len(done)] == done

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Runs being made. Results come in the order in which they are done; dropping the batch stops what is still running.
@@ -29,6 +29,8 @@ struct Work {
     jobs: Vec<Job>,
     next: AtomicUsize,
     monitors: Vec<Arc<Monitor>>,
+    /// Threads that may be within a user's code, by the names that Python has for them.
+    within_python: Mutex<Vec<u64>>,
 }
 
 struct Job {
@@ -70,14 +72,19 @@ impl Batch {
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
         let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
-        let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors });
+        let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors, within_python: Mutex::default() });
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
             let (work, sender) = (Arc::clone(&work), sender.clone());
             std::thread::spawn(move || {
                 if asks_python {
                     // A thread that is known to Python calls into it at a fraction of the cost.
-                    Python::attach(|py| py.detach(|| work.carry_out(&sender)));
+                    Python::attach(|py| {
+                        let ident = python_ident(py);
+                        work.within_python().extend(ident);
+                        py.detach(|| work.carry_out(&sender));
+                        work.within_python().retain(|other| Some(*other) != ident);
+                    });
                 } else {
                     work.carry_out(&sender);
                 }
@@ -101,6 +108,18 @@ impl Batch {
         }
     }
 
+    /// Stops what is running, and says after at most so many seconds whether all threads have ended.
+    fn stop(&self, py: Python<'_>, seconds: f64) -> bool {
+        self.cancel();
+        let until = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        py.detach(|| self.drain(until))
+    }
+
+    /// Threads that may be within a user's code, by the names that `threading.get_ident` gives.
+    fn within_python(&self) -> Vec<u64> {
+        self.work.within_python().clone()
+    }
+
     /// The share of all work that is done, from 0 to 1.
     fn fraction(&self) -> f64 {
         let jobs = self.work.jobs.len().max(1) as f64;
@@ -110,24 +129,43 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
-        self.work.monitors.iter().for_each(|monitor| monitor.cancel());
+        self.cancel();
         if self.asks_python {
             // A thread that would go on into an interpreter on its way out brings down the process.
-            Python::try_attach(|py| py.detach(|| self.drain()));
+            Python::try_attach(|py| py.detach(|| self.drain(PATIENCE)));
         }
     }
 }
 
 impl Batch {
-    /// Waits until the threads have ended, unless a user's code keeps one of them.
-    fn drain(&self) {
+    fn cancel(&self) {
+        self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
+        self.work.monitors.iter().for_each(|monitor| monitor.cancel());
+    }
+
+    /// Waits until the threads have ended, unless a user's code keeps one of them for so long.
+    fn drain(&self, patience: Duration) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        while done.recv_timeout(PATIENCE).is_ok() {}
+        loop {
+            match done.recv_timeout(patience) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
     }
 }
 
+/// What Python calls this thread.
+fn python_ident(py: Python<'_>) -> Option<u64> {
+    py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok()
+}
+
 impl Work {
+    fn within_python(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.within_python.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn carry_out(&self, done: &SyncSender<(usize, Outcome)>) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 """The command line. Commands are loaded when used, so `lopsided --help` stays quick.
 
 Exit codes: 0 done; 1 could not be done (or, for `reproduce --claims`, a claim fails unexpectedly); 2 asked wrongly,
-or a bad scenario; 130 interrupted.
+or a bad scenario; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lopsided.cli import listing
-from lopsided.cli.commands import COMMANDS
+from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETION
 from lopsided.cli.terminal import errors, say_error
 
@@ -53,7 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal or a file without Unicode: a question mark stands for what it lacks.
             stream.reconfigure(errors="replace")
-    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in SIMULATING:
+        # `kill` leaves no more behind than Ctrl-C does.
+        signal.signal(signal.SIGTERM, _terminated)
+    code = invoke(given)
+    if (own_code := sys.modules.get("lopsided.own_code")) and own_code.is_stuck():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _terminated(_number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -101,3 +101,6 @@ COMMANDS: tuple[Command, ...] = (
         "Say what this machine can do, what is missing, and the command that brings it.",
     ),
 )
+
+SIMULATING = ("run", "sweep", "search", "fairness", "aqm", "ackpath", "size", "reproduce", "compare", "explain")
+"""Commands that do nothing but compute and write; others have signals of their own to heed."""

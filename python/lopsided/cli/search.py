@@ -96,19 +96,19 @@ def search(
         workers=workers,
     )
     folder = answer.folder(f"search-{scenario.name}")
-    with log.kept(folder, searcher, overwrite=answer.overwrite) as already:
-        if already and not (quiet or as_json):
-            say_note(f"{already} runs are in {folder} already; it goes on from there")
+    with log.kept(folder, searcher, overwrite=answer.overwrite) as kept:
+        if kept.runs and not (quiet or as_json):
+            say_note(f"{kept.runs} runs are in {folder} already; it goes on from there")
         try:
             with on(dask, workers), progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
                 found = searcher.run(show)
         except KeyboardInterrupt:
             found = searcher.result()
             if found.baseline.runs:
-                _write(found, searcher, folder, report=answer.report)
+                _write(found, searcher, folder, replace=kept.replace, report=answer.report)
                 say_note(f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on")
             raise
-        best = _write(found, searcher, folder, report=answer.report)
+        best = _write(found, searcher, folder, replace=kept.replace, report=answer.report)
     if as_json:
         say_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
     elif not quiet:
@@ -128,12 +128,12 @@ def _over(text: str) -> tuple[str, str]:
     return key.strip(), values.strip()
 
 
-def _write(found: Search, searcher: Searcher, folder: Path, *, report: bool) -> list[Path]:
+def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, report: bool) -> list[Path]:
     from lopsided.data import run_folder as folders
     from lopsided.studies.search import log
     from lopsided.views.html import search as page
 
-    with folders.writing(folder, overwrite=True) as staged:
+    with folders.writing(folder, overwrite=replace) as staged:
         return page.write(
             found,
             staged,

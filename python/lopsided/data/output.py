@@ -26,6 +26,8 @@ from lopsided.errors import FolderError
 MARK = "Drawn by lopsided"
 """What pictures carry in their metadata."""
 
+_FULL = 64 * 1024
+"""Octets: a disk with fewer left has no room for a table."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _MARK_WITHIN = 8192
 """Matplotlib writes the metadata of PNG and SVG into the first octets, those of PDF into the last."""
@@ -215,7 +217,15 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
         # Polars' own errors of a full disk are no OSError; none of it is imported here for their sake.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
-        raise FolderError(f"cannot {verb} {_short(place)}: {error}") from error
+        why = os.strerror(errno.ENOSPC) if _is_full(place) else error
+        raise FolderError(f"cannot {verb} {_short(place)}: {why}") from error
+
+
+def _is_full(place: Path) -> bool:
+    """Whether the disk is full, which not every library says."""
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
+    return False
 
 
 def _short(place: Path) -> str:

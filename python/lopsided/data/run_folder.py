@@ -43,17 +43,18 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     An earlier run there is replaced only with `overwrite`, and not before this one is whole; other people's files
     never are. A block that raises leaves everything as it was.
     """
-    _check(place, overwrite)
+    check(place, overwrite)
     with output.staging(place) as folder:
         yield folder
         # Somebody may have written there since.
-        _check(place, overwrite)
+        check(place, overwrite)
         if not (folder / MANIFEST).is_file():
             raise FolderError(f"nothing was written for {place}")
         output.put(folder, place, _others(place, _files(folder)))
 
 
-def _check(place: Path, overwrite: bool) -> None:
+def check(place: Path, overwrite: bool) -> None:
+    """Raises FolderError where a run may not be written to this place."""
     with output.told(place):
         if place.exists() and not place.is_dir():
             raise FolderError(f"{place} is a file; a run needs a folder")

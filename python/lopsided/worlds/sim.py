@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lopsided import _native
+from lopsided import _native, own_code
 from lopsided.controllers import label
 from lopsided.data import captures, columns
 from lopsided.errors import UsageError
@@ -74,15 +74,19 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Between two short waits Python handles signals; an interrupt here drops the batch, which stops its threads.
+    # Between two short waits Python handles signals; an interrupt here stops the threads.
     left = jobs
-    while left:
-        finished = batch.wait(_LOOK_S)
-        if progress is not None:
-            progress(batch.fraction())
-        if finished is not None:
-            left -= 1
-            yield finished
+    try:
+        while left:
+            finished = batch.wait(_LOOK_S)
+            if progress is not None:
+                progress(batch.fraction())
+            if finished is not None:
+                left -= 1
+                yield finished
+    finally:
+        if left:
+            own_code.stop(batch)
 
 
 def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:

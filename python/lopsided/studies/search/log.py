@@ -1,18 +1,20 @@
 """What a search leaves behind while it is under way, so that it goes on after an interruption or a kill.
 
-The folder has a manifest, the scenario, and `runs.parquet`, written anew in one step after each batch. A search is
-known by its fingerprint: the same scenario, keys, goals and limits; more trials are the same search.
+Finished runs are kept in a hidden folder beside the place, in `runs.parquet`, written anew in one step after a batch.
+The place itself is written when the search ends or is interrupted; until then what was there stays. A search is known
+by its fingerprint: the same scenario, keys, goals and limits; more trials are the same search.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lopsided import _native
 from lopsided.data import output
 from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError
@@ -24,24 +26,46 @@ if TYPE_CHECKING:
 RUNS = "runs.parquet"
 
 
-@contextmanager
-def kept(folder: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[int]:
-    """Within the block finished runs are kept in `folder`; gives how many were there already.
+@dataclass(frozen=True)
+class Kept:
+    """What is known of the place: how many runs were finished, and whether what is there may be replaced."""
 
-    Raises FolderError where the folder holds anything but the beginning of this search. Another search is replaced
-    with `overwrite`.
+    runs: int
+    replace: bool
+
+
+@contextmanager
+def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
+    """Within the block finished runs are kept beside `place`.
+
+    Raises FolderError where the place holds anything but this search, or another one with `overwrite`.
     """
     mark = searcher.fingerprint()
-    if _mark_of(folder) != mark:
-        with folders.writing(folder, overwrite=overwrite) as staged:
-            (staged / "scenario.toml").write_text(searcher.scenario.to_toml(), encoding="utf-8")
-            _frame(searcher, {}).write_parquet(staged / RUNS)
-            said = {"kind": "search", "name": searcher.scenario.name, "lopsided": _native.__version__}
-            folders.write_manifest(staged, {**said, "fingerprint": mark})
-    with output.alone(folder):
-        searcher.done.update(_read(folder, searcher))
-        searcher.log = lambda done: _write(folder, searcher, done)
-        yield len(searcher.done)
+    there = _mark_of(place) == mark
+    folders.check(place, overwrite or there)
+    beside = hidden(place)
+    with output.told(place):
+        beside.mkdir(parents=True, exist_ok=True)
+    with output.alone(beside):
+        if _mark_of(beside) == mark:
+            searcher.done.update(_read(beside, searcher))
+        elif there:
+            searcher.done.update(_read(place, searcher))
+        _write(beside, searcher, searcher.done)
+        with output.whole_file(beside / folders.MANIFEST) as temporary:
+            temporary.write_text(json.dumps({"kind": "search", "fingerprint": mark}), encoding="utf-8")
+        searcher.log = lambda done: _write(beside, searcher, done)
+        try:
+            yield Kept(len(searcher.done), overwrite or there)
+        finally:
+            # Without a result in its place, what was finished waits here.
+            if not searcher.done or _mark_of(place) == mark:
+                shutil.rmtree(beside, ignore_errors=True)
+
+
+def hidden(place: Path) -> Path:
+    """Where finished runs wait until there is a result."""
+    return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:

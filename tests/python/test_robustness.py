@@ -1,0 +1,28 @@
+"""A sample of `robustness.py`, which kills commands and fills disks by the hundred."""
+
+import random
+import signal
+
+import pytest
+
+import robustness
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_kill_while_files_are_written_loses_nothing(tmp_path):
+    place = robustness.Place(tmp_path, robustness.COMMANDS[0])
+    late = random.Random(7).uniform(0, 0.05)
+    assert robustness.a_kill_while_writing(place, late, signal.SIGKILL) in ("old", "new")
+
+
+def test_what_is_lost_would_be_told(tmp_path):
+    place = robustness.Place.__new__(robustness.Place)
+    place.folder, place.command, place.old = tmp_path, robustness.COMMANDS[0], {}
+    (tmp_path / "place").mkdir()
+    with pytest.raises(robustness.Broken, match="the user's file is gone"):
+        place.check()
+    (tmp_path / "place" / "thesis.tex").write_bytes(robustness.MINE)
+    (tmp_path / "place" / "manifest.json").write_text('{"files": ["flows.parquet"], "seed": 2}')
+    with pytest.raises(robustness.Broken, match="are missing"):
+        place.check()
