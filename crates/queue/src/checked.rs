@@ -236,6 +236,10 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         removed
     }
 
+    fn next_place(&self) -> Option<u64> {
+        self.queue.next_place()
+    }
+
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.queue.classes(out);
     }

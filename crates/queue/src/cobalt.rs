@@ -11,7 +11,8 @@
 //! The first episode of a queue has no patience: as in Linux the law begins with a step of zero, so that the first slow start is
 //! answered as soon as the delay is above the target.
 //!
-//! **Deviations.** The square root of the control law is exact; Linux's `sch_cake` takes one step of Newton's method from a table.
+//! As in Linux `1 / sqrt(count)` is kept to 32 bits and follows Newton's method: below a count of 16 by four steps from that of the
+//! count before, above by one step each time that the count changes.
 
 use crate::codel;
 use crate::ring::PacketRing;
@@ -54,8 +55,8 @@ impl Default for CobaltConfig {
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// `1 / sqrt(count)`, as of the last change of the count; zero before the first.
-    inverse_sqrt: f64,
+    /// `1 / sqrt(count)` in units of 2^-32, as of the last change of the count; zero before the first.
+    inverse_sqrt: u32,
     dropping: bool,
     /// The control law's next instant.
     drop_next: Time,
@@ -134,19 +135,16 @@ impl Cobalt {
 
     /// The queue was found empty; tells whether something is left to fade.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
-        let mut fades = false;
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
             self.blue_moved = now;
-            fades = true;
         }
         self.dropping = false;
         if self.is_due(now) {
             self.recount(self.count - 1);
             self.drop_next += self.step(config);
-            fades = true;
         }
-        fades
+        self.probability > 0.0 || self.count > 0 || now < self.drop_next
     }
 
     /// How far CoDel has gone: drops and marks since the queue was last at rest, less what has faded.
@@ -169,13 +167,33 @@ impl Cobalt {
 
     fn recount(&mut self, count: u32) {
         self.count = count;
-        self.inverse_sqrt = 1.0 / libm::sqrt(f64::from(count.max(1)));
+        let exact = INVERSE_SQRTS.get(count as usize).copied();
+        self.inverse_sqrt = exact.unwrap_or_else(|| newton(self.inverse_sqrt, count));
     }
 
     /// `interval / sqrt(count)`.
     fn step(&self, config: &CobaltConfig) -> Duration {
-        Duration::from_nanos((config.interval.as_nanos() as f64 * self.inverse_sqrt) as u64)
+        Duration::from_nanos(((u128::from(config.interval.as_nanos()) * u128::from(self.inverse_sqrt)) >> 32) as u64)
     }
+}
+
+/// `1 / sqrt(count)` of the small counts, for which one step of Newton's method would not suffice.
+const INVERSE_SQRTS: [u32; 16] = {
+    let mut found = [u32::MAX; 16];
+    let mut count = 1;
+    while count < found.len() {
+        let near = newton(newton(found[count - 1], count as u32), count as u32);
+        found[count] = newton(newton(near, count as u32), count as u32);
+        count += 1;
+    }
+    found
+};
+
+/// One step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+const fn newton(x: u32, count: u32) -> u32 {
+    let x = x as u64;
+    let three_less = (3 << 32) - count as u64 * ((x * x) >> 32);
+    (((three_less >> 2) * x) >> (32 - 2 + 1)) as u32
 }
 
 /// A COBALT queue as plain data.

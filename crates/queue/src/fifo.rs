@@ -136,4 +136,8 @@ impl Qdisc for Fifo {
         self.room.release(packet.size());
         Some(packet)
     }
+
+    fn next_place(&self) -> Option<u64> {
+        Some(self.ring.next_place())
+    }
 }

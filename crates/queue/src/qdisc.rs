@@ -93,6 +93,11 @@ pub trait Qdisc: Debug + Send {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
+    /// The number of the place that a packet taken in now would have, where that finds it at once: see [`Waiting::place`].
+    fn next_place(&self) -> Option<u64> {
+        None
+    }
+
     /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.children().into_iter().for_each(|classes| classes.classes(out));
@@ -146,6 +151,10 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
         (**self).remove(waiting, cx)
     }
 
+    fn next_place(&self) -> Option<u64> {
+        (**self).next_place()
+    }
+
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         (**self).classes(out);
     }
@@ -191,6 +200,8 @@ pub struct Waiting<'a> {
     pub id: u64,
     /// When it was taken in.
     pub enqueued_at: Time,
+    /// What [`Qdisc::next_place`] said before it was taken in.
+    pub place: Option<u64>,
     /// A packet of the same connection and direction: where the discipline puts this one, there the other waits.
     pub like: &'a Packet,
 }

@@ -75,6 +75,10 @@ impl Qdisc for Queue {
         forward!(self, queue => queue.remove(waiting, cx))
     }
 
+    fn next_place(&self) -> Option<u64> {
+        forward!(self, queue => queue.next_place())
+    }
+
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         forward!(self, queue => queue.classes(out));
     }

@@ -6,11 +6,15 @@ use std::collections::VecDeque;
 
 /// A first-in-first-out list without a limit of its own.
 ///
-/// A packet can be taken out of its middle: it is found by the time at which it came, and leaves an empty place that goes
-/// when its turn comes, or when half the places are empty. So nothing is moved, and each place is visited a few times at most.
+/// A packet can be taken out of its middle. It is found by the number of its place, or by the time at which it came, and leaves an
+/// empty place that goes when its turn comes, or when half the places are empty. So nothing is moved, and each place is visited a
+/// few times at most.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
+    /// The number of the first place. Places are numbered in order; what lies below `numbered_from` was moved since it had its number.
+    first: u64,
+    numbered_from: u64,
     empty: usize,
     backlog: Backlog,
 }
@@ -20,6 +24,13 @@ struct Place {
     packet: Option<Packet>,
     enqueued_at: Time,
     size: Bytes,
+}
+
+impl Place {
+    #[inline]
+    fn holds(&self, id: u64) -> bool {
+        self.packet.as_ref().is_some_and(|packet| packet.id() == id)
+    }
 }
 
 impl PacketRing {
@@ -36,6 +47,7 @@ impl PacketRing {
     pub fn pop(&mut self) -> Option<QueuedPacket> {
         loop {
             let Place { packet, enqueued_at, size } = self.places.pop_front()?;
+            self.first += 1;
             if let Some(packet) = packet {
                 self.backlog.remove(size);
                 return Some(QueuedPacket { packet, enqueued_at });
@@ -49,17 +61,31 @@ impl PacketRing {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.size)
     }
 
+    /// The number of the place that the next packet will have.
+    #[inline]
+    pub fn next_place(&self) -> u64 {
+        self.first + self.places.len() as u64
+    }
+
     /// Takes a packet out, wherever it stands.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
-        let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
-        let came_then = self.places.range_mut(first..).take_while(|place| place.enqueued_at == waiting.enqueued_at);
-        let is_it = |place: &&mut Place| place.packet.as_ref().is_some_and(|packet| packet.id() == waiting.id);
-        let place = came_then.into_iter().find(is_it)?;
+        let at = match waiting.place {
+            Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
+            _ => self.search(waiting)?,
+        };
+        let place = self.places.get_mut(at).filter(|place| place.holds(waiting.id))?;
         let packet = place.packet.take();
         self.backlog.remove(place.size);
         self.empty += 1;
         self.tidy();
         packet
+    }
+
+    /// By the time at which it came.
+    fn search(&self, waiting: &Waiting<'_>) -> Option<usize> {
+        let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
+        let mut came_then = self.places.range(first..).take_while(|place| place.enqueued_at == waiting.enqueued_at);
+        came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
     /// Takes out the packet before which so many wait. Walks there.
@@ -76,6 +102,7 @@ impl PacketRing {
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {
             self.places.pop_front();
+            self.first += 1;
             self.empty -= 1;
         }
         while self.places.back().is_some_and(|place| place.packet.is_none()) {
@@ -83,7 +110,9 @@ impl PacketRing {
             self.empty -= 1;
         }
         if self.empty > 8 && 2 * self.empty > self.places.len() {
+            self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
+            self.numbered_from = self.next_place();
             self.empty = 0;
         }
     }

@@ -136,11 +136,13 @@ fn dualpi2_follows_rfc_9332() {
     }
 }
 
-/// COBALT as its paper describes it, in seconds: CoDel whose count decays, and BLUE.
+/// COBALT as its paper describes it: CoDel whose count decays, and BLUE. The root follows Newton's
+/// method: four steps from the count before up to 15, and then one.
 #[derive(Default)]
 struct Reference {
     count: u32,
-    has_counted: bool,
+    /// Zero before the first count: the first episode has no patience.
+    inverse_sqrt: f64,
     dropping: bool,
     drop_next: u64,
 }
@@ -150,9 +152,14 @@ impl Reference {
     const TARGET: u64 = 5_000_000;
 
     fn control(&self) -> u64 {
-        // The first episode has no patience.
-        let patience = f64::from(u8::from(self.has_counted));
-        (Self::INTERVAL as f64 * (patience / f64::from(self.count.max(1)).sqrt())) as u64
+        (Self::INTERVAL as f64 * self.inverse_sqrt) as u64
+    }
+
+    fn recount(&mut self, count: u32) {
+        let step = |x: f64, count: u32| x * (3.0 - f64::from(count) * x * x) / 2.0;
+        let four_steps = |x: f64, count: u32| (0..4).fold(x, |x, _| step(x, count));
+        self.inverse_sqrt = if count < 16 { (1..=count).fold(1.0, four_steps) } else { step(self.inverse_sqrt, count) };
+        self.count = count;
     }
 
     fn drops(&mut self, now: u64, sojourn: u64) -> bool {
@@ -170,12 +177,11 @@ impl Reference {
         let mut dropped = false;
         if self.dropping && due_before {
             dropped = true;
-            self.has_counted = true;
-            self.count += 1;
+            self.recount(self.count + 1);
             self.drop_next += self.control();
         } else if due_before {
             while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
+                self.recount(self.count - 1);
                 self.drop_next += self.control();
             }
         }

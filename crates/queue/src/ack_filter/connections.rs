@@ -66,19 +66,24 @@ impl<T: Known> Connections<T> {
     #[inline]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let hash = connection.hash();
-        let mut slot = self.find(hash, &connection);
-        if self.slots[slot].1 == 0 {
-            if !begins {
-                return None;
-            }
-            if 2 * (self.known.len() + 1) > self.slots.len() {
-                self.make_room();
-                slot = self.find(hash, &connection);
-            }
-            self.known.push((connection, T::default()));
-            self.slots[slot] = (hash, self.known.len() as u32);
+        let number = match self.find(hash, &connection) {
+            Ok(number) => number,
+            Err(_) if !begins => return None,
+            Err(slot) => self.begin(hash, connection, slot),
+        };
+        Some(&mut self.known[number].1)
+    }
+
+    /// A connection begins, whose slot this would be.
+    #[cold]
+    fn begin(&mut self, hash: u64, connection: Connection, mut slot: usize) -> usize {
+        if 2 * (self.known.len() + 1) > self.slots.len() {
+            self.make_room();
+            slot = self.find(hash, &connection).expect_err("it is not there yet");
         }
-        Some(&mut self.known[self.slots[slot].1 as usize - 1].1)
+        self.known.push((connection, T::default()));
+        self.slots[slot] = (hash, self.known.len() as u32);
+        self.known.len() - 1
     }
 
     /// Forgets what is known of a connection.
@@ -88,15 +93,16 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// The slot of a connection, or the one that it would take.
+    /// Where a connection is known, or the slot that it would take.
     #[inline]
-    fn find(&self, hash: u64, connection: &Connection) -> usize {
+    fn find(&self, hash: u64, connection: &Connection) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = (hash >> 32) as usize & mask;
         loop {
             let (held, number) = self.slots[slot];
-            if number == 0 || held == hash && self.known[number as usize - 1].0 == *connection {
-                return slot;
+            let Some(known) = (number as usize).checked_sub(1) else { return Err(slot) };
+            if held == hash && self.known[known].0 == *connection {
+                return Ok(known);
             }
             slot = (slot + 1) & mask;
         }
@@ -112,7 +118,7 @@ impl<T: Known> Connections<T> {
         for number in 1..=self.known.len() {
             let connection = self.known[number - 1].0;
             let hash = connection.hash();
-            let slot = self.find(hash, &connection);
+            let slot = self.find(hash, &connection).expect_err("each is known once");
             self.slots[slot] = (hash, number as u32);
         }
     }

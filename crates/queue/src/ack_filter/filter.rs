@@ -5,12 +5,12 @@
 
 use super::ack::Ack;
 use super::connections::{Connection, Connections, Known};
+use super::few::Few;
 use super::rule::{self, FilterRule};
 use super::{AckFilterConfig, Pick};
-use crate::{Backlog, Waiting};
+use crate::{Qdisc, Waiting};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, DropReason, Packet, Rng, Seq, Time};
-use std::collections::VecDeque;
 
 /// Removes waiting ACKs.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Judge {
 #[derive(Debug, Default)]
 struct Waits {
     /// The ACKs that may go, oldest first. One that the discipline dropped by itself is found out later.
-    acks: VecDeque<WaitingAck>,
+    acks: Few<WaitingAck>,
     /// The last packet that came, of whatever kind.
     newest: Option<u64>,
     /// Flags or options of accurate ECN were seen.
@@ -49,11 +49,9 @@ struct Waits {
 struct WaitingAck {
     id: u64,
     enqueued_at: Time,
+    place: Option<u64>,
     ack: Ack,
 }
-
-/// Takes a packet out of the queue: [`crate::Qdisc::remove`].
-pub type Remove<'a> = dyn FnMut(&Waiting<'_>, &mut Cx<'_>) -> Option<Packet> + 'a;
 
 impl AckFilter {
     /// `rng` is this filter's own stream.
@@ -62,8 +60,8 @@ impl AckFilter {
         AckFilter { connections: Connections::default(), judge }
     }
 
-    /// A packet is about to be taken in: what it makes superfluous goes. `backlog` is what waits.
-    pub fn on_arrival(&mut self, packet: &mut Packet, backlog: Backlog, cx: &mut Cx<'_>, remove: &mut Remove<'_>) {
+    /// A packet is about to be taken in by the queue: what it makes superfluous there goes.
+    pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(connection) = Connection::of(packet) else { return };
         let Some(ack) = Ack::of(packet) else {
             // It opens or ends a connection: what was known is of another one.
@@ -72,15 +70,16 @@ impl AckFilter {
         let AckFilter { connections, judge } = self;
         let Some(waits) = connections.get(connection, ack.is_pure) else { return };
         waits.accurate |= ack.flags.has(Flags::AE) || ack.accurate_ecn.is_some();
-        if judge.config.above.is_none_or(|above| above.measure(backlog) >= above.count()) {
-            judge.filter(waits, &ack, packet, cx, remove);
+        if judge.config.above.is_none_or(|above| above.measure(queue.backlog()) >= above.count()) {
+            judge.filter(waits, &ack, packet, queue, cx);
         }
         if judge.config.fast_retransmit > 0 {
             judge.note_duplicate(waits, &ack, packet, cx);
         }
         waits.newest = Some(packet.id());
         if ack.is_pure {
-            waits.acks.push_back(WaitingAck { id: packet.id(), enqueued_at: cx.now(), ack });
+            let (id, enqueued_at, place) = (packet.id(), cx.now(), queue.next_place());
+            waits.acks.push(WaitingAck { id, enqueued_at, place, ack });
         }
     }
 
@@ -89,9 +88,7 @@ impl AckFilter {
         let known = Connection::of(packet).and_then(|connection| self.connections.get(connection, false));
         let Some(waits) = known else { return };
         // A connection's packets leave in order: what came before it is gone too.
-        if let Some(at) = waits.acks.iter().position(|entry| entry.id == packet.id()) {
-            waits.acks.drain(..=at);
-        }
+        waits.acks.drop_through(|entry| entry.id == packet.id());
     }
 
     /// ACKs removed since the beginning.
@@ -106,14 +103,14 @@ impl AckFilter {
 }
 
 impl Judge {
-    fn filter(&mut self, waits: &mut Waits, new: &Ack, like: &Packet, cx: &mut Cx<'_>, remove: &mut Remove<'_>) {
+    fn filter(&mut self, waits: &mut Waits, new: &Ack, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         while let Some(at) = self.superfluous(waits, new) {
             let entry = waits.acks.remove(at).expect("it is one of them");
             if !self.takes_its_share() {
                 continue;
             }
-            let waiting = Waiting { id: entry.id, enqueued_at: entry.enqueued_at, like };
-            if let Some(removed) = remove(&waiting, cx) {
+            let waiting = Waiting { id: entry.id, enqueued_at: entry.enqueued_at, place: entry.place, like };
+            if let Some(removed) = queue.remove(&waiting, cx) {
                 waits.filtered_duplicates |= rule::is_duplicate(&entry.ack, new);
                 self.filtered += 1;
                 cx.drop(removed, DropReason::AckFiltered);
@@ -129,7 +126,7 @@ impl Judge {
         let acks = &waits.acks;
         match self.config.rule {
             rule @ (FilterRule::Cumulative | FilterRule::Window) => {
-                let oldest = &acks.front()?.ack;
+                let oldest = &acks.first()?.ack;
                 let counted = self.config.fast_retransmit > 0 && rule::is_duplicate(oldest, new);
                 (counted || rule::is_outnumbered(rule, oldest, new)).then_some(0)
             }
@@ -147,7 +144,7 @@ impl Judge {
             }
             FilterRule::AccurateEcn => {
                 let last = acks.len().checked_sub(1)?;
-                let older = &acks[last].ack;
+                let older = &acks.get(last)?.ack;
                 let tells = if waits.accurate {
                     let before = &acks.get(last.checked_sub(1)?)?.ack;
                     rule::counts_as_well(before, older, new, self.config.segment.get() as u32)

@@ -23,6 +23,7 @@
 
 mod ack;
 mod connections;
+mod few;
 mod filter;
 mod rule;
 
@@ -143,10 +144,8 @@ impl<Q: Qdisc> FilteredQueue<Q> {
 
 impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        let FilteredQueue { filter, queue } = self;
-        let backlog = queue.backlog();
-        filter.on_arrival(&mut packet, backlog, cx, &mut |waiting, cx| queue.remove(waiting, cx));
-        queue.enqueue(packet, cx);
+        self.filter.on_arrival(&mut packet, &mut self.queue, cx);
+        self.queue.enqueue(packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
@@ -185,6 +184,10 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
 
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.queue.remove(waiting, cx)
+    }
+
+    fn next_place(&self) -> Option<u64> {
+        self.queue.next_place()
     }
 
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {

@@ -8,9 +8,12 @@
 //! **How a tin is chosen.** With a `bandwidth` each tin has a rate of its own as a threshold: below it the tin goes first, above it
 //! the one that is least late. Without one the tins share by deficits in the same proportions.
 //!
+//! **Where documents and Linux differ** this does as Linux: tc-cake(8) gives the voice tin of `diffserv3` a shorter interval, the kernel
+//! does not (`docs/fidelity/queues.md`).
+//!
 //! **Deviations.** `memlimit` counts octets of IP and not the kernel's buffers. Hosts are held as long as they have a flow in the
-//! tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at random; a flow that owes
-//! more than 16 of its shares sits out most of those rounds (`rests.rs`).
+//! tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at random; a flow that owes more
+//! than 16 of its shares sits out most of those rounds (`rests.rs`).
 //!
 //! Left out: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock that only these need, NAT look-ups, `wash`,
 //! `split-gso`, overriding tins and flows by marks.
@@ -150,13 +153,13 @@ impl Cake {
         })
     }
 
-    /// The tin to serve, one that holds packets.
+    /// The tin to serve, one with flows in its rounds.
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {
             return self.choose_by_deficit();
         }
         let mut best: Option<(i64, usize)> = None;
-        for (at, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.holds_packets()) {
+        for (at, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.has_flows()) {
             let early = tin.next.as_nanos() as i64 - now.as_nanos() as i64;
             if early <= 0 || best.is_none_or(|(least, _)| early <= least) {
                 best = Some((early, at));
@@ -168,7 +171,7 @@ impl Cake {
     fn choose_by_deficit(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];
-            if tin.deficit >= 0 && tin.holds_packets() {
+            if tin.deficit >= 0 && tin.has_flows() {
                 return self.current;
             }
             if tin.deficit <= 0 {
@@ -214,11 +217,11 @@ impl Qdisc for Cake {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        let now = cx.now();
+        let (now, mut first) = (cx.now(), true);
         while self.ready_at(now)? <= now {
             let at = self.choose(now);
             let before = self.tins[at].backlog();
-            let given = self.tins[at].dequeue(&mut self.rng, cx);
+            let given = self.tins[at].dequeue(&mut first, &mut self.rng, cx);
             self.total = self.total - before + self.tins[at].backlog();
             let Some(given) = given else { continue };
             let wire = self.config.framing.wire_size(given.packet.size());

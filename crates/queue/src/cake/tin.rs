@@ -37,6 +37,14 @@ enum Standing {
     Decaying,
 }
 
+/// The lists that a flow can be at the head of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    New,
+    Old,
+    Decaying,
+}
+
 #[derive(Debug, Default)]
 struct Flow {
     ring: PacketRing,
@@ -48,8 +56,8 @@ struct Flow {
     resting_share: f64,
     source: Option<usize>,
     destination: Option<usize>,
-    /// Whether it is in the list of those that decay; it may have left that standing meanwhile.
-    in_decaying: bool,
+    /// How often it was put to those that decay: an entry there counts that has this number.
+    decays: u32,
 }
 
 /// A tin.
@@ -73,7 +81,7 @@ pub(super) struct Tin {
     /// How many of `old` have not had their turn in this round.
     left_in_round: usize,
     rests: Rests,
-    decaying: VecDeque<usize>,
+    decaying: VecDeque<(usize, u32)>,
     sparse: u32,
     bulk: u32,
     stats: ClassStats,
@@ -88,7 +96,7 @@ impl Tin {
             deficit: 0,
             next: Time::ZERO,
             flow_quantum: rate.map_or(MTU, |rate| ((rate.as_bps() / 8) >> 12).clamp(LEAST_QUANTUM, MTU)),
-            cobalt: cobalt_for(rate, config.rtt, plan.is_prompt),
+            cobalt: cobalt_for(rate, config.rtt),
             rate,
             framing: config.framing,
             ways: Ways::new(),
@@ -104,6 +112,11 @@ impl Tin {
             bulk: 0,
             stats: ClassStats::default(),
         }
+    }
+
+    /// Whether a flow is in the rounds, be it empty: only a turn finds that out.
+    pub fn has_flows(&self) -> bool {
+        self.sparse + self.bulk > 0
     }
 
     pub fn holds_packets(&self) -> bool {
@@ -155,25 +168,27 @@ impl Tin {
         }
     }
 
-    /// The next packet; drops and marks on the way, and may end with none.
-    pub fn dequeue(&mut self, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        while self.holds_packets() {
-            let Some(at) = self.head() else { break };
-            if self.flows[at].deficit <= 0 && self.flows[at].standing != Standing::Decaying {
-                let load = self.load(at);
-                self.flows[at].deficit += self.share_of(load, rng);
-                self.turn_over(at);
-                if -self.flows[at].deficit * i64::from(load) > PATIENCE * self.flow_quantum as i64 {
-                    self.rest(at, load, rng);
+    /// The next packet; drops and marks on the way, and may end with none where a flow turns out to be empty. At the `first` attempt
+    /// a flow that decays has a turn before the others.
+    pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let (at, list) = self.head(std::mem::take(first))?;
+            if self.flows[at].deficit > 0 || list == List::Decaying {
+                let given = self.take(at, rng, cx);
+                if given.is_none() {
+                    self.take_head(list);
+                    self.found_empty(at, cx.now());
                 }
-                continue;
+                return given;
             }
-            if let Some(given) = self.take(at, rng, cx) {
-                return Some(given);
+            let load = self.load(at);
+            self.flows[at].deficit += self.share_of(load, rng);
+            self.take_head(list);
+            self.turn_over(at);
+            if -self.flows[at].deficit * i64::from(load) > PATIENCE * self.flow_quantum as i64 {
+                self.rest(at, load, rng);
             }
-            self.found_empty(at, cx.now());
         }
-        None
     }
 
     /// A packet of this tin takes so much of the line.
@@ -243,34 +258,35 @@ impl Tin {
     }
 
     /// Whose turn it is: new flows, busy ones, those that decay.
-    fn head(&mut self) -> Option<usize> {
+    fn head(&mut self, decaying_first: bool) -> Option<(usize, List)> {
+        while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
+            self.decaying.pop_front();
+        }
+        let decaying = self.decaying.front().map(|(at, _)| (*at, List::Decaying));
+        if decaying_first && decaying.is_some() {
+            return decaying;
+        }
         if let Some(at) = self.new.front() {
-            return Some(*at);
+            return Some((*at, List::New));
         }
         if self.left_in_round == 0 {
             self.begin_round();
         }
-        if let Some(at) = self.old.front() {
-            return Some(*at);
-        }
-        while let Some(at) = self.decaying.front().copied() {
-            if self.flows[at].standing == Standing::Decaying {
-                return Some(at);
-            }
-            self.decaying.pop_front();
-            self.flows[at].in_decaying = false;
-        }
-        None
+        self.old.front().map(|at| (*at, List::Old)).or(decaying)
     }
 
-    fn take_head(&mut self) {
-        if self.new.pop_front().is_some() {
-            return;
-        }
-        if self.old.pop_front().is_some() {
-            self.left_in_round -= 1;
-        } else if let Some(at) = self.decaying.pop_front() {
-            self.flows[at].in_decaying = false;
+    fn decays(&self, at: usize, number: u32) -> bool {
+        self.flows[at].standing == Standing::Decaying && self.flows[at].decays == number
+    }
+
+    fn take_head(&mut self, list: List) {
+        match list {
+            List::New => _ = self.new.pop_front(),
+            List::Old => {
+                self.old.pop_front();
+                self.left_in_round -= 1;
+            }
+            List::Decaying => _ = self.decaying.pop_front(),
         }
     }
 
@@ -321,9 +337,8 @@ impl Tin {
         }
     }
 
-    /// The flow at the head has used up its turn: it goes to the end of the busy ones.
+    /// The flow has used up its turn: it goes to the end of the busy ones.
     fn turn_over(&mut self, at: usize) {
-        self.take_head();
         self.old.push_back(at);
         if self.flows[at].standing == Standing::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -335,9 +350,8 @@ impl Tin {
         }
     }
 
-    /// The flow at the head is empty: it leaves, or stays while its state fades.
+    /// The flow is empty: it leaves, or stays while its state fades.
     fn found_empty(&mut self, at: usize, now: Time) {
-        self.take_head();
         match self.flows[at].standing {
             Standing::Bulk => {
                 self.bulk -= 1;
@@ -349,10 +363,8 @@ impl Tin {
         let flow = &mut self.flows[at];
         if flow.cobalt.found_empty(&self.cobalt, now) {
             flow.standing = Standing::Decaying;
-            if !flow.in_decaying {
-                flow.in_decaying = true;
-                self.decaying.push_back(at);
-            }
+            flow.decays += 1;
+            self.decaying.push_back((at, flow.decays));
             return;
         }
         flow.standing = Standing::None;
@@ -429,10 +441,10 @@ impl Tin {
 }
 
 /// COBALT's times at a rate: a target of at least one and a half full packets, and an interval longer by as much.
-fn cobalt_for(rate: Option<BitRate>, rtt: Duration, is_prompt: bool) -> CobaltConfig {
+fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
     let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);
     let target = wanted.max(mtu_time * 3 / 2);
-    let interval = if is_prompt { wanted } else { rtt } + target - wanted;
+    let interval = rtt + target - wanted;
     CobaltConfig { target, interval: interval.max(target * 2), ecn: true, mtu_time, ..CobaltConfig::default() }
 }

@@ -34,21 +34,15 @@ pub(super) struct TinPlan {
     pub name: &'static str,
     /// Of the rate, up to which it goes first; also its weight without a shaper.
     pub share: f64,
-    /// COBALT's interval is that of its target: for little traffic that is sensitive to delay.
-    pub is_prompt: bool,
 }
 
 const fn plan(name: &'static str, share: f64) -> TinPlan {
-    TinPlan { name, share, is_prompt: false }
-}
-
-const fn prompt(name: &'static str, share: f64) -> TinPlan {
-    TinPlan { name, share, is_prompt: true }
+    TinPlan { name, share }
 }
 
 // In the order in which Linux numbers them: of two that are due the later goes first.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
-const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), prompt("voice", 0.25)];
+const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =
     &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("video", 0.5), plan("voice", 0.25)];
 const EIGHT: &[&str] = &["tin 0", "tin 1", "tin 2", "tin 3", "tin 4", "tin 5", "tin 6", "tin 7"];

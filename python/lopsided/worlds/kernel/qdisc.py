@@ -28,6 +28,8 @@ CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 CAKE_CELLS = ("none", "atm", "ptm")
 CAKE_FLOWS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
 PIE_TARGET, PIE_LIMIT, PIE_TUPDATE, PIE_ALPHA, PIE_BETA, PIE_ECN, PIE_BYTEMODE, PIE_DQ_RATE_ESTIMATOR = range(1, 9)
+FQ_PIE_LIMIT, FQ_PIE_FLOWS, FQ_PIE_TARGET, FQ_PIE_TUPDATE, FQ_PIE_ALPHA, FQ_PIE_BETA, FQ_PIE_QUANTUM = range(1, 8)
+FQ_PIE_ECN_PROB, FQ_PIE_ECN, FQ_PIE_BYTEMODE, FQ_PIE_DQ_RATE_ESTIMATOR = range(9, 13)
 
 TBF_PBURST = 7
 CHOKE_PARMS, CHOKE_STAB, CHOKE_MAX_P = 1, 2, 3
@@ -253,6 +255,37 @@ def pie(
             PIE_ECN: int(ecn),
             PIE_BYTEMODE: int(bytemode),
             PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
+        }
+    )
+
+
+def fq_pie(
+    limit: int,
+    flows: int,
+    quantum: int,
+    target_s: float,
+    tupdate_s: float,
+    alpha: float,
+    beta: float,
+    ecn: bool,
+    mark_percent: int,
+    bytemode: bool,
+    dq_rate_estimator: bool,
+) -> str:
+    """fq_pie: the limit in packets of all flows, the quantum in octets, the rest as `pie`."""
+    return _words(
+        {
+            FQ_PIE_LIMIT: limit,
+            FQ_PIE_FLOWS: flows,
+            FQ_PIE_TARGET: round(target_s * 1e6),
+            FQ_PIE_TUPDATE: round(tupdate_s * 1e6),
+            FQ_PIE_ALPHA: round(alpha * 16),
+            FQ_PIE_BETA: round(beta * 16),
+            FQ_PIE_QUANTUM: quantum,
+            FQ_PIE_ECN_PROB: mark_percent,
+            FQ_PIE_ECN: int(ecn),
+            FQ_PIE_BYTEMODE: int(bytemode),
+            FQ_PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
         }
     )
 

@@ -352,6 +352,8 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
         return _codel(queue, where)
     if queue["kind"] == "pie":
         return _pie(queue, where)
+    if queue["kind"] == "fq_pie":
+        return _fq_pie(queue, where)
     if queue["kind"] == "cake":
         return _cake(queue, where, "none")
     if queue["kind"] == "ack_filter":
@@ -437,6 +439,25 @@ def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
     limit = _packets(queue["limit"], "pie", where)
     law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
     return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
+
+
+def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
+    if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["header_bytes"]:
+        raise Unsupported(f"{where}: Linux' fq_pie always has derandomise, no max_burst and here no header")
+    options = qdisc.fq_pie(
+        queue["limit_packets"],
+        queue["flows"],
+        queue["quantum_bytes"],
+        queue["target_s"],
+        queue["tupdate_s"],
+        queue["alpha"],
+        queue["beta"],
+        queue["ecn"],
+        round(queue["mark_threshold"] * 100),
+        queue["bytemode"],
+        queue["dq_rate_estimator"],
+    )
+    return "fq_pie", options, 0
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyroute2 import IPRoute
-from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REQUEST, nlmsg
+from pyroute2.netlink import (
+    NLA_F_NESTED,
+    NLM_F_ACK,
+    NLM_F_CREATE,
+    NLM_F_ECHO,
+    NLM_F_EXCL,
+    NLM_F_REQUEST,
+    nlmsg,
+)
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TC_H_ROOT
 
@@ -45,6 +53,10 @@ EVERY_NODE = {
     "net.ipv4.conf.all.send_redirects": "0",
     "net.ipv4.conf.default.send_redirects": "0",
 }
+
+
+MARKED_AS_NESTED = ("fq_pie",)
+"""Disciplines whose options the kernel takes only with the flag that they are attributes themselves."""
 
 
 class _QdiscMessage(nlmsg):
@@ -201,7 +213,8 @@ class Network:
         message["handle"] = handle
         message["parent"] = parent
         sizes = [("TCA_STAB", bytes.fromhex(size_table))] if size_table else []
-        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(options)), *sizes]
+        nested = NLA_F_NESTED if qdisc.kind in MARKED_AS_NESTED else 0
+        message["attrs"] = [("TCA_KIND", qdisc.kind), ("TCA_OPTIONS", bytes.fromhex(options), nested), *sizes]
         flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 

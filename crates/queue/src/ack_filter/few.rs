@@ -1,0 +1,69 @@
+//! A list that mostly has one entry, which then needs no memory of its own.
+
+use std::collections::VecDeque;
+
+/// Entries in order. Without a first there are no others.
+#[derive(Debug)]
+pub(super) struct Few<T> {
+    first: Option<T>,
+    others: VecDeque<T>,
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Few<T> {
+        Few { first: None, others: VecDeque::new() }
+    }
+}
+
+impl<T> Few<T> {
+    #[inline]
+    pub fn push(&mut self, entry: T) {
+        if self.first.is_none() {
+            self.first = Some(entry);
+        } else {
+            self.others.push_back(entry);
+        }
+    }
+
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        self.first.as_ref()
+    }
+
+    pub fn get(&self, at: usize) -> Option<&T> {
+        at.checked_sub(1).map_or(self.first.as_ref(), |at| self.others.get(at))
+    }
+
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// Takes one out.
+    #[inline]
+    pub fn remove(&mut self, at: usize) -> Option<T> {
+        match at.checked_sub(1) {
+            None => std::mem::replace(&mut self.first, self.others.pop_front()),
+            Some(at) => self.others.remove(at),
+        }
+    }
+
+    /// Forgets the first of which that is true, and those before it.
+    #[inline]
+    pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
+        if !self.first.as_ref().is_some_and(&is_last) {
+            let Some(at) = self.others.iter().position(is_last) else { return };
+            self.others.drain(..=at);
+        }
+        self.first = self.others.pop_front();
+    }
+}
