@@ -143,7 +143,7 @@ def compare(
     if as_json:
         say_json(_as_json(result))
     elif not quiet:
-        show_packets(result) if packets else _show(result, repeat)  # type: ignore[arg-type]
+        _say(result, repeat)
         if figure is not None and picture is not None:
             say(link(figure))
     return 1 if fail and _is_beyond(result) else 0
@@ -218,6 +218,15 @@ def _as_json(result: Comparison | Packets) -> Any:
     from lopsided.studies.compare import Comparison
 
     return result.table().to_polars().to_dicts() if isinstance(result, Comparison) else result.as_dict()
+
+
+def _say(result: Comparison | Packets, repeat: int) -> None:
+    from lopsided.studies.compare import Comparison
+
+    if isinstance(result, Comparison):
+        _show(result, repeat)
+    else:
+        show_packets(result)
 
 
 def _is_beyond(result: Comparison | Packets) -> bool:

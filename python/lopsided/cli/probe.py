@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import Parameter
 
@@ -137,7 +137,18 @@ def measure_size(host: str, up: str | None, port: int = 5001) -> None:
         say(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
 
 
-def _summary(log: Log) -> dict[str, object]:
+class _Summary(TypedDict):
+    flow: str
+    direction: str
+    goodput_bps: float
+    received_bytes: int
+    srtt_mean_ms: float | None
+    cwnd_max_bytes: int | None
+    retransmits: int | None
+    samples: int
+
+
+def _summary(log: Log) -> _Summary:
     rtts = [one.rtt_us / 1e3 for one in log.samples if one.rtt_us]
     return {
         "flow": log.flow.name,
@@ -165,7 +176,7 @@ def _show(logs: list[Log]) -> None:
             log.flow.name,
             f"{log.goodput_bps / 1e3:,.0f}",
             "-" if rtt is None else f"{rtt:.1f}",
-            "-" if window is None else f"{window / 1e3:.1f}",  # type: ignore[operator]
+            "-" if window is None else f"{window / 1e3:.1f}",
             str(found["retransmits"]),
         )
     out().print(grid)
