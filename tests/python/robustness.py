@@ -250,7 +250,9 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        promise(not [path for path in folder.iterdir() if HIDDEN in path.name], "left behind on the full disk")
+        # A search keeps the runs that it has finished, from where it goes on.
+        left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
+        promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
     subprocess.run(["mount", "-o", f"remount,size={used + 50_000_000}", "/mnt"], check=True)
     place.afterwards()

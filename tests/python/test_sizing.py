@@ -179,3 +179,19 @@ def test_an_estimate_looks_closer_about_the_knee(monkeypatch):
         5,
         20,
     ]
+
+
+def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
+    found = lop.size("8M", "512k", "40ms", sizes=[4, 8, 40], repeat=1, queues=(), target_delay="100ms")
+    assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
+    assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
+    # 1500 octets and 40 of PPPoE, LLC and AAL5 take 33 cells.
+    line = sizing.line_of("8M", "512k", "40ms", sizing.SizeOptions(framing="pppoe-llcsnap"))
+    assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
+    assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1
+    # What a shaper lets through in full packets stays 5 % below the line.
+    down, up = found.shaped_bps
+    assert (down, up) == (int(0.95 * 8e6 * 1514 / 1500), int(0.95 * 512e3 * 1514 / 1500))
+    assert str(up) in found.configs[0].lines and "95 %" in found.assumed and "no framing" in found.assumed
+    with pytest.raises(lop.UsageError, match="no buffer keeps"):
+        lop.size("8M", "512k", "40ms", target_delay="0 s")

@@ -51,6 +51,7 @@ def size(
         lopsided size --down 2.4M --up 196k --rtt 200ms
         lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg
         lopsided size --preset docsis30-100-10
+        lopsided size --down 16M --up 1M --rtt 30ms --target-delay 100ms --framing pppoe-llcsnap
         lopsided size --measure server.example --up 196k
 
     Parameters
@@ -108,7 +109,7 @@ def size(
     if as_json:
         say_json(found.to_dict())
     elif quiet:
-        say(str(found.measured.knee_packets))
+        say(str(found.packets))
     else:
         _show(found)
         say_path("curve", target)
@@ -134,10 +135,10 @@ def _sizes(text: str) -> list[int]:
 
 
 def _show(found: Sizing) -> None:
-    measured, advice = found.measured, found.advice
-    say(f"Set the uplink buffer to {measured.knee_packets} packets.", style="bold")
+    advice = found.advice
+    say_prose(_answer(found))
     out().print(_answers(found))
-    say_prose(found.why + "\n")
+    say_prose(f"{found.why} {found.assumed}\n")
     if advice is not None:
         from lopsided.views.view import view
 
@@ -146,6 +147,25 @@ def _show(found: Sizing) -> None:
     for config in found.configs:
         heading(config.device, config.note)
         say(indent(config.lines, "    ") + "\n")
+
+
+def _answer(found: Sizing) -> str:
+    """How large the buffer shall be, and what it costs."""
+    from lopsided.data import units
+
+    full = units.millis(found.drain_s(found.packets) * 1e3)
+    said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
+    if found.target_delay_s is None or found.target_packets is None:
+        return said
+    target = units.millis(found.target_delay_s * 1e3)
+    if found.drain_s(1) > found.target_delay_s:
+        alone = units.millis(found.drain_s(1) * 1e3)
+        return f"{said} No buffer stays below {target}: one full packet alone takes {alone} at this rate."
+    if found.target_packets >= found.measured.knee_packets:
+        return f"{said} That is within {target}, and more would not perform better."
+    best, here = found.measured.best_performance, found.performance_at(found.packets)
+    cost = "" if here is None else f" Performance is then {units.percent(here)}; at best it is {units.percent(best)}."
+    return f"{said} More would take longer than {target}.{cost}"
 
 
 _CHOSEN = "chosen: the soonest page of those that use at least four fifths of what the best uses of the line"
@@ -185,6 +205,9 @@ def _answers(found: Sizing) -> View:
     if model.packets != found.model_both.packets:
         both = found.model_both
         row("  with windows while both are active", both.packets, found.performance_at(both.packets), _none(both.side))
+    if found.target_delay_s is not None:
+        target, most = units.millis(found.target_delay_s * 1e3), found.target_packets
+        row(f"largest within {target} when full", most, found.performance_at(most))
     row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
     row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
     headings = map(Heading, ("packets", "bytes", "when full", "performance"))

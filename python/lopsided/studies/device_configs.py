@@ -1,7 +1,7 @@
 """The lines that set an uplink buffer, or a queue discipline in both directions, on real equipment.
 
-Rates are in bits per second and are those of the line; the shaper must be the bottleneck, or the buffer that counts
-is another one.
+Rates are in bits per second, of Ethernet frames and below the line's: the shaper must be the bottleneck, or the buffer
+that counts is another one.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _tc(name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Setting
     down, up = (_shaped(name, device, *each) for device, each in _directions(rates_bps, settings))
     return DeviceConfig(
         "Linux, tc",
-        "eth0 is the interface towards the line; what comes from it is shaped on ifb0. Give rates a few percent below "
-        "the line's, so that the queue stands here and not in the modem.",
+        "eth0 is the interface towards the line; what comes from it is shaped on ifb0. The rates are below the line's, "
+        "so that the queue stands here and not in the modem.",
         f"{up}\n"
         "ip link add ifb0 type ifb && ip link set ifb0 up\n"
         "tc qdisc replace dev eth0 handle ffff: ingress\n"
@@ -148,7 +148,7 @@ def _sqm(name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Settin
     ]
     return DeviceConfig(
         "OpenWrt, sqm-scripts",
-        "eth1 is the interface towards the line; give rates a few percent below the line's.",
+        "eth1 is the interface towards the line; the rates are below the line's.",
         "uci set sqm.line=queue\n"
         "uci set sqm.line.interface='eth1'\n"
         f"uci set sqm.line.download='{max(1, rates_bps[0] // 1000)}'\n"

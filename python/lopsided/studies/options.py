@@ -105,6 +105,11 @@ class SizeOptions:
     queue_down: str | None = None
     """The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50
     packets."""
+    target_delay: str | float | None = None
+    """What a full uplink buffer may at most add to a packet's time, such as 100ms: the buffer advised is no larger."""
+    framing: str | None = None
+    """What the line adds to each IP packet, as a scenario's `framing` (`ethernet`, `pppoe-llcsnap`, ...); default:
+    nothing, or what the preset has."""
     cc: str = "reno"
     """Congestion control of both flows."""
     stack: str = "linux-6.1"

@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,23 @@ class Line:
     stack: str
     preset: str | None
     """The access line whose way to send and framing this one has."""
+    framing: str | None = None
+    """What the line adds to each packet, by a scenario's name for it."""
+
+    @cached_property
+    def framings(self) -> tuple[Any, Any]:
+        """What the line adds to packets, down and up."""
+        link = self.scenario(0.0, 1.0).resolved["links"][0]
+        return link["down"]["framing"], link["up"]["framing"]
+
+    @property
+    def wire_s(self) -> float:
+        """How long the uplink takes to send a full packet."""
+        return _wire(self.framings[1]) * 8 / self.up_bps
+
+    def packets_within(self, delay_s: float) -> int:
+        """The largest buffer of full packets that empties into the uplink within so many seconds, one at least."""
+        return max(1, math.floor(delay_s / self.wire_s + 1e-9))
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
@@ -74,6 +92,7 @@ duration = "{alone_s + both_s + jitter_s:g} s"
 
 [link]
 {f'preset = "{self.preset}"' if self.preset else ""}
+{f'framing = "{self.framing}"' if self.framing else ""}
 rtt = "{self.rtt_s * 1e3:g} ms"
 down = {{ rate = "{self.down_bps} bit/s", queue = {{ kind = "fifo", limit = "{self.queue_down}" }} }}
 up = {{ rate = "{self.up_bps} bit/s", queue = {{ kind = "fifo", limit = "50 packets" }} }}
@@ -147,6 +166,24 @@ class Sizing:
     """Which queue discipline serves the line best, where that was asked."""
     plan: Plan | None = None
     """How much was simulated."""
+    target_delay_s: float | None = None
+    """What a full buffer may add to a packet's time, where a bound was asked for."""
+
+    @property
+    def target_packets(self) -> int | None:
+        """The largest buffer that empties within the target delay; one packet where not even that one does."""
+        return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
+
+    @property
+    def packets(self) -> int:
+        """The uplink buffer that is advised: the largest that keeps performance, and the target delay where one is
+        given."""
+        return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
+
+    @property
+    def assumed(self) -> str:
+        """What the answer takes for granted, in a paragraph."""
+        return _assumed(self)
 
     @property
     def rule_of_thumb_packets(self) -> float:
@@ -158,8 +195,8 @@ class Sizing:
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """How long a full buffer of so many packets takes to empty into the uplink."""
-        return metrics.drain_time_s(packets, self.line.up_bps)
+        """How long a full buffer of so many packets takes to empty into the uplink, with what the line adds to them."""
+        return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
         """Median performance at a buffer size, interpolated between those tried; None outside of them."""
@@ -171,12 +208,18 @@ class Sizing:
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
         """The lines that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
-        buffer = device_configs.configs(self.line.up_bps, self.measured.knee_packets)
+        rates = self.shaped_bps
         if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
-            return buffer
-        rates = (self.line.down_bps, self.line.up_bps)
+            return device_configs.configs(rates[1], self.packets)
         chosen = self.advice.recommended
         return device_configs.discipline_configs(chosen, rates, self.advice.settings[chosen])
+
+    @property
+    def shaped_bps(self) -> tuple[int, int]:
+        """What to shape to, down and up: below the line, in octets as a shaper counts them."""
+        rates = (self.line.down_bps, self.line.up_bps)
+        down, up = (_shaped(rate, framing) for rate, framing in zip(rates, self.line.framings, strict=True))
+        return down, up
 
     @property
     def why(self) -> str:
@@ -198,7 +241,12 @@ class Sizing:
             "rule_of_thumb_2_flows": self.many_flows_packets(2),
         }
         return {
-            "line": {**vars(self.line), "queue_down": str(self.line.queue_down)},
+            "line": {**asdict(self.line), "queue_down": str(self.line.queue_down)},
+            "advised": self.packets,
+            "when_full_s": self.drain_s(self.packets),
+            "target_delay_s": self.target_delay_s,
+            "shaped_bps": dict(zip(("down", "up"), self.shaped_bps, strict=True)),
+            "assumed": self.assumed,
             "packets": sizes,
             "bytes": {name: None if size is None else round(size * PACKET_BYTES) for name, size in sizes.items()},
             "model": vars(self.model),
@@ -243,7 +291,13 @@ def size(
     if isinstance(queues, str):
         queues = [name.strip() for name in queues.split(",") if name.strip()]
     line = line_of(down, up, rtt, asked)
+    target_s = None if asked.target_delay is None else units.parse_time(asked.target_delay)
+    if target_s is not None and not 0 < target_s < math.inf:
+        raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
+    if target_s is not None and given is None:
+        # Measured too, so that what it costs need not be guessed.
+        sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
     plan = _plan(line, len(sizes), repeat, len(queues))
@@ -252,14 +306,14 @@ def size(
     share = _CURVE_SHARE if queues else 1.0
     runner = _Curve(line, plan, seed, workers, part_of(progress, 0.0, share))
     rows = runner.whole(sizes) if plan.whole else runner.estimate(sizes, chosen=given is not None)
-    found = replace(_conclude(line, rows, plan.both_s), plan=plan)
+    found = replace(_conclude(line, rows, plan.both_s), plan=plan, target_delay_s=target_s)
     if not queues:
         return found
     advice = size_disciplines.advise(
         line.scenario(0.0, plan.advice_s),
         (line.down_bps, line.up_bps),
         line.rtt_s,
-        (line.queue_down, units.QueueLimit(found.measured.knee_packets, "packets")),
+        (line.queue_down, units.QueueLimit(found.packets, "packets")),
         queues,
         repeat=plan.advice_repeat,
         seed=seed,
@@ -385,7 +439,39 @@ def line_of(
         raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
     one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
     limit = units.parse_limit(asked.queue_down) if asked.queue_down else units.QueueLimit(max(50, one_bdp), "packets")
-    return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset)
+    return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset, asked.framing)
+
+
+_BELOW = 0.95
+"""Of the line's rate, what a shaper is told: so the queue stands in it, and not in the modem."""
+_FRAME_BYTES = PACKET_BYTES + 14
+"""A full packet as Linux' shapers count it."""
+
+
+def _wire(framing: Any) -> float:
+    """Octets that a full packet takes on the line."""
+    wire = max(PACKET_BYTES + framing["overhead_bytes"], framing["minimum_bytes"])
+    if framing["cell_format"] == "atm":
+        return math.ceil(wire / 48) * 53
+    return wire * 65 / 64 if framing["cell_format"] == "ptm" else wire
+
+
+def _shaped(rate_bps: float, framing: Any) -> int:
+    """What a shaper that counts Ethernet frames may be told of a line that frames a full packet in its own way."""
+    # With no framing the rate is that of IP packets, of which a shaper counts 14 octets more.
+    return math.floor(_BELOW * rate_bps * _FRAME_BYTES / _wire(framing))
+
+
+def _assumed(sizing: Sizing) -> str:
+    line = sizing.line
+    frames = f"{line.framing} framing" if line.framing else f"{line.preset}'s framing" if line.preset else "no framing"
+    down, up = sizing.shaped_bps
+    return (
+        f"Assumed: one download and one upload of full packets ({PACKET_BYTES} bytes) with {line.cc} on {line.stack}, "
+        f"{units.millis(line.rtt_s * 1e3)} there and back without queues, {line.queue_down} before the downlink, "
+        f"{frames} on the line. The settings below shape to {_BELOW * 100:.0f} % of it, counted as Ethernet frames: "
+        f"{units.rate(down)} down, {units.rate(up)} up."
+    )
 
 
 def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
