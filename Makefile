@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo check test wheel bench fidelity clean
+.PHONY: help install demo check test wheel bench static fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -34,6 +34,11 @@ wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try 
 
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
 	@tools/rust .venv/bin/python bench/run.py
+
+static: ## build lopsided-live, for routers: one file that needs neither Python nor a library
+	@RUSTFLAGS="-C target-feature=+crt-static" tools/rust cargo build --release --package lopsided-live --bin lopsided-live \
+		--target $$(tools/rust rustc -vV | sed -n 's/^host: //p')
+	@ls -l target/*/release/lopsided-live
 
 fidelity: .venv/.installed ## hold the simulator to Linux and write docs/fidelity.md
 	@.venv/bin/lopsided doctor

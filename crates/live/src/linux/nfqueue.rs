@@ -183,3 +183,42 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     octets.resize(octets.len().next_multiple_of(4), 0);
     octets
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(attributes: &[u8]) -> Vec<u8> {
+        let mut message = vec![0; HEADERS];
+        message[4..6].copy_from_slice(&PACKET.to_ne_bytes());
+        message.extend(attributes);
+        message
+    }
+
+    #[test]
+    fn a_packet_is_read_with_its_number_and_its_hook() {
+        let header = |hook| attribute(PACKET_HEADER, &[0, 0, 1, 2, 8, 0, hook]);
+        let mut packet = vec![9; 9];
+        let whole = [header(PREROUTING), attribute(PAYLOAD, b"octets")].concat();
+        assert_eq!(read(&message(&whole), &mut packet), Some((258, true)));
+        assert_eq!(packet, b"octets");
+        assert_eq!(read(&message(&header(4)), &mut packet), Some((258, false)));
+        assert_eq!(packet, b"");
+        assert_eq!(
+            read(&message(&attribute(PAYLOAD, b"octets")), &mut packet),
+            None,
+            "without a number nothing can be said of it"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_brings_it_down(octets in proptest::collection::vec(any::<u8>(), 0..100), as_packet in any::<bool>()) {
+            let told = if as_packet { message(&octets) } else { octets };
+            let mut packet = Vec::new();
+            read(&told, &mut packet);
+            prop_assert!(packet.len() <= told.len());
+        }
+    }
+}

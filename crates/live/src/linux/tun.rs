@@ -4,6 +4,7 @@
 
 use nix::errno::Errno;
 use nix::libc;
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,6 +14,8 @@ use std::os::unix::fs::OpenOptionsExt;
 #[derive(Debug)]
 pub struct Tun {
     file: File,
+    /// Where a packet is read: none is larger, and it need not be cleared for each.
+    space: RefCell<Vec<u8>>,
 }
 
 mod request {
@@ -44,12 +47,16 @@ impl Tun {
         unsafe {
             request::set_interface(file.as_raw_fd(), &raw const request)?;
         }
-        Ok(Tun { file })
+        Ok(Tun::of(file))
+    }
+
+    fn of(file: File) -> Tun {
+        Tun { file, space: RefCell::new(vec![0; MOST]) }
     }
 
     /// The same device once more.
     pub fn again(&self) -> io::Result<Tun> {
-        Ok(Tun { file: self.file.try_clone()? })
+        Ok(Tun::of(self.file.try_clone()?))
     }
 
     /// The next packet, into `packet` from its beginning; `None`: none waits.
@@ -57,10 +64,11 @@ impl Tun {
     /// # Errors
     /// If the device is gone or down.
     pub fn receive(&self, packet: &mut Vec<u8>) -> io::Result<Option<()>> {
-        packet.resize(MOST, 0);
-        match (&self.file).read(packet) {
+        let mut space = self.space.borrow_mut();
+        match (&self.file).read(&mut space) {
             Ok(len) => {
-                packet.truncate(len);
+                packet.clear();
+                packet.extend_from_slice(&space[..len]);
                 Ok(Some(()))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -97,7 +105,7 @@ impl AsFd for Tun {
 
 impl From<OwnedFd> for Tun {
     fn from(device: OwnedFd) -> Tun {
-        Tun { file: File::from(device) }
+        Tun::of(File::from(device))
     }
 }
 

@@ -1,0 +1,294 @@
+"""How exactly and at what cost real packets cross emulated lines: `lopsided-live emulate`, the kernel's tbf, Mahimahi.
+
+In each a receiver behind the line asks a sender before it for datagrams of 1500 octets, more than the line carries, so
+that its queue is never empty. The receiver's kernel stamps each as it comes off the line. There they are equally far
+apart; the error is how far a stamp lies from the straight line through all of them, its offset their median.
+
+- **rtt_us**: of small datagrams on the idle line, whose own delay is nothing; also over the bare pair of interfaces.
+- **cpu_us_packet**: user and system time of what carries the line, for each packet: the processes of Mahimahi, the
+  thread of ours that is not the gateway, whose part Mahimahi leaves to the kernel's address translation. At a rate
+  that nobody reaches (`--rates 10G`) one core carries 12,000 bits in that time; below, ours also waits actively.
+
+It takes root, and works in network namespaces that it makes. Mahimahi takes part where `--mm-link` names its mm-link,
+setuid root. The load of the machine stands beside each row: on a busy one the errors are those of waiting for a
+processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PORT = 5201
+PAYLOAD = 1472
+PACKET = PAYLOAD + 28
+UDP_SEGMENT, RXQ_OVFL, TIMESTAMPNS = 103, 40, 35
+QUIET_S = 0.4
+BARE, MAHIMAHI = "bare pair of interfaces", "Mahimahi mm-link"
+PINGS = 300
+
+
+def outside(rate_bps: float, seconds: float) -> None:
+    """Waits for a receiver, answers its pings, and sends to it at twice the rate."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("0.0.0.0", PORT))
+        while True:
+            word, peer = sock.recvfrom(2048)
+            if word == b"go":
+                break
+            sock.sendto(word, peer)
+        # Several datagrams in one call: the kernel takes them apart.
+        group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
+        sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
+        octets = bytes(PAYLOAD * group)
+        pause = group * PACKET * 8 / (2 * rate_bps)
+        due, until = time.monotonic(), time.monotonic() + seconds
+        while (now := time.monotonic()) < until:
+            if now < due:
+                time.sleep(due - now)
+            with contextlib.suppress(OSError):
+                sock.sendto(octets, peer)
+            # What was missed is not made up for.
+            due = max(due + pause, now - 0.01)
+
+
+def inside(host: str, seconds: float) -> None:
+    """Asks for datagrams, and prints round trips and stamps as JSON."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect((os.path.expandvars(host), PORT))
+        sock.settimeout(1.0)
+        trips: list[float] = []
+        for number in range(PINGS):
+            began = time.perf_counter()
+            with contextlib.suppress(OSError):
+                sock.send(b"ping%d" % number)
+                sock.recv(2048)
+                trips.append(time.perf_counter() - began)
+            time.sleep(0.001)
+        for option in (TIMESTAMPNS, RXQ_OVFL):
+            sock.setsockopt(socket.SOL_SOCKET, option, 1)
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, 33, 1 << 25)
+        sock.send(b"go")
+        sock.settimeout(QUIET_S + 1.0)
+        stamps: list[tuple[int, int]] = []
+        lost = 0
+        until = time.monotonic() + seconds
+        with contextlib.suppress(TimeoutError):
+            while time.monotonic() < until:
+                _, cmsgs, _, _ = sock.recvmsg(2048, 256)
+                for _, kind, data in cmsgs:
+                    if kind == RXQ_OVFL:
+                        (lost,) = struct.unpack("I", data[:4])
+                    elif kind == TIMESTAMPNS:
+                        whole, part = struct.unpack("qq", data[:16])
+                        stamps.append((len(stamps) + lost, whole * 1_000_000_000 + part))
+        trip = statistics.median(trips) * 1e6 if trips else None
+        print(json.dumps({"rtt_us": trip, "stamps": stamps}), flush=True)
+
+
+def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
+    """How far stamps lie from a straight line, in microseconds."""
+    # The queue fills first.
+    kept = stamps[len(stamps) // 5 :]
+    (first, began), (last, ended) = kept[0], kept[-1]
+    # Each line counts octets in its own way: the straight line is that of least squares.
+    gap, start = statistics.linear_regression([n - first for n, _ in kept], [at - began for _, at in kept])
+    rests = [at - began - start - (number - first) * gap for number, at in kept]
+    middle = statistics.median(rests)
+    found = sorted(abs(rest - middle) / 1e3 for rest in rests)
+    return {
+        "p50_us": found[len(found) // 2],
+        "p99_us": found[len(found) * 99 // 100],
+        "max_us": found[-1],
+        "rate_mbps": (last - first) * PACKET * 8 / max(1, ended - began) * 1e3,
+        "packets": len(stamps),
+    }
+
+
+def cpu_s(pids: list[int]) -> float:
+    """User and system time so far of the first threads: others make no packet cross the line."""
+    spent = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+            spent += int(fields[11]) + int(fields[12])
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
+def named(word: str) -> list[int]:
+    """Processes that were started under this name by this one or its children."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            line = (entry / "cmdline").read_bytes().split(b"\0")
+            if entry.name.isdigit() and line[0] == word.encode():
+                found.append(int(entry.name))
+    return found
+
+
+class Line:
+    """One way to have a line: what stands before the two ends' commands."""
+
+    def __init__(self, name: str, before: list[str], behind: list[str], host: str, process: str | None) -> None:
+        self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
+        self.paced = name != BARE
+        self.mahimahi = name == MAHIMAHI
+
+    def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
+        # Whoever is not root may read neither a home's Python nor this file.
+        program, printed = shutil.copy(__file__, folder), folder / "printed"
+        this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
+        server = subprocess.Popen([*self.before, sys.executable, program, "--outside", str(rate_bps), str(seconds)])
+        try:
+            time.sleep(QUIET_S)
+            with printed.open("w") as output:
+                command = [*self.behind, *this, "--inside", self.host, str(seconds)]
+                client = subprocess.Popen(command, stdout=output)
+            time.sleep(QUIET_S + 1.0)
+            spent, count = 0.0, 0
+            watched = named(self.process) if self.process else []
+            before = cpu_s(watched)
+            until = time.monotonic() + 4 * seconds + 20
+            while client.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+                spent = max(spent, cpu_s(watched) - before)
+            if client.poll() is None:
+                client.terminate()
+            client.wait(30)
+            text = printed.read_text()
+        finally:
+            server.kill()
+            server.wait()
+        told = next((line for line in text.splitlines() if line.startswith("{")), None)
+        if told is None:
+            return {"line": self.name, "error": text.strip()[-200:]}
+        found = json.loads(told)
+        row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
+        if self.paced and len(found["stamps"]) > 10:
+            row |= errors(found["stamps"])
+            count = len(found["stamps"])
+        if spent and count:
+            row["cpu_us_packet"] = spent / count * 1e6
+        return row | {"load": os.getloadavg()[0]}
+
+
+def in_bps(text: str) -> float:
+    return float(text[:-1]) * {"k": 1e3, "M": 1e6, "G": 1e9}[text[-1]]
+
+
+def trace(rate_bps: float, folder: Path) -> Path:
+    """The rate in Mahimahi's format: the millisecond of each opportunity for a packet."""
+    path = folder / f"{rate_bps:.0f}.trace"
+    # A trace repeats after its last millisecond: one second of whole packets.
+    count = max(1, round(rate_bps / 8 / 1504))
+    path.write_text("".join(f"{max(1, round(1000 * (number + 1) / count))}\n" for number in range(count)))
+    path.chmod(0o644)
+    return path
+
+
+def lines(arguments: argparse.Namespace, rate_text: str, folder: Path) -> list[Line]:
+    room = ["ip", "netns", "exec"]
+    rate = in_bps(rate_text)
+    live = str(arguments.live)
+    emulated = [live, "emulate", "-q", "--no-meter", "--down", rate_text, "--up", rate_text, "--rtt", "0ms"]
+    emulated += ["--queue-down", "1000 packets", "--"]
+    found = [Line("lopsided-live emulate", [], emulated, "100.64.0.1", live)]
+    ends = [[*room, "lopsided-a"], [*room, "lopsided-b"]]
+    subprocess.run(
+        ["tc", "-n", "lopsided-a", "qdisc", "del", "dev", "bench0", "root"], check=False, stderr=subprocess.DEVNULL
+    )
+    found.append(Line(BARE, ends[0], ends[1], "198.18.0.1", None))
+    burst = f"{max(1600, rate / 8 / 1000):.0f}"
+    kernel = ["tc", "-n", "lopsided-a", "qdisc", "add", "dev", "bench0", "root", "tbf", "rate", f"{rate:.0f}bit"]
+    kernel += ["burst", burst, "limit", "1500000"]
+    found.append(
+        Line("kernel tbf", ["sh", "-c", f'{" ".join(kernel)}; exec "$@"', "-", *ends[0]], ends[1], "198.18.0.1", None)
+    )
+    if arguments.mm_link:
+        opportunities = str(trace(rate, folder))
+        shell = [*ends[0], "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        shell += [str(arguments.mm_link), opportunities, opportunities, "--downlink-queue=droptail"]
+        shell += ["--downlink-queue-args=packets=1000", "--"]
+        found.append(Line(MAHIMAHI, ends[0], shell, "$MAHIMAHI_BASE", str(arguments.mm_link)))
+    return found
+
+
+@contextlib.contextmanager
+def rooms() -> Iterator[None]:
+    """Two namespaces with a pair of interfaces."""
+    names = ("lopsided-a", "lopsided-b")
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        pair = [
+            "ip",
+            "-n",
+            names[0],
+            "link",
+            "add",
+            "bench0",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "bench1",
+            "netns",
+            names[1],
+        ]
+        subprocess.run(pair, check=True)
+        for number, name in enumerate(names):
+            address = ["ip", "-n", name, "addr", "add", f"198.18.0.{number + 1}/24", "dev", f"bench{number}"]
+            subprocess.run(address, check=True)
+            for device in ("lo", f"bench{number}"):
+                subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
+        forward = ["ip", "netns", "exec", names[0], "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
+        subprocess.run(forward, check=True)
+        yield
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--live", type=Path, default=Path("target/release/lopsided-live"), help="the binary")
+    parser.add_argument("--mm-link", type=Path, help="Mahimahi's mm-link, setuid root")
+    parser.add_argument("--rates", default="1M,10M,100M,1G")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    arguments = parser.parse_args()
+    arguments.live = arguments.live.resolve()
+    if not arguments.live.exists():
+        parser.error(f"{arguments.live} is not there: cargo build --release -p lopsided-live")
+    columns = ("rate_mbps", "p50_us", "p99_us", "max_us", "rtt_us", "cpu_us_packet", "load")
+    with tempfile.TemporaryDirectory() as folder, rooms():
+        Path(folder).chmod(0o755)
+        for text in arguments.rates.split(","):
+            print(f"\n{text + 'bit/s':<24}" + "".join(f"{column:>14}" for column in columns))
+            for line in lines(arguments, text, Path(folder)):
+                row = line.measure(in_bps(text), arguments.seconds, Path(folder))
+                cells = (row.get(column) for column in columns)
+                shown = "".join(f"{'-' if cell is None else f'{cell:.1f}':>14}" for cell in cells)
+                print(f"{line.name:<24}{shown}{'  ' + str(row['error']) if 'error' in row else ''}", flush=True)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["--outside", rate, seconds]:
+            outside(float(rate), float(seconds))
+        case ["--inside", host, seconds]:
+            inside(host, float(seconds))
+        case _:
+            main()
