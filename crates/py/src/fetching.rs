@@ -57,8 +57,11 @@ impl Transfer {
         self.inner().request(Time::from_nanos(now_ns), stream).map(|range| (range.start, range.end))
     }
 
-    fn received(&self, now_ns: u64, stream: usize, octets: u64) -> PyResult<(u64, u64)> {
-        let place = self.inner().received(Time::from_nanos(now_ns), stream, octets);
+    /// `late_ns`: how long before now the octets came.
+    #[pyo3(signature = (now_ns, stream, octets, late_ns=0))]
+    fn received(&self, now_ns: u64, stream: usize, octets: u64, late_ns: u64) -> PyResult<(u64, u64)> {
+        let came = Time::from_nanos(now_ns.saturating_sub(late_ns));
+        let place = self.inner().received_late(Time::from_nanos(now_ns), came, stream, octets);
         place.map(|place| (place.start, place.end)).map_err(|excess| PyValueError::new_err(excess.to_string()))
     }
 

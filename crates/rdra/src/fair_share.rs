@@ -165,10 +165,10 @@ impl FairShare {
         }
     }
 
-    /// Something came on a stream, for the first time since `last`. A loss that belongs to the last reduction is not
+    /// Something came on a stream, for the first time since `last`, after a pause. A loss that belongs to the last reduction is not
     /// counted again.
-    pub fn resumed(&mut self, now: Time, stream: usize, last: Time, requested: u64) {
-        if last >= self.until && self.detector.is_repair(now, stream, last) {
+    pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) {
+        if last >= self.until && self.detector.is_repair(stream, last, pause) {
             self.hole(now, stream, requested);
         }
     }

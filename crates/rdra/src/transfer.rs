@@ -89,15 +89,25 @@ impl Transfer {
     /// # Errors
     /// If it was not asked for so many.
     pub fn received(&mut self, now: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
+        self.received_late(now, now, stream, octets)
+    }
+
+    /// As [`Transfer::received`], of octets that came at `came` and are told of only now.
+    ///
+    /// # Errors
+    /// If it was not asked for so many.
+    pub fn received_late(&mut self, now: Time, came: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         let chunk = self.streams.get_mut(stream).and_then(|stream| stream.chunk.as_mut());
         let chunk = chunk.filter(|chunk| octets <= chunk.range.end - chunk.range.start).ok_or(Excess)?;
         if octets == 0 {
             return Ok(chunk.range.start..chunk.range.start);
         }
-        let rtt = (!chunk.begun).then(|| now.saturating_since(chunk.asked));
+        let came = came.clamp(chunk.moved, now.max(chunk.moved));
+        let rtt = (!chunk.begun).then(|| came.saturating_since(chunk.asked));
+        let pause = came.saturating_since(chunk.moved);
         let last = chunk.moved;
         chunk.begun = true;
-        chunk.moved = now;
+        chunk.moved = came;
         let place = chunk.range.start..chunk.range.start + octets;
         chunk.range.start = place.end;
         let ended = chunk.range.is_empty();
@@ -107,7 +117,7 @@ impl Transfer {
             at.chunk = None;
         }
         if let Some(share) = &mut self.share {
-            share.resumed(now, stream, last, self.requested);
+            share.resumed(now, stream, last, pause, self.requested);
             share.arrived(now, octets, rtt, self.requested);
         }
         self.requested -= octets;

@@ -28,8 +28,20 @@ _BUFFER = 256 << 10
 _CONNECT_TIMEOUT_S = 20.0
 _RCV_OOOPACK = 224
 _SND_MSS = 16
+_LAST_DATA_RECV = 52
 """Places in Linux's `struct tcp_info`; the first came with Linux 5.4."""
 _TCP_INFO_OCTETS = 256
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the kernel saw on a connection."""
+
+    out_of_order: int
+    """Segments that came out of order."""
+    mss: int
+    since_data_ms: int
+    """Since a segment with data came in order, by the kernel's tick."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +124,8 @@ class Connection:
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
         return False
 
-    def seen(self) -> tuple[int, int] | None:
-        """Segments that came out of order, and the segment size, as the kernel has them (Linux's TCP_INFO)."""
+    def seen(self) -> Seen | None:
+        """What the kernel saw (Linux's TCP_INFO); None where it does not tell."""
         if self._socket is None or not hasattr(socket, "TCP_INFO"):
             return None
         try:
@@ -122,7 +134,7 @@ class Connection:
             return None
         if len(info) < _RCV_OOOPACK + 4:
             return None
-        return struct.unpack_from("=I", info, _RCV_OOOPACK)[0], struct.unpack_from("=I", info, _SND_MSS)[0]
+        return Seen(*(struct.unpack_from("=I", info, place)[0] for place in (_RCV_OOOPACK, _SND_MSS, _LAST_DATA_RECV)))
 
     def abort(self) -> None:
         """Ends the connection at once: whoever reads from it gets a Trouble."""

@@ -1,21 +1,31 @@
-"""The streams of an object that its server sends in parts: connections that do what the controller says."""
+"""The streams of an object that its server sends in parts: connections that do what the controller says.
+
+On a busy machine this process is woken late, and that is not the network's doing. So data came when the kernel says
+that it came, and what came out of order while nobody looked for a round trip is left out: whether several streams had
+holes at once cannot be known then.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from lopsided import _native
 from lopsided.errors import LopsidedError
 from lopsided.fetching import representation as described
-from lopsided.fetching.connection import Connection, Head
+from lopsided.fetching.connection import Connection, Head, Seen
 from lopsided.fetching.errors import Changed, Trouble
 from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
 """Between looks at what the kernel saw: several in the round trip of a long path."""
+_LATE_LOOK_NS = 60_000_000
+"""A look so long after the one before is late, or as long as a round trip where that is longer."""
+_TICK_NS = 10_000_000
+"""The kernel tells times by a tick of this length at most."""
 _IDLE_S = 0.05
 
 
@@ -48,6 +58,15 @@ class Job(Protocol):
         ...
 
 
+@dataclass
+class _Look:
+    """What was seen of a connection last."""
+
+    at: int = 0
+    out_of_order: int = 0
+    left_out: int = 0
+
+
 class Streams:
     """The connections of one object."""
 
@@ -57,6 +76,7 @@ class Streams:
         self.what = what
         self.connections: list[Connection | None] = [None] * transfer.streams
         self.connections[0] = first
+        self._looks = [_Look() for _ in self.connections]
 
     async def run(self) -> None:
         try:
@@ -113,8 +133,8 @@ class Streams:
             if len(piece) > left:
                 raise Trouble("the server sends more than it announces")
             left -= len(piece)
-            self._look(at)
-            place = transfer.received(_now(), at, len(piece))
+            seen = self._look(at)
+            place = transfer.received(_now(), at, len(piece), _late_ns(seen))
             job.place(place[0], piece)
         if left > 0:
             raise Trouble("the answer ended before the part did")
@@ -136,14 +156,20 @@ class Streams:
     def _drop(self, at: int) -> None:
         self.transfer.failed(at)
         connection, self.connections[at] = self.connections[at], None
+        self._looks[at] = _Look()
         if connection is not None:
             connection.abort()
 
-    def _look(self, at: int) -> None:
+    def _look(self, at: int) -> Seen | None:
         connection = self.connections[at]
         seen = connection.seen() if connection is not None else None
         if seen is not None:
-            self.transfer.observe(_now(), at, *seen)
+            now, look = _now(), self._looks[at]
+            if look.at and now - look.at > max(_LATE_LOOK_NS, self.transfer.rtt_ns or 0):
+                look.left_out += seen.out_of_order - look.out_of_order
+            look.at, look.out_of_order = now, seen.out_of_order
+            self.transfer.observe(now, at, seen.out_of_order - look.left_out, seen.mss)
+        return seen
 
     async def _watch(self) -> None:
         """Looks at all connections: a hole is seen as it comes, long before the data behind it can be read."""
@@ -157,6 +183,11 @@ class Streams:
             connected = sum(connection is not None for connection in self.connections)
             self.job.say(self.what.size, self.transfer.window, connected)
             await asyncio.sleep(_LOOK_S)
+
+
+def _late_ns(seen: Seen | None) -> int:
+    """How long what was just read had been there."""
+    return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 
 def wait_of(head: Head) -> float:

@@ -119,7 +119,18 @@ impl HttpConfig {
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
 /// The octets `[from, from + len)` of an object: a pattern in which every octet depends on its place, so that a
-/// receiver can check them.
+/// receiver can check them: the highest octet of its number times a large odd one.
 pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
-    (from..from + len).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    // Four at a time, each by adding: a product for every octet costs more than all the TCP around it.
+    let start = from.wrapping_mul(FACTOR);
+    let mut lanes = [0, 1, 2, 3].map(|lane: u64| start.wrapping_add(lane.wrapping_mul(FACTOR)));
+    let mut octets = vec![0; len as usize];
+    for four in octets.chunks_mut(4) {
+        for (octet, lane) in four.iter_mut().zip(&mut lanes) {
+            *octet = (*lane >> 56) as u8;
+            *lane = lane.wrapping_add(FACTOR.wrapping_mul(4));
+        }
+    }
+    octets
 }

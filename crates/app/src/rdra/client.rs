@@ -94,10 +94,10 @@ impl RdraClient {
         let len = (stream.inbox.len() as u64).min(stream.body);
         if len > 0 {
             let place = self.transfer.received(now, at, len).map_err(|_| Nonsense)?;
-            let octets = stream.inbox.drain(..len as usize);
-            if !octets.eq(content(place.start, len)) {
+            if stream.inbox[..len as usize] != content(place.start, len) {
                 return Err(Nonsense);
             }
+            stream.inbox.drain(..len as usize);
             stream.body -= len;
         }
         if stream.body == 0 && !stream.inbox.is_empty() { Err(Nonsense) } else { Ok(()) }

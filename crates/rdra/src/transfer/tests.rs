@@ -60,6 +60,23 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
     assert_eq!(fair.reductions(), 2);
 }
 
+/// Octets that a busy client reads 300 ms late came in time: neither a long round trip nor a pause.
+#[test]
+fn a_late_reader_is_no_congestion() {
+    let mut fair = transfer(Mode::Fair, 1 << 30);
+    for round in 0..20 {
+        for stream in 0..8 {
+            fair.request(ms(500 * round), stream);
+        }
+        for stream in 0..8 {
+            let left = fair.streams[stream].chunk.as_ref().unwrap().range.clone();
+            let (came, read) = (ms(500 * round + 100), ms(500 * round + 400));
+            fair.received_late(read, came, stream, left.end - left.start).unwrap();
+        }
+    }
+    assert_eq!((fair.rtt(), fair.reductions()), (Some(Duration::from_millis(100)), 0));
+}
+
 #[test]
 fn a_stalled_stream_owes_its_rest_to_the_next() {
     let mut greedy = transfer(Mode::Greedy, 1 << 20);

@@ -96,15 +96,15 @@ def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:
     """All downloads' throughput together, Jain's index, and the round trips of the first."""
+    import polars as pl
+
     flows = list(run.flows.rows())
     rates = [row["goodput_bps"] * WHOLE for row in flows]
-    last: dict[str, float] = {}
-    for row in run.parts.rows():
-        if row["node"] == "radio" and row["quantity"] in ("calls", "calls_unanswered", "acks_piggybacked"):
-            last[f"{row['part']} {row['quantity']}"] = row["value"]
+    radio = run.parts.to_polars().filter(pl.col("node") == "radio")
+    last = radio.group_by("part", "quantity").agg(pl.col("value").last())
 
     def total(quantity: str) -> float:
-        return sum(value for name, value in last.items() if name.endswith(f" {quantity}"))
+        return float(last.filter(pl.col("quantity") == quantity)["value"].sum())
 
     return {
         "throughput_bps": sum(rates),

@@ -223,6 +223,7 @@ RADIO = Experiment(
         for case in cases(f"radio-{hops}.toml", RADIO_SCHEMES, [({"hops": hops}, {})], "topology.medium.radio.queue")
     ),
     measure=measure.radio,
+    usual=5,
     keep=True,
 )
 
@@ -236,6 +237,7 @@ RADIO_MANY = Experiment(
         "topology.medium.radio.queue",
     ),
     measure=measure.radio,
+    usual=3,
 )
 
 RETURNS: Mapping[str, Overrides] = {
@@ -298,6 +300,7 @@ WEB = Experiment(
         "topology.medium.radio.queue",
     ),
     measure=measure.pages,
+    usual=3,
 )
 
 IMPLEMENTED_QUEUE = 33

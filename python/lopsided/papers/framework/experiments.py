@@ -64,13 +64,16 @@ def run_experiments(
         for repetition in range(repetitions)
         for experiment in experiments
         for case in experiment.cases
-        if experiment.most is None or repetition < experiment.most
+        if repetition < experiment.repetitions(repetitions, usual=repetitions == paper.repeat)
     ]
     scenarios = _scenarios(paper, due, overrides or {})
-    jobs = [
-        Job(scenario, scenario.seed + item.repetition, frozenset(item.experiment.ours))
-        for item, scenario in zip(due, scenarios, strict=True)
-    ]
+    # Settings that come to the same scenario share one run.
+    sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
+    for index, (item, scenario) in enumerate(zip(due, scenarios, strict=True)):
+        run = scenario.native.to_toml(), scenario.seed + item.repetition, frozenset(item.experiment.ours)
+        sharing.setdefault(run, []).append(index)
+    jobs = [Job(scenarios[first], seed, ours) for (_, seed, ours), (first, *_) in sharing.items()]
+    shared = list(sharing.values())
     runs: dict[tuple[str, frozenset[tuple[str, Label]]], Run] = {}
 
     def measure(index: int, run: Run) -> dict[str, object]:
@@ -80,10 +83,18 @@ def run_experiments(
         identity = {"repetition": item.repetition, "seed": run.seed, "digest": run.digest}
         return {**item.case.labels, **identity, **item.experiment.measure(run, item.case)}
 
-    measured = run_jobs(jobs, measure, progress=progress) if jobs else []
+    def measure_all(job: int, run: Run) -> list[dict[str, object]]:
+        return [measure(index, run) for index in shared[job]]
+
+    measured = run_jobs(jobs, measure_all, progress=progress) if jobs else []
+    found = {
+        index: row
+        for indices, group in zip(shared, measured, strict=True)
+        for index, row in zip(indices, group, strict=True)
+    }
     rows: dict[str, list[dict[str, object]]] = {experiment.key: [] for experiment in experiments}
-    for item, row in zip(due, measured, strict=True):
-        rows[item.experiment.key].append(row)
+    for index, item in enumerate(due):
+        rows[item.experiment.key].append(found[index])
     frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
     labels = {experiment.key: tuple(experiment.cases[0].labels) for experiment in paper.experiments}
     return Measurements(frames, runs, labels, paper.published)

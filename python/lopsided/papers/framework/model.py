@@ -41,7 +41,8 @@ class Experiment:
     `measure` turns one run into one row of numbers (column names end in units). It is called once per run, and the run
     is forgotten afterwards, so everything that is to have a median must be a column. With `keep` the first
     repetition's runs stay whole, for figures over time. `most` bounds the repetitions, for runs that no random number
-    touches.
+    touches; `usual` is how many there are where nobody asks for a number, for runs beside the statements and those that
+    random numbers hardly touch.
     """
 
     key: str
@@ -52,6 +53,12 @@ class Experiment:
     most: int | None = None
     ours: tuple[str, ...] = ()
     """In the world live: the hosts that have the simulator's TCP."""
+    usual: int | None = None
+
+    def repetitions(self, asked: int, *, usual: bool) -> int:
+        """How many of those that are asked for it has; `usual` where that is the paper's own number."""
+        bounds = (asked, self.most, self.usual if usual else None)
+        return min(bound for bound in bounds if bound is not None)
 
 
 @dataclass(frozen=True)

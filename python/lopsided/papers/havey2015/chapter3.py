@@ -200,6 +200,7 @@ TODAY = Experiment(
         *(_today("802.11ac", mode, cc) for mode, cc in (("ampdu", "bbr"), ("plain", "bbr"), ("plain", "cubic"))),
     ),
     measure=throughput,
+    usual=1,
 )
 
 
@@ -229,6 +230,7 @@ PAGES = Experiment(
         _page("fwp", False),
     ),
     measure=page,
+    usual=1,
 )
 
 EXPERIMENTS = (LOSS, RIVALRY, SHARING, REPAIR, TODAY, PAGES)

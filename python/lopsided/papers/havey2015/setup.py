@@ -90,6 +90,7 @@ NIGHT_UP = Experiment(
     summary="uploads of one modem whose channel carries all",
     cases=_grid("modem-up.toml", CHAPTER_5, (100,), "up"),
     measure=modems,
+    usual=1,
 )
 
 EVENING_UP = Experiment(
@@ -97,6 +98,7 @@ EVENING_UP = Experiment(
     summary="uploads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
     cases=_grid("channel-up.toml", CHAPTER_5, (100,), "up"),
     measure=modems,
+    usual=1,
 )
 
 READINGS_5 = Experiment(
@@ -111,6 +113,7 @@ READINGS_5 = Experiment(
         )
     ),
     measure=modems,
+    usual=1,
 )
 
 DELAYS = Experiment(
@@ -125,6 +128,7 @@ DELAYS_UP = Experiment(
     summary="uploads of one modem under each discipline of chapter 6, at two round trips",
     cases=_grid("modem-up.toml", CHAPTER_6, (100, 500), "up"),
     measure=modems,
+    usual=1,
 )
 
 ALONE = Experiment(
@@ -143,6 +147,7 @@ ALONE = Experiment(
         for case in _grid("modem.toml", CHAPTER_6, (500, 750))
     ),
     measure=modems,
+    usual=1,
 )
 
 READINGS_6 = Experiment(
@@ -159,6 +164,7 @@ READINGS_6 = Experiment(
         for rtt in (100, 500)
     ),
     measure=modems,
+    usual=1,
 )
 
 EXPERIMENTS = (

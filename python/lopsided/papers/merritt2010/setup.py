@@ -79,6 +79,7 @@ FIELD = Experiment(
     summary="the field procedure of section 6.4: 30 s of download alone, 30 s of both, at any one buffer",
     cases=_cases(LINES, **{"scenario.duration": "60 s", "flow.upload.start": "30 s"}),
     measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    usual=1,
 )
 
 POLICED = Experiment(
@@ -94,6 +95,7 @@ POLICED = Experiment(
         for packets in BUFFERS
     ),
     measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    usual=1,
 )
 
 ACKS = Experiment(
@@ -101,4 +103,5 @@ ACKS = Experiment(
     summary="the 2400/196 runs of the sweep again, sampled every 10 ms to see acknowledgements arrive",
     cases=_cases((MAIN,), **{"record.interval": "10 ms"}),
     measure=lambda run, case: acknowledgements(run, line(str(case.labels["link"]))),
+    usual=1,
 )

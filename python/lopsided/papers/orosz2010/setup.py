@@ -83,6 +83,7 @@ BUFFERED = Experiment(
         for packets in BUFFERS
     ),
     measure=three_phases,
+    usual=3,
 )
 
 WINDOWED = Experiment(
@@ -101,6 +102,7 @@ WINDOWED = Experiment(
         for window in WINDOWS
     ),
     measure=three_phases,
+    usual=3,
 )
 
 RATIOS = Experiment(
@@ -110,6 +112,7 @@ RATIOS = Experiment(
         _case(each, {"link.up.rate": f"{rate} kbit/s"}, uplink_kbps=rate) for each in FLAVOURS for rate in UPLINKS
     ),
     measure=three_phases,
+    usual=3,
 )
 
 MODERN = Experiment(
@@ -120,6 +123,7 @@ MODERN = Experiment(
         for each in FLAVOURS
     ),
     measure=three_phases,
+    usual=1,
 )
 
 ACKS = Experiment(
@@ -127,4 +131,5 @@ ACKS = Experiment(
     summary="the first experiment sampled every 10 ms, to see acknowledgements arrive",
     cases=tuple(_case(each, {"record.interval": "10 ms"}) for each in FLAVOURS),
     measure=bunching,
+    usual=1,
 )

@@ -190,6 +190,7 @@ OBSERVED = Experiment(
     summary="the same with the windows that the printed numbers speak for (YAH-A12)",
     cases=tuple(_case(test, observed(test)) for test in COMBOS),
     measure=measure,
+    usual=1,
 )
 
 IN_NETWORK = Experiment(
@@ -197,6 +198,7 @@ IN_NETWORK = Experiment(
     summary="baselines 5 to 8 and combos 7 to 12 with the delays on the wire in place of the senders' netem",
     cases=tuple(_case(test, intended(test), _in_network(test)) for test in (*BASELINES[4:], *NO_LOSS[6:])),
     measure=measure,
+    usual=1,
 )
 
 COURSE = Experiment(
@@ -207,6 +209,7 @@ COURSE = Experiment(
         for test in BASELINES[4:]
     ),
     measure=measure,
+    usual=1,
     keep=True,
 )
 
@@ -226,6 +229,7 @@ PAIR = Experiment(
         for test in PAIRED
     ),
     measure=measure,
+    usual=1,
 )
 
 DIALOGUE = ("connection", "USER", "PASS", "CWD", "TYPE", "PASV")
@@ -252,6 +256,7 @@ LOGGED_IN = Experiment(
         for test in COMBOS
     ),
     measure=measure,
+    usual=1,
 )
 
 WITHOUT_SACK = Experiment(
@@ -266,6 +271,7 @@ WITHOUT_SACK = Experiment(
         for test in WITH_LOSS
     ),
     measure=measure,
+    usual=1,
 )
 
 LEGS = {
@@ -302,6 +308,7 @@ PREFLIGHT = Experiment(
     measure=lambda run, case: {
         "delivered_bytes": float(next(row for row in run.flows.rows() if row["name"] == "S2")["delivered_bytes"])
     },
+    usual=1,
 )
 
 KERNEL = Experiment(
@@ -312,4 +319,5 @@ KERNEL = Experiment(
         for test in BASELINES[4:]
     ),
     measure=measure,
+    usual=1,
 )
