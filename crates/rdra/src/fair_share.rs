@@ -146,6 +146,7 @@ impl FairShare {
             cwnd_limited: used,
             cwnd_full: used,
             in_recovery: now < self.until,
+            reduced_to: None,
             ca_state: if now < self.until { CaState::Recovery } else { CaState::Open },
             ecn_echo: false,
             marked: Bytes::ZERO,

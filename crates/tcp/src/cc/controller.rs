@@ -31,6 +31,8 @@ pub struct Acked {
     pub cwnd_full: bool,
     /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
     pub in_recovery: bool,
+    /// Then, and where there is a way down: the window on it before this ACK.
+    pub reduced_to: Option<Bytes>,
     /// The sender's phase after this ACK.
     pub ca_state: CaState,
     /// The ACK carried an ECN echo, or a higher count of marks.

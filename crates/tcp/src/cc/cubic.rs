@@ -237,8 +237,18 @@ impl WindowAlgorithm for Cubic {
         }
         let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min_rtt);
-        if window.in_slow_start() {
-            self.hystart.watch(now, rtt, min_rtt, path, window);
+        match ack.reduced_to {
+            None if window.in_slow_start() => self.hystart.watch(now, rtt, min_rtt, path, window),
+            // On its way down in a repair the window is below the threshold, which Linux takes for slow start.
+            Some(cwnd) if window.ssthresh().is_some_and(|ssthresh| cwnd.get() < ssthresh * window.mss()) => {
+                let mut reduced = *window;
+                reduced.set_octets(cwnd.get());
+                self.hystart.watch(now, rtt, min_rtt, path, &mut reduced);
+                if reduced.ssthresh() == Some(reduced.segments()) {
+                    *window = reduced;
+                }
+            }
+            _ => {}
         }
     }
 

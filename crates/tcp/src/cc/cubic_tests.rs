@@ -147,3 +147,22 @@ fn undo_restores() {
     cubic.on_undo(Time::from_nanos(3));
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
+
+/// On its way down in a repair the window is below the threshold. Linux takes that for slow start, and HyStart may end it there.
+#[test]
+fn hystart_may_lower_the_threshold_in_a_repair() {
+    let after = |reduced_to: Option<u64>| {
+        let mut cubic = lossy(LINUX, 30);
+        let state = path_state();
+        cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &state);
+        for ms in 1..80 {
+            let reduced_to = reduced_to.map(|segments| Bytes::new(segments * MSS));
+            let ack = Acked { in_recovery: true, reduced_to, ..acked(1, Duration::from_millis(100)) };
+            cubic.on_ack(Time::ZERO + Duration::from_millis(ms), &ack, &state);
+        }
+        (cubic.cwnd().get() / MSS, cubic.ssthresh().map(|ssthresh| ssthresh.get() / MSS))
+    };
+    assert_eq!(after(Some(17)), (17, Some(17)));
+    assert_eq!(after(Some(15)), (21, Some(21)), "small windows are left alone");
+    assert_eq!((after(Some(21)), after(None)), ((21, Some(21)), (21, Some(21))));
+}

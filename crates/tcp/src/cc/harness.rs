@@ -53,6 +53,7 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
         cwnd_limited: true,
         cwnd_full: true,
         in_recovery: false,
+        reduced_to: None,
         ca_state: CaState::Open,
         ecn_echo: false,
         marked: Bytes::ZERO,

@@ -98,6 +98,7 @@ impl Sender {
         let dubious =
             outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo || outcome.asks_retransmit;
         let was_reducing = self.recovery.is_reducing();
+        outcome.reduced_to = was_reducing.then(|| Bytes::new(self.cwnd()));
         if self.recovery.ca_state() != CaState::Open || dubious {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
@@ -293,10 +294,6 @@ impl Sender {
         self.recovery.tell_losses(now, &mut self.flight);
         let total_lost = self.flight.scoreboard.total_lost();
         let lost = total_lost - outcome.lost_before;
-        if self.recovery.is_reducing() {
-            let safe = outcome.una_advanced && lost == 0;
-            self.recovery.update_cwnd_in_reduction(&self.flight, outcome.delivered, safe);
-        }
         if outcome.delivered == 0 {
             return;
         }
@@ -314,6 +311,7 @@ impl Sender {
             cwnd_limited,
             cwnd_full: self.window_use.was_cwnd_limited(),
             in_recovery: recovery.is_reducing() || outcome.ended_reduction,
+            reduced_to: outcome.reduced_to,
             ca_state: recovery.ca_state(),
             ecn_echo: outcome.ecn_echo,
             marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
@@ -322,6 +320,11 @@ impl Sender {
         flight.counters.bytes_marked += acked.marked.min(acked.delivered);
         let path = recovery.path(flight);
         flight.controller.on_ack(now, &acked, &path);
+        if recovery.is_reducing() {
+            recovery.follow_target(flight);
+            let safe = outcome.una_advanced && lost == 0;
+            recovery.update_cwnd_in_reduction(flight, outcome.delivered, safe);
+        }
         self.trace_phase();
     }
 

@@ -4,7 +4,7 @@ use super::rate_sample::{NewestDelivered, RateStamp};
 use super::scoreboard::TxRecord;
 use crate::ecn::AceFeedback;
 use lopsided_core::packet::SackBlock;
-use lopsided_core::{Duration, Seq};
+use lopsided_core::{Bytes, Duration, Seq};
 
 /// The parts of an arriving segment that the send side reads.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,8 @@ pub(crate) struct AckOutcome {
     pub duplicate: bool,
     /// A recovery was under way when it came, whose last ACK adds nothing to the window.
     pub ended_reduction: bool,
+    /// The window on its way down, as it came.
+    pub reduced_to: Option<Bytes>,
     /// It offered another window than the one before.
     pub window_changed: bool,
     /// Something sent only once was delivered.

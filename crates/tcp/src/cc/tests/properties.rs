@@ -109,6 +109,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 cwnd_limited: flags & 1 != 0,
                 cwnd_full: flags & 1 != 0,
                 in_recovery: flags & 2 != 0,
+                reduced_to: (flags & 2 != 0 && flags & 8 != 0).then(|| Bytes::new(prior)),
                 ca_state: [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss]
                     [usize::from(flags >> 4) % 5],
                 ecn_echo: flags & 4 != 0,

@@ -50,6 +50,13 @@ impl Recovery {
         }
     }
 
+    /// The controller may have found that less is enough.
+    pub fn follow_target(&mut self, flight: &Flight) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.target = reduction.target.min(flight.controller.cwnd().get());
+        }
+    }
+
     /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
     pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
         if delivered == 0 {
