@@ -13,6 +13,8 @@ pub(super) struct SackRange {
 }
 
 /// The runs by where they began. Of the first an acknowledgement may have taken a part since.
+///
+/// What a block is about is mostly the highest run: that is looked at before the tree is searched.
 #[derive(Debug, Default)]
 pub(super) struct SackRanges(BTreeMap<u64, SackRange>);
 
@@ -46,11 +48,17 @@ impl SackRanges {
 
     /// The lowest run that begins at `offset` or behind it.
     pub fn beginning_at_or_above(&self, offset: u64) -> Option<SackRange> {
+        if self.last().is_none_or(|last| last.start < offset) {
+            return None;
+        }
         self.0.range(offset..).next().map(|(_, run)| *run)
     }
 
     /// The highest run that begins at `offset` or before it.
     pub fn at_or_below(&self, offset: u64) -> Option<SackRange> {
+        if let Some(last) = self.last().filter(|last| last.start <= offset) {
+            return Some(*last);
+        }
         self.0.range(..=offset).next_back().map(|(_, run)| *run)
     }
 
@@ -61,7 +69,9 @@ impl SackRanges {
 
     /// Takes out the run that begins at `offset` or closest before it.
     pub fn remove(&mut self, offset: u64) {
-        if let Some((&key, _)) = self.0.range(..=offset).next_back() {
+        if let Some(last) = self.0.last_entry().filter(|last| *last.key() <= offset) {
+            last.remove();
+        } else if let Some((&key, _)) = self.0.range(..=offset).next_back() {
             self.0.remove(&key);
         }
     }
