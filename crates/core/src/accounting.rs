@@ -262,7 +262,7 @@ impl Accounting {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
         let counters = self.node_mut(node);
         let size = new.size();

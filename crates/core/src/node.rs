@@ -74,13 +74,13 @@ impl<'a> Cx<'a> {
 
     /// Makes a packet, with a number that is unique within the run. Who hands it to the network at once says so with
     /// [`Event::Sent`].
-    #[inline]
+    #[inline(always)]
     pub fn originate(&mut self, new: NewPacket) -> Packet {
         self.accounting.originate(self.now, self.node, new)
     }
 
     /// Ends the packet's journey well: it is at its destination, and its contents can be read.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, mut packet: Packet) -> Delivered {
         self.accounting.delivered(self.now, self.node, &mut packet);
         if self.accounting.mask().has(EventMask::HOSTS) {

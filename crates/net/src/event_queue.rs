@@ -69,7 +69,7 @@ impl EventQueue {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, slot: usize, at: Option<Time>) {
         let mut key = self.key(slot, at);
         let keys = self.keys.as_mut_slice();

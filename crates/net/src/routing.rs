@@ -45,7 +45,7 @@ impl Routes {
         self.default = Some(port.0);
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn to(&self, dst: IpAddr) -> Option<Port> {
         let near = self.offset(dst).and_then(|offset| self.near.get(offset)).filter(|port| **port != Routes::NONE);
         match near {
