@@ -12,11 +12,28 @@ from termios import TIOCSWINSZ
 
 import pytest
 
-from lopsided import Scenario
+from lopsided import Scenario, cli
+from lopsided.cli import commands
 
 pytestmark = pytest.mark.slow
 
 WIDTH = 80
+ELSEWHERE = {
+    "schema": "JSON",
+    "cite": "BibTeX, for copying",
+    "doctor": "commands, for copying",
+    "reflect": "real time",
+    "reproduce": "the papers' tests: minutes of work",
+    "plot": "a path",
+    "compare": "test_compare: it needs a second world",
+    "kernel": "a path",
+    "emulate": "test_emulate: real time",
+    "shape": "test_emulate: real time",
+    "probe": "test_probe: real time",
+    "fetch": "test_fetching: real time",
+    "proxy": "test_fetching: real time",
+}
+"""Commands that are not run here, and why."""
 MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
 COLOUR = re.compile(r"\x1b\[(3|4|9|10)\d")
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
@@ -29,6 +46,12 @@ COMMANDS = {
         *("--duration", "20s", "--lead", "5s", "--out", "study"),
     ],
     "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],
+    "ackpath": ["ackpath", "adsl.toml", "--remedies", "none,filter", "--no-report", "--out", "acks"],
+    "search": [
+        *("search", "adsl.toml", "--over", "link.up.queue.limit=8..11 packets", "--maximise", "goodput.download"),
+        *("--minimise", "rtt.upload", "--repeat", "2", "--no-report", "--out", "found"),
+    ],
+    "new": ["new", "begin.toml"],
     "list": ["list"],
     "check": ["check", "adsl.toml"],
     "explain": ["explain", "events", "--flow", "download"],
@@ -38,14 +61,33 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
+    if command == "search":
+        pytest.importorskip("optuna")
     if command == "explain":
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
     # The lines of a device's configuration and the address of a report are for copying: they are never broken.
-    shown = [line for line in lines if not line.startswith(("    ", "report", "folder", "table", "plot", "curve"))]
+    shown = [
+        line for line in lines if not line.startswith(("    ", "report", "folder", "table", "plot", "curve", "front"))
+    ]
     assert shown
     assert not [line for line in shown if "…" in line or len(line) > WIDTH]
+
+
+def test_no_command_is_forgotten():
+    here = {words[0] for words in COMMANDS.values()}
+    assert here | set(ELSEWHERE) == {command.name for command in commands.COMMANDS}
+    assert not here & set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("command", [command.name for command in commands.COMMANDS])
+def test_help_fits_eighty_columns_and_needs_no_unicode(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    assert cli.invoke([command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert not [line for line in said.splitlines() if len(line) > WIDTH]
+    assert "Usage" in said
 
 
 def test_without_colour_without_unicode_and_without_a_terminal_all_is_said(adsl_file: Path, tmp_path: Path):

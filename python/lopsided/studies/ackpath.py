@@ -238,7 +238,9 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
     if arm == "none":
         return scenario
     links = tomllib.loads(scenario.to_toml())["topology"]["link"]
-    ways = next(each for each in links if each["name"] == link)
+    ways = next((each for each in links if each["name"] == link), None)
+    if ways is None:
+        raise UsageError(f"no link is called {link!r}: there are {', '.join(each['name'] for each in links)}")
     up = ways["up"]
     place = Place(link, up["queue"], list(up.get("stages", [])), ways["down"].get("rate"))
     settings: Settings = {}

@@ -59,6 +59,8 @@ def run_many(
     """
     if workers is not None and workers < 1:
         raise UsageError(f"cannot run on {workers} workers")
+    for job in jobs:
+        checked_seed(job.seed)
     if (other := _elsewhere.get()) is not None:
         if world != "sim":
             raise UsageError(f"runs of the world {world} are made on this machine")

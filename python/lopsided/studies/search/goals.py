@@ -70,8 +70,9 @@ class Metric:
             return cls(text.strip(), "links", name, whose, links[name].unit)
         known = [*_OF_FLOWS, *_OF_RUNS, *(each.name for table in (flows, links) for each in table.columns)]
         close = difflib.get_close_matches(name, known, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join([*_OF_FLOWS, *_OF_RUNS])}"
-        raise UsageError(f"no metric {name!r}{meant}, and the columns of flows and links")
+        names = ", ".join([*_OF_FLOWS, *_OF_RUNS])
+        meant = f"did you mean {close[0]!r}?" if close else f"there are {names}, and the columns of flows and links"
+        raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
         """Its value in a run; None where there is none, as the completion of what never completes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
     folders.check(place, overwrite or there)
     beside = hidden(place)
     with output.told(place):
+        missing = [parent for parent in beside.parents if not parent.exists()]
         beside.mkdir(parents=True, exist_ok=True)
     with output.alone(beside):
         if _mark_of(beside) == mark:
@@ -61,6 +62,10 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
             # Without a result in its place, what was finished waits here.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
+                # Those that hold something by now stay.
+                with suppress(OSError):
+                    for parent in missing:
+                        parent.rmdir()
 
 
 def hidden(place: Path) -> Path:

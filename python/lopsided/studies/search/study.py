@@ -289,6 +289,8 @@ class Searcher:
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:
             raise UsageError(f"a search of {self.trials} trials, {self.batch} at a time, finds nothing")
+        if self.repeat < 1:
+            raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials are asked for; at most {MOST_TRIALS:,} are made")
         # The seeds of the search, and those that check what it finds.
