@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Dask, Quiet, on
+from lopsided.cli.options import Column, Dask, Quiet, on
 from lopsided.cli.terminal import errors, out, staged_progress
 
 
@@ -22,6 +22,7 @@ def reproduce(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     world: str = "sim",
+    column: Column = None,
     dask: Dask = None,
     quiet: Quiet = False,
 ) -> int:
@@ -33,7 +34,7 @@ def reproduce(
     For example:
 
         lopsided reproduce merritt2010
-        lopsided reproduce merritt2010 --figure 5.1
+        lopsided reproduce merritt2010 --figure 5.1 --column single
         lopsided reproduce merritt2010 --claims
         lopsided reproduce havey2015 --chapter 5
         lopsided reproduce balakrishnan1999 --world live
@@ -60,12 +61,13 @@ def reproduce(
     """
     from lopsided import papers
     from lopsided.errors import UsageError
+    from lopsided.views.plot import style
 
     every = paper == "all"
     if every and (chapter is not None or figure is not None or claims or world != "sim"):
         raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
-    with on(dask), staged_progress(quiet=quiet) as report:
+    with on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
         console = errors() if quiet else out()
         console.quiet = quiet
         if every:
