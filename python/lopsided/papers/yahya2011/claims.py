@@ -208,10 +208,12 @@ def long_delay_numbers(m: Measurements) -> Verdict:
     return near(rates(m, NO_LOSS[6:]))
 
 
-@of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2")
+@of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)
 def variants_order(m: Measurements) -> Verdict:
     """CUBIC, HIGHSPEED, WESTWOOD in both groups of three."""
-    return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:])))
+    return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
+        why="the order is that of print, but CUBIC leads HIGHSPEED in the second group by less than counts as more"
+    )
 
 
 @of_paper("Beside a flow of 400 ms, SACK at 100 ms gets 59.7 Mbit/s on average.", "section 3.2.2")
@@ -277,6 +279,7 @@ def sack_suffers(m: Measurements, experiment: str = "combos") -> Verdict:
     "of section 3.3.1: one of several settings that were tried for these numbers",
     needs=("without-sack",),
     key="sack-suffers-without-sack",
+    fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
     """The same without SACK; the note says what becomes of the other combinations with a loss."""
