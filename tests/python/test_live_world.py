@@ -15,6 +15,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.errors import LiveError, UsageError
+from lopsided.worlds.kernel import capabilities
 from lopsided.worlds.kernel.errors import Unsupported
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
@@ -175,3 +176,9 @@ def _wait_for(condition) -> object:
     while not (met := condition()) and time.monotonic() < until:
         time.sleep(0.05)
     return met
+
+
+def test_doctor_says_whether_a_run_can_be_made():
+    live()
+    findings = {finding.name: finding for finding in capabilities.findings()}
+    assert findings["live world"].good, findings["live world"].seen

@@ -157,6 +157,8 @@ _LIVE_TRIAL = """\
 duration = "100 ms"
 [link]
 rtt = "1 ms"
+down = { rate = "10 Mbit/s" }
+up = { rate = "10 Mbit/s" }
 [[flow]]
 name = "trial"
 direction = "down"
