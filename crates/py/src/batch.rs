@@ -49,7 +49,7 @@ type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 #[pymethods]
 impl Batch {
     /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for all; each run may take
-    /// `cores` where that pays.
+    /// `cores` where that pays: more than one only for runs that ask nothing of Python, which knows none of their threads.
     #[new]
     #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
     fn new(
@@ -186,9 +186,7 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     observers.extend(observed.as_ref().map(Observed::observer));
     let abort = Arc::new(RunAbort::new(Arc::clone(monitor)));
     let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
-    // Python runs one thread at a time.
-    let cores = if job.own.is_empty() && !queue::any_registered() { job.cores } else { 1 };
-    let options = RunOptions { observers, controllers, cores, ..RunOptions::default() };
+    let options = RunOptions { observers, controllers, cores: job.cores, ..RunOptions::default() };
     let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
     if let Some(raised) = abort.take() {
         return Err(Failure::Controller(Box::new(raised)));

@@ -28,7 +28,8 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     capture = None
     if options.pcap is not None:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
-    batch = _native.Batch([(scenario.native, seed)], 1, capture, options.cores)
+    asks_python = bool(scenario.controllers or used_by(scenario.resolved))
+    batch = _native.Batch([(scenario.native, seed)], 1, capture, 1 if asks_python else options.cores)
     for _, raw in _finished(batch, 1, options.progress):
         if options.pcap is not None:
             captures.write_index(options.pcap, _listed(scenario))
