@@ -312,16 +312,19 @@ def main() -> int:
         print("full disks are left out: this kernel lets no user make a file system")
     found: dict[str, Counter[str]] = {}
     broken: list[str] = []
-    for number, (kind, command, trial) in enumerate(trials(asked.kills, asked.writing, disks, asked.seed)):
-        with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
-            try:
-                outcome = trial(Place(Path(name), command))
-            except Broken as error:
-                outcome = "BROKEN"
-                broken.append(f"{kind} {number} of {command.name}: {error}")
-        found.setdefault(kind, Counter())[outcome] += 1
-        if sys.stderr.isatty():
-            print(f"\r{number + 1}", end="", file=sys.stderr)
+    try:
+        for number, (kind, command, trial) in enumerate(trials(asked.kills, asked.writing, disks, asked.seed)):
+            with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
+                try:
+                    outcome = trial(Place(Path(name), command))
+                except Broken as error:
+                    outcome = "BROKEN"
+                    broken.append(f"{kind} {number} of {command.name}: {error}")
+            found.setdefault(kind, Counter())[outcome] += 1
+            if sys.stderr.isatty():
+                print(f"\r{number + 1}", end="", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted; so far:")
     for kind, outcomes in found.items():
         print(f"{kind}: {sum(outcomes.values())}: " + ", ".join(f"{count} {what}" for what, count in outcomes.items()))
     print("\n".join(broken) or "nothing was lost, nothing was left, every next run worked")
