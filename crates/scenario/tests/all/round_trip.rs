@@ -181,7 +181,13 @@ fn stack() -> impl Strategy<Value = StackConfig> {
     let sound = |key: &'static str, value: &Value| StackConfig::check(key, value).is_ok();
     let value_of = |key: &KeyInfo| {
         let name = key.name;
-        if name == "dscp" { (0u64..64).prop_map(Value::Integer).boxed() } else { value_of(key) }
+        let narrow = match name {
+            "dscp" => Some(0..64),
+            "hz" => Some(1..1001),
+            _ => None,
+        };
+        narrow
+            .map_or_else(|| value_of(key), |range: std::ops::Range<u64>| range.prop_map(Value::Integer).boxed())
             .prop_filter("a sound value", move |value| sound(name, value))
     };
     let values: Vec<_> = StackConfig::keys().iter().map(|key| of(value_of(key))).collect();
