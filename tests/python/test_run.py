@@ -42,12 +42,13 @@ FAST = """
 [scenario]
 duration = "2 s"
 [link]
-rtt = "40 ms"
-down = { rate = "200 Mbit/s", queue = "300 packets" }
-up = { rate = "100 Mbit/s", queue = "200 packets" }
+rtt = "80 ms"
+rate = "1 Gbit/s"
+queue = "3000 packets"
 [[flow]]
 name = "file"
 direction = "down"
+count = 20
 """
 
 

@@ -129,16 +129,10 @@ impl NodeCounters {
     }
 }
 
-/// Boxes of packets that ended, on their way from one accounting to another.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "the box is what a packet is")]
-pub struct Boxes(Vec<Box<Fields>>);
-
-impl Boxes {
-    pub fn append(&mut self, mut more: Boxes) {
-        self.0.append(&mut more.0);
-    }
-}
+/// A packet on its way from one accounting to another of the same network, without the box: that stays in the processor's cache where
+/// packets are made, and a row of packets is read in one go.
+#[derive(Debug)]
+pub struct Unboxed(Fields);
 
 /// The accounting of all nodes, and who is watching.
 #[derive(Default)]
@@ -176,18 +170,23 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// How many boxes of packets that ended it has.
-    pub fn boxes(&self) -> usize {
-        self.free.len()
+    /// Takes a packet out of its box, which is for the next one.
+    pub fn unbox(&mut self, packet: Packet) -> Unboxed {
+        let mut place = packet.0;
+        let fields = std::mem::replace(&mut *place, Fields::blank());
+        self.free.push(place);
+        Unboxed(fields)
     }
 
-    /// Hands over at most so many boxes of packets that ended: what ends in one part of a network began in another.
-    pub fn take_boxes(&mut self, most: usize) -> Boxes {
-        Boxes(self.free.split_off(self.free.len().saturating_sub(most)))
-    }
-
-    pub fn put_boxes(&mut self, mut boxes: Boxes) {
-        self.free.append(&mut boxes.0);
+    /// Puts a packet of another accounting into a box of this one.
+    pub fn rebox(&mut self, Unboxed(fields): Unboxed) -> Packet {
+        match self.free.pop() {
+            Some(mut place) => {
+                *place = fields;
+                Packet(place)
+            }
+            None => Packet(Box::new(fields)),
+        }
     }
 
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {

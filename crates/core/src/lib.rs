@@ -14,7 +14,7 @@ mod time;
 mod units;
 pub mod wire;
 
-pub use accounting::{Accounting, Boxes, Conservation, Count, Digest, NodeCounters};
+pub use accounting::{Accounting, Conservation, Count, Digest, NodeCounters, Unboxed};
 pub use event::{DropReason, Event, EventMask, MarkReason, Observer, TcpEndpoint};
 pub use node::{Cx, Node, NodeId, Port};
 pub use packet::{Ecn, FlowId, IpHeader, NewPacket, Packet, Payload, Transport};

@@ -14,7 +14,7 @@
 
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Boxes, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time};
+use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
 use lopsided_link::Link;
 use std::collections::VecDeque;
 
@@ -71,11 +71,8 @@ impl<H: Node> NetNode<H> {
 pub(crate) struct Left {
     pub link: NodeId,
     at: Time,
-    packet: Packet,
+    packet: Unboxed,
 }
-
-/// So many empty boxes of packets a part keeps.
-const SPARE_BOXES: usize = 256;
 
 /// Where the far end of a node's port is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -517,7 +514,7 @@ impl<H: Node> Network<H> {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
         if let Some((packet, at)) = node.pass_through(packet, at, &mut cx) {
-            self.left.push(Left { link, at, packet });
+            self.left.push(Left { link, at, packet: self.accounting.unbox(packet) });
         }
     }
 
@@ -526,8 +523,15 @@ impl<H: Node> Network<H> {
         std::mem::take(&mut self.left)
     }
 
+    /// Gives back the room of what was taken.
+    pub(crate) fn reuse_left(&mut self, room: Vec<Left>) {
+        debug_assert!(room.is_empty() && self.left.is_empty());
+        self.left = room;
+    }
+
     /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an event.
-    pub(crate) fn arrive(&mut self, Left { link, at, mut packet }: Left) {
+    pub(crate) fn arrive(&mut self, Left { link, at, packet }: Left) {
+        let mut packet = self.accounting.rebox(packet);
         if let Some(follower) = self.follower(link, &packet) {
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
@@ -540,18 +544,5 @@ impl<H: Node> Network<H> {
         if arriving.len() == 1 {
             self.queue.set(link.index(), Some(at));
         }
-    }
-
-    /// Empty boxes of packets beyond those that it can soon use.
-    pub(crate) fn spare_boxes(&self) -> usize {
-        self.accounting.boxes().saturating_sub(SPARE_BOXES)
-    }
-
-    pub(crate) fn take_boxes(&mut self, most: usize) -> Boxes {
-        self.accounting.take_boxes(most)
-    }
-
-    pub(crate) fn put_boxes(&mut self, boxes: Boxes) {
-        self.accounting.put_boxes(boxes);
     }
 }

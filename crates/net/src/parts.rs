@@ -13,7 +13,7 @@
 
 use crate::division::Division;
 use crate::network::{Left, NetNode, Network, Progress};
-use lopsided_core::{Boxes, Node, NodeId, Time};
+use lopsided_core::{Node, NodeId, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -38,21 +38,14 @@ pub enum Together {
     Stuck { at: Time },
 }
 
-/// What one part hands to another at the end of a window.
-#[derive(Debug, Default)]
-struct Mail {
-    crossed: Vec<Left>,
-    boxes: Boxes,
-}
-
 /// What the threads share.
 struct Shared<'a> {
     until: Time,
     /// Events without time going on that mean that it never will.
     stuck: u64,
     division: &'a Division,
-    /// To each part, for windows with an even number and with an odd one: nobody writes what somebody still reads.
-    mail: [Vec<Mutex<Mail>>; 2],
+    /// What crossed into each part, for windows with an even number and with an odd one: nobody writes what somebody still reads.
+    mail: [Vec<Mutex<Vec<Left>>>; 2],
     barrier: Barrier,
     /// The window after which all end; the part that knows sets it before the barrier of that window.
     last_window: AtomicU64,
@@ -77,11 +70,6 @@ impl<H: Node> Parts<H> {
 
     pub fn division(&self) -> &Division {
         &self.division
-    }
-
-    /// The empty boxes of packets that the parts have.
-    pub fn boxes(&self) -> usize {
-        self.networks.iter().map(|part| part.accounting().boxes()).sum()
     }
 
     /// As [`Network::run`], in parts. `network` must be that which the parts were made of; in between it may run by itself. `goes_on` is
@@ -176,6 +164,7 @@ fn run_part<H: Node>(
 ) -> Ended {
     let mut now = from;
     let mut ended = Ended::Stopped;
+    let mut arrived = Vec::new();
     for window in 0_u64.. {
         if now >= shared.until {
             return Ended::Reached;
@@ -183,7 +172,7 @@ fn run_part<H: Node>(
         let end = (now + shared.division.lookahead).min(shared.until);
         let done = catch_unwind(AssertUnwindSafe(|| {
             let stood = advance(part, end, shared.stuck);
-            post(me, part, &shared.mail[(window % 2) as usize], shared.division);
+            post(part, &shared.mail[(window % 2) as usize], shared.division);
             stood
         }));
         ended = match done {
@@ -196,14 +185,13 @@ fn run_part<H: Node>(
         }
         // Orders what was said before it with what is read behind it.
         shared.barrier.wait();
-        let mail = std::mem::take(&mut *lock(&shared.mail[(window % 2) as usize][me]));
+        std::mem::swap(&mut arrived, &mut *lock(&shared.mail[(window % 2) as usize][me]));
         if matches!(ended, Ended::Panicked(_)) {
             // Nothing is sure of this part any more, and packets that are dropped would be missed.
-            std::mem::forget(mail);
+            std::mem::forget(arrived);
             return ended;
         }
-        part.put_boxes(mail.boxes);
-        mail.crossed.into_iter().for_each(|left| part.arrive(left));
+        arrived.drain(..).for_each(|left| part.arrive(left));
         if shared.last_window.load(Ordering::Relaxed) <= window {
             return ended;
         }
@@ -227,17 +215,25 @@ fn advance<H: Node>(part: &mut Network<H>, end: Time, stuck: u64) -> Progress {
     }
 }
 
-/// Hands on what crossed a cut, and as many empty boxes as packets came in from elsewhere.
-fn post<H: Node>(me: usize, part: &mut Network<H>, mail: &[Mutex<Mail>], division: &Division) {
-    for left in part.take_left() {
+/// Hands on what crossed a cut.
+fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Division) {
+    let mut crossed = part.take_left();
+    let mut open: Option<(usize, MutexGuard<'_, Vec<Left>>)> = None;
+    for left in crossed.drain(..) {
         let to = division.part_of[part.behind(left.link).index()];
-        lock(&mail[to]).crossed.push(left);
+        match &mut open {
+            Some((at, mailbox)) if *at == to => mailbox.push(left),
+            _ => {
+                // The one before is closed first: no part ever holds two.
+                drop(open.take());
+                let mut mailbox = lock(&mail[to]);
+                mailbox.push(left);
+                open = Some((to, mailbox));
+            }
+        }
     }
-    // What begins in one part ends in another: without this one would run out of boxes and the other have too many.
-    let share = part.spare_boxes() / (mail.len() - 1).max(1);
-    for (_, to) in mail.iter().enumerate().filter(|(to, _)| *to != me && share > 0) {
-        lock(to).boxes.append(part.take_boxes(share));
-    }
+    drop(open);
+    part.reuse_left(crossed);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

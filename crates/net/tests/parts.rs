@@ -89,14 +89,3 @@ fn a_run_that_is_called_off_ends_together_and_can_go_on() {
     whole.advance(END);
     assert_eq!(look(&mut apart, &tree), look(&mut whole, &tree));
 }
-
-#[test]
-fn boxes_of_packets_go_back_to_where_packets_begin() {
-    let tree = row((0..20_000).map(|at| (20 * at, 0, 1, 29)).collect());
-    let mut apart = tree.network(true);
-    let mut parts = Parts::new(&apart, division(&tree, &apart, 2).expect("a division"));
-    assert_eq!(parts.run(&mut apart, END, STUCK, |_| true), Together::Reached);
-    let arrived = apart.host(NodeId(1)).arrived.len();
-    assert!(arrived > 14_000, "{arrived}");
-    assert!(parts.boxes() < 10_000, "{} boxes", parts.boxes());
-}

@@ -11,8 +11,6 @@ use lopsided_core::{Duration, NodeId, Time};
 use lopsided_net::{Division, NetNode, Parts, Together};
 use lopsided_scenario::Scenario;
 
-/// Waiting for each other costs a window about as much as so many events.
-const PAYS_FROM_EVENTS: f64 = 200.0;
 /// A run is looked at so often, at least, whether parts pay.
 const STRETCHES: u64 = 50;
 
@@ -35,13 +33,14 @@ pub(crate) struct Cores {
     /// Events to a second of simulated time, in the latest stretch.
     pace: Option<f64>,
     stretch: Duration,
+    pays_from: f64,
     side_by_side: Duration,
     all: Duration,
 }
 
 impl Cores {
     /// `None`: one core is wanted.
-    pub fn of(scenario: &Scenario, simulation: &Simulation, most: usize) -> Option<Cores> {
+    pub fn of(scenario: &Scenario, simulation: &Simulation, most: usize, pays_from: f64) -> Option<Cores> {
         if most < 2 {
             return None;
         }
@@ -59,6 +58,7 @@ impl Cores {
             why,
             pace: None,
             stretch: (scenario.duration / STRETCHES).max(Duration::from_nanos(1)),
+            pays_from,
             side_by_side: Duration::ZERO,
             all: Duration::ZERO,
         })
@@ -79,7 +79,7 @@ impl Cores {
     ) -> Option<Result<(), RunError>> {
         let parts = self.parts.as_mut()?;
         let in_a_window = self.pace? * parts.division().lookahead().as_secs_f64();
-        if in_a_window < PAYS_FROM_EVENTS {
+        if in_a_window < self.pays_from {
             return None;
         }
         self.side_by_side += until - simulation.network.now();

@@ -22,6 +22,9 @@ pub struct RunOptions {
     pub outside: Vec<Outside>,
     /// At most so many threads for this one run, where that pays. The result is the same.
     pub cores: usize,
+    /// It pays where so many events or more happen in the delay of the line that is cut. By default 4,000: two cores were measured to be
+    /// even with one at 3,000 (0.35 us each), and 1.4 times as fast at 35,000.
+    pub cores_from_events: f64,
 }
 
 impl Default for RunOptions {
@@ -34,6 +37,7 @@ impl Default for RunOptions {
             applications: Applications::default(),
             outside: Vec::new(),
             cores: 1,
+            cores_from_events: 4_000.0,
         }
     }
 }
@@ -62,7 +66,16 @@ pub struct MiddleboxPlacement {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RunOptions { observers, audit_queues, middleboxes, controllers, applications, outside, cores } = self;
+        let RunOptions {
+            observers,
+            audit_queues,
+            middleboxes,
+            controllers,
+            applications,
+            outside,
+            cores,
+            cores_from_events,
+        } = self;
         let mut shown = f.debug_struct("RunOptions");
         shown
             .field("observers", &observers.len())
@@ -72,6 +85,7 @@ impl fmt::Debug for RunOptions {
             .field("applications", applications)
             .field("outside", outside)
             .field("cores", cores)
+            .field("cores_from_events", cores_from_events)
             .finish()
     }
 }

@@ -81,10 +81,10 @@ impl<'a> Prepared<'a> {
         if scenario.record.tcp_events {
             options.observers.push(Box::new(tcp_log.clone()));
         }
-        let cores = options.cores;
+        let (cores, pays_from) = (options.cores, options.cores_from_events);
         let simulation = build(scenario, seed, options)?;
         let observer = Recorder::new(scenario, &simulation, log, tcp_log);
-        let cores = Cores::of(scenario, &simulation, cores);
+        let cores = Cores::of(scenario, &simulation, cores, pays_from);
         Ok(Prepared { scenario, seed, simulation, observer, cores })
     }
 

@@ -27,7 +27,7 @@ pub use tcp::{
 
 use crate::{Bytes, Time};
 pub(crate) use booking::{Booking, Ledger};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The octets of a UDP header.
 pub const UDP_HEADER: u32 = 8;
@@ -156,6 +156,14 @@ impl Fields {
         self.payload = payload;
         self.raw = raw;
         self.booking = booking;
+    }
+
+    /// Of no packet: for a box that waits for its next one.
+    pub fn blank() -> Fields {
+        let ip = IpHeader::v4(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+        let transport = Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 });
+        let new = NewPacket::new(FlowId(0), ip, transport, Payload::EMPTY);
+        Fields::new(0, Time::ZERO, Bytes::ZERO, new, Booking::default())
     }
 
     /// Lets go of what is large, for a box that waits for its next packet.

@@ -82,7 +82,7 @@ fn any_number_of_cores_gives_the_same() {
     let on = |cores: usize, record: &str| {
         let scenario = scenario(&FAST.replace("interval = \"130 ms\"", record));
         // A checked queue foretells nothing.
-        let options = RunOptions { cores, audit_queues: false, ..RunOptions::default() };
+        let options = RunOptions { cores, cores_from_events: 200.0, audit_queues: false, ..RunOptions::default() };
         let mut result = lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("it runs");
         // Where a line is cut, what follows it in a row may be an event of its own.
         let (used, _) = (result.cores.take(), std::mem::take(&mut result.events));
