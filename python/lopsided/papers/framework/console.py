@@ -42,7 +42,7 @@ def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
     table.add_column("study", no_wrap=True)
     for heading in ("hold", "not as recorded", "figures", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("about", style="dim", overflow="ellipsis", no_wrap=True)
+    table.add_column("about", style="dim")
     for entry in entries:
         found, took = entry.reproduction, f"{entry.seconds:.1f} s"
         if found is None:

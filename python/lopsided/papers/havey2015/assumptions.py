@@ -63,7 +63,8 @@ HINDSIGHT = (
     "That codel-within-25-ms, night-throughput, evening-is-variable, asqm-gives-more and round-trips-are-alike do not "
     "hold was put on record after a first full run.",
     "That order-at-100 holds was put on record after RED had become adaptive: with a fixed probability it did not. "
-    "Its two seeds do not agree.",
+    "Since Linux's TCP and the judgement of holes in RDRA were made better it does not hold, nor does four-suffice, "
+    "and equal-without-loss does; these three were put on record anew. In each of them the two seeds do not agree.",
     "The experiment of one flow alone and its two statements came after a trial run of the mix.",
     "base_delay = subtract became the default of BDP and ASQM after BDP without it had collapsed on a line of "
     "40 ms; tables R5 and R6 have both.",

@@ -229,7 +229,7 @@ def robust_with_streams(m: Measurements) -> Verdict:
     return ordered([_streams(m, streams, 0.01) for streams in reversed(FEW)])
 
 
-@of_parallel("Below 0.1 % loss four streams give most of what eight give.", "section 2.3.1, figure 2.3")
+@of_parallel("Below 0.1 % loss four streams give most of what eight give.", "section 2.3.1, figure 2.3", fails=True)
 def four_suffice(m: Measurements) -> Verdict:
     """At 0.05 %: the gain of four over one, as a share of that of eight."""
     one, four, eight = (_streams(m, streams, 0.0005) for streams in FEW)
@@ -263,9 +263,7 @@ def clock_full(m: Measurements) -> Verdict:
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
 
 
-@of_receivers(
-    "Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11", fails=True
-)
+@of_receivers("Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11")
 def equal_without_loss(m: Measurements) -> Verdict:
     """Share beside it, in the fair band."""
     share = m.value("receivers", "share", kind="rdra", loss=0.0)
