@@ -182,19 +182,22 @@ fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// Linux's cube root: a step of Newton's method with 341/1024 for a third, from the root of the six leading bits in 64ths. That is some
-/// hundredths too high, which the step turns into a root that is mostly a little too small. Here a formula stands for
-/// Linux's table of it, with the same outcome for five of six distances up to 400 segments, and one off by 1 for the others.
+/// A cube root as coarse as Linux's: one step of Newton's method, with 341/1024 for a third, from a first guess by the leading bits, in
+/// 64ths. The guess is some hundredths too high, which the step turns into a root that is mostly a little too small. Linux has
+/// its guesses in a table; this formula comes to the same root for five of six distances up to 400 segments, and to one off by 1 for
+/// the others.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {
         return cube_root(cube.into());
     }
-    let shift = ((bits * 84) >> 8) - 1;
-    let leading = cube >> (3 * shift);
-    let first = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
-    let estimate = (first << shift) >> 6;
-    ((2 * estimate + cube / (estimate * (estimate - 1))) * 341) >> 10
+    // The root has so many bits beyond those that the guess is made from: four to six leading bits of the cube.
+    let beyond = (bits - 1) / 3 - 1;
+    let leading = cube >> (3 * beyond);
+    let in_64ths = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
+    let guess = (in_64ths << beyond) / 64;
+    let three_roots = 2 * guess + cube / (guess * (guess - 1));
+    three_roots * 341 / 1024
 }
 
 /// The largest whole number whose cube is no more.
