@@ -129,8 +129,9 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // Behind the window, or wholly before it: the peer may have missed our last ACK.
-        let outside = start > edge || (end < next) || (end == next && start < next && !payload.is_empty());
+        // Behind the window, or before what was acknowledged last: the peer may have missed that ACK. A segment that ends
+        // there is acceptable: its timestamp and its acknowledgement count, though its data are old.
+        let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
                 if payload.is_empty() { self.challenge(now) } else { self.on_old_data(start, payload) }

@@ -612,3 +612,22 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.inject(432, "20401:20801");
     t.expect(432, ". ack 20801");
 }
+
+/// The ACK was lost. The ACK of the retransmission then carries the retransmission's own timestamp, or the peer would take
+/// the wait for its timer as the round trip (RFC 7323 section 4.3: the segment lies at Last.ACK.sent).
+#[test]
+fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
+    for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
+        let sack = |block: &str| if dsack { format!(" sack {block}") } else { String::new() };
+        let mut t = Script::established(receive_buffer(profile, 64_000), TIMESTAMPS);
+        t.inject(100, "1:1001 ts 100:100");
+        t.drain();
+        t.inject(101, "1001:2001 ts 101:100");
+        t.drain();
+        t.inject(400, "1001:2001 ts 400:100");
+        t.expect(400, &format!("ack 2001{} ts 400:400", sack("1001:2001")));
+        // One that ends before is outside the window, and its timestamp says nothing.
+        t.inject(500, "1:1001 ts 500:100");
+        t.expect(500, &format!("ack 2001{} ts 500:400", sack("1:1001")));
+    }
+}
