@@ -5,7 +5,7 @@
 //! core, and the result is the same.
 
 use crate::error::RunError;
-use crate::run::Monitor;
+use crate::monitor::Monitor;
 use crate::simulation::Simulation;
 use lopsided_core::{Duration, NodeId, Time};
 use lopsided_net::{Division, NetNode, Parts, Together};

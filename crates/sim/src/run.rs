@@ -5,55 +5,24 @@ use crate::cores::Cores;
 use crate::error::{BuildError, RunError};
 use crate::event_log::EventLog;
 use crate::host::Host;
+use crate::monitor::Monitor;
 use crate::observe::Recorder;
 use crate::options::RunOptions;
 use crate::results::RunResult;
 use crate::simulation::Simulation;
 use crate::tcp_log::TcpLog;
-use lopsided_core::{Duration, Time};
+use lopsided_core::Time;
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::Controllers;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Events between two looks at the monitor: some milliseconds of work.
 const SLICE: u64 = 1 << 16;
 /// So many events without time moving on mean that it never will.
 const STUCK: u64 = 1 << 20;
-
-/// Seen from other threads: how far the work is; and the way to end it early.
-#[derive(Debug, Default)]
-pub struct Monitor {
-    cancelled: AtomicBool,
-    done: AtomicU64,
-    total: AtomicU64,
-}
-
-impl Monitor {
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// The share of the simulated time that is done, from 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        let total = self.total.load(Ordering::Relaxed);
-        if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
-    }
-
-    fn expect(&self, span: Duration) {
-        self.total.fetch_add(span.as_nanos(), Ordering::Relaxed);
-    }
-
-    fn advance(&self, span: Duration) {
-        self.done.fetch_add(span.as_nanos(), Ordering::Relaxed);
-    }
-}
 
 /// Runs the scenario once.
 pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
