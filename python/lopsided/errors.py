@@ -85,3 +85,7 @@ class FolderError(LopsidedError):
 
 class UsageError(LopsidedError):
     """A request that makes no sense as given."""
+
+
+class LeftoverWarning(UserWarning):
+    """Something was removed that a killed command had left where it was writing."""

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import lopsided as lop
-from lopsided import cli
+from lopsided import cli, metrics
 from lopsided.studies import fairness
 from lopsided.studies import sweep as sweeps
 from lopsided.studies.fairness import Side
@@ -138,6 +138,42 @@ def test_harm_is_held_against_the_same_side_alone(small):
     assert suffers["harm_rate_own"] == cell(small, vegas, vegas)["harm_rate"]
     assert suffers["harm_rtt"] > 0.15
     assert cell(small, reno, vegas)["harm_rate"] < 0.35
+
+
+def test_means_have_intervals_where_there_are_seeds_enough(small):
+    assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # One run of each order says nothing.
+    matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
+    one, other = Side("reno", 20), Side("vegas", 20)
+    mine, theirs = cell(matrix, one, other), cell(matrix, other, one)
+    shares = {
+        first: [row["share"] for row in matrix.runs.rows() if _is(row, one, other) and row["first"] == first]
+        for first in (True, False)
+    }
+    expected = metrics.stratified_interval(list(shares.values()))
+    assert (mine["share_mean"], mine["share_ci95"]) == pytest.approx((expected.mean, expected.half_width))
+    assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
+    assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
+    assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
+    # A side that met itself has half by definition; its goodput is one observation of each run.
+    itself = cell(matrix, one, one)
+    assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
+    rates = [
+        [row["goodput_bps"] for row in matrix.runs.rows() if _is(row, one, one) and row["repetition"] == k]
+        for k in (0, 1)
+    ]
+    expected = metrics.mean_interval([sum(pair) / 2 for pair in rates])
+    assert (itself["goodput_mean_bps"], itself["goodput_ci95_bps"]) == pytest.approx(
+        (expected.mean, expected.half_width)
+    )
+
+
+def _is(row: dict, side: Side, other: Side) -> bool:
+    return (row["cc"], row["rtt_ms"], row["against_cc"], row["against_rtt_ms"]) == (
+        side.cc,
+        side.rtt_ms,
+        other.cc,
+        other.rtt_ms,
+    )
 
 
 def test_without_harm_nobody_runs_alone():

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 
 import polars as pl
@@ -11,6 +12,7 @@ import lopsided as lop
 from lopsided.data import output
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
+from lopsided.errors import LeftoverWarning
 from lopsided.views.plot import style
 
 
@@ -145,6 +147,46 @@ def test_what_a_killed_run_left_goes_with_the_next(adsl_run, tmp_path):
     adsl_run.save(tmp_path / "run", report=False)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert "pcap" not in [path.name for path in (tmp_path / "run").iterdir()]
+
+
+def test_what_killed_commands_left_beside_goes_and_is_told(adsl_run, tmp_path):
+    left, new, held = (tmp_path / f".{name}.lopsided-writing" for name in ("run-1", "run-2", "run-3"))
+    for folder in (left, new, held):
+        folder.mkdir()
+        (folder / "flows.parquet").touch()
+    long_ago = left.stat().st_mtime - 60
+    for folder in (left, held):
+        os.utime(folder, (long_ago, long_ago))
+    (tmp_path / ".mine").mkdir()
+    with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
+        adsl_run.save(tmp_path / "run", report=False)
+    assert len(told) == 1
+    # One that somebody is writing, or has only just made, stays, and so does what is not ours.
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
+
+
+def test_a_file_whose_writing_was_killed_leaves_nothing_for_long(tmp_path):
+    with pytest.raises(KeyboardInterrupt), output.whole_file(tmp_path / "t.csv") as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    left = tmp_path / ".t.csv.lopsided-writing"
+    left.mkdir()
+    (left / "t.csv").write_text("half")
+    with output.whole_file(tmp_path / "t.csv") as temporary:
+        temporary.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    assert (tmp_path / "t.csv").read_text() == "whole"
+    name = "é" * 125 + ".csv"
+    with output.whole_file(tmp_path / name) as temporary:
+        temporary.touch()
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_a_kill_between_two_moves_loses_nothing(adsl_run, saved, tmp_path):

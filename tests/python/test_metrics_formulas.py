@@ -173,6 +173,20 @@ def test_the_confidence_interval_is_students():
     assert [metrics.t95(freedom) for freedom in (40, 60, 120)] == pytest.approx([2.021, 2.000, 1.980], abs=6e-4)
 
 
+def test_what_sets_strata_apart_does_not_widen_the_interval():
+    found = metrics.stratified_interval([[1, 3, None], [11, 13]])
+    # One variance, 2, within both; four values, two of them spent on the means of the strata: t = 4.303.
+    assert (found.mean, found.of) == (7, 4)
+    assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
+    assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
+    # Each counts alike, however many values it has.
+    assert metrics.stratified_interval([[1], [11, 13]]).mean == pytest.approx(6.5)
+    assert math.isnan(metrics.stratified_interval([[1], [2]]).half_width)
+    draws = np.random.default_rng(2).normal(0, 3, (2000, 2, 4)) + np.array([[[5], [15]]])
+    held = sum(abs(each.mean - 10) <= each.half_width for each in map(metrics.stratified_interval, draws))
+    assert 0.935 <= held / len(draws) <= 0.965
+
+
 def test_the_interval_holds_the_mean_in_nineteen_of_twenty_samples():
     draws = np.random.default_rng(1).normal(10, 3, (2000, 5))
     held = sum(low <= 10 <= high for low, high in ((each.low, each.high) for each in map(metrics.mean_interval, draws)))

@@ -142,6 +142,14 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
         assert row["runs"] == 3
 
 
+def test_another_first_seed_moves_every_case(paper: Paper) -> None:
+    lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
+    # The scenario's own is 7, which is what stands for 1.
+    assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
+    with pytest.raises(UsageError, match="go beyond 2"):
+        run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
+
+
 def test_one_repetition_stands_alone_and_only_the_first_keeps_its_runs(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs)
     second = lab.repetition(1)
@@ -227,6 +235,11 @@ def test_the_exit_code_tells_of_surprises(paper: Paper, monkeypatch: pytest.Monk
     # With another number of seeds than the paper's own a verdict may differ by chance: no alarm.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
+    # Nor with other seeds, which the report tells of.
+    code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
+    assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
+    page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
+    assert "<dt>first seed</dt><dd>5</dd>" in " ".join(page.split())
     recorded = tuple(replace(claim, known_not_to_hold=claim.key == "miracle") for claim in paper.claims)
     code, printed = reproduce(replace(paper, claims=recorded), monkeypatch, tmp_path / "c")
     assert code == 0 and "not as recorded" not in printed

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, NoReturn
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETION
-from lopsided.cli.terminal import errors, say_error
+from lopsided.cli.terminal import errors, say_error, say_note
+from lopsided.errors import LeftoverWarning
 
 if TYPE_CHECKING:
     import cyclopts
@@ -55,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # A terminal or a file without Unicode: a question mark stands for what it lacks.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
+    usual = warnings.showwarning
+    warnings.showwarning = lambda message, *rest: (
+        say_note(str(message)) if isinstance(message, LeftoverWarning) else usual(message, *rest)
+    )
     if given and given[0] in SIMULATING:
         # `kill` leaves no more behind than Ctrl-C does.
         signal.signal(signal.SIGTERM, _terminated)

@@ -11,6 +11,8 @@ from lopsided.cli.terminal import heading, out, progress, say_json, say_path, sa
 from lopsided.studies.options import FairnessOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import Square
     from lopsided.views.view import View
@@ -150,17 +152,22 @@ def _pairs(matrix: Matrix) -> View:
             [
                 *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
                 *(text("goodput_bps", cell) for cell in (mine, theirs)),
-                text("ratio", mine),
                 f"{text('share_least', mine)} to {text('share_most', mine)}",
+                *_mean_share(mine, text),
                 text("jain", mine),
                 " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
                 *(text("harm_rate", cell) for cell in (mine, theirs)),
             ]
         )
-    headings = ("goodput", "other's", "ratio", "share", "Jain", "fair after", "harm", "to other")
+    headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
     many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
     sides = [Heading(side, numeric=False) for side in ("one", "other")]
     return View([*sides, *map(Heading, headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else "")
+
+
+def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
+    """The mean share, and how far its 95 % interval reaches to each side."""
+    return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 
 def _whole(seconds: float | None) -> float | None:
@@ -174,6 +181,7 @@ def _once(mine: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
 def _caption(study: Study) -> str:
     seeds = f"{study.repeat} seed{'s' if study.repeat > 1 else ''}"
     return (
-        f"medians of both orders of arrival and {seeds}; share: of one, least to most; fair after: when one joins the "
-        "other / when the other joins; harm: part of its goodput alone that one lost to the other"
+        f"medians of both orders of arrival and {seeds}; share: of one, least to most, then the mean of both orders "
+        "and its 95 % interval; fair after: when one joins the other / when the other joins; harm: part of its goodput "
+        "alone that one lost to the other"
     )

@@ -20,6 +20,7 @@ def reproduce(
     claims: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    seed: Annotated[int | None, Parameter(show_default=False)] = None,
     sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     world: str = "sim",
     column: Column = None,
@@ -54,6 +55,9 @@ def reproduce(
         Where the report goes; default: `runs/PAPER`, for all of them `runs/reproduced`.
     repeat
         Seeds for each setting; default: the study's own.
+    seed
+        The first of them, in place of 1. The verdicts on record are those of the study's own seeds; others are held
+        against none.
     sensitivity
         Run it again under every other value of what the paper does not give; takes some times as long.
     world
@@ -71,5 +75,7 @@ def reproduce(
         console = errors() if quiet else out()
         console.quiet = quiet
         if every:
-            return papers.reproduce_all(target, repeat, console, report, sensitivity)
-        return papers.reproduce(paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world)
+            return papers.reproduce_all(target, repeat, console, report, sensitivity, seed)
+        return papers.reproduce(
+            paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed
+        )

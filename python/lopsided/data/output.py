@@ -1,8 +1,8 @@
 """What commands write: whole or not at all, and never in place of what somebody else made.
 
-A folder is written beside its place under a hidden name, locked while it is written, and moved there in one step. What
-a killed process left of such a folder is removed when the next one is made in the same place. A single file goes
-through a temporary one. Pictures carry lopsided's name, so that a picture of ours may be drawn again.
+A folder is written beside its place under a hidden name, locked while it is written, and moved there in one step. A
+single file is written into such a folder. What a killed process left of one is removed when something is written
+beside it, and told. Pictures carry lopsided's name, so that a picture of ours may be drawn again.
 
 Left out: a folder on a file system that can exchange two folders in no single step (`renameat2`) is moved in two; a
 kill between them leaves the earlier folder under its hidden name, from where the next run brings it back.
@@ -16,12 +16,13 @@ import errno
 import fcntl
 import os
 import shutil
-import tempfile
+import time
+import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
-from lopsided.errors import FolderError
+from lopsided.errors import FolderError, LeftoverWarning
 
 MARK = "Drawn by lopsided"
 """What pictures carry in their metadata."""
@@ -29,6 +30,10 @@ MARK = "Drawn by lopsided"
 _FULL = 64 * 1024
 """Octets: a disk with fewer left has no room for a table."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
+_SETTLED_S = 10.0
+"""A folder that nobody has locked and that was not changed for so long is nobody's: a new one is locked at once."""
+_LONGEST = 200
+"""Octets of a name that a hidden name keeps: a file system has room for 255."""
 _MARK_WITHIN = 8192
 """Matplotlib writes the metadata of PNG and SVG into the first octets, those of PDF into the last."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -48,26 +53,12 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """A temporary file beside `path`, with the same suffix, that takes its place when the block ends well."""
-    with told(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem[:64]}.", suffix=path.suffix)
-        os.close(handle)
-    temporary = Path(name)
-    try:
-        with told(path):
-            yield temporary
-            _as_usual(temporary)
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _as_usual(path: Path) -> None:
-    """The permissions that a new file has: `mkstemp` lets nobody else read."""
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
+    """Where to write what takes the place of `path` when the block ends well: a file of that name, in a folder beside
+    it."""
+    with staging(path) as folder, told(path):
+        temporary = folder / path.name
+        yield temporary
+        temporary.replace(path)
 
 
 def is_our_picture(path: Path) -> bool:
@@ -89,12 +80,13 @@ def staging(place: Path) -> Generator[Path]:
 
     Only one process at a time has it: a second one is refused.
     """
-    folder = place.parent / f".{place.name}{_WRITING}"
+    folder = _hidden(place, _WRITING)
     with told(place):
         missing = [parent for parent in place.parents if not parent.exists()]
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = _locked(folder, place)
     try:
+        _clear_abandoned(place.parent)
         with told(place):
             _bring_back(place)
             _empty(folder)
@@ -106,6 +98,35 @@ def staging(place: Path) -> Generator[Path]:
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
+
+
+def _hidden(place: Path, kind: str) -> Path:
+    """The name beside a place under which something is kept for a while."""
+    name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
+    return place.parent / f".{name}{kind}"
+
+
+def _clear_abandoned(parent: Path) -> None:
+    """Removes what killed processes left where they were writing, for other places in the same folder."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(parent)):
+            if entry.name.startswith(".") and entry.name.endswith(_WRITING) and entry.is_dir(follow_symlinks=False):
+                _clear_if_abandoned(Path(entry.path))
+
+
+def _clear_if_abandoned(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if time.time() - os.fstat(lock).st_mtime < _SETTLED_S:
+                return
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+            warnings.warn(
+                f"removed {folder}, which a killed command had left unfinished", LeftoverWarning, stacklevel=2
+            )
+        finally:
+            os.close(lock)
 
 
 def _locked(folder: Path, place: Path) -> int:
@@ -159,7 +180,7 @@ def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
     except FileNotFoundError:
         folder.replace(place)
     except OSError:
-        old = place.parent / f".{place.name}{_OLD}"
+        old = _hidden(place, _OLD)
         place.replace(old)
         folder.replace(place)
         shutil.rmtree(old, ignore_errors=True)
@@ -185,7 +206,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 def _bring_back(place: Path) -> None:
     """The earlier folder, where a kill between the two steps of `put` has left it."""
-    old = place.parent / f".{place.name}{_OLD}"
+    old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():
             shutil.rmtree(old, ignore_errors=True)

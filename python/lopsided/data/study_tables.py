@@ -44,18 +44,24 @@ GROUPS = TableSpec(
 
 CELLS = TableSpec(
     "cells",
-    "One row for each side and each side that it met: medians over orders of arrival and seeds.",
+    "One row for each side and each side that it met: medians over orders of arrival and seeds, and means.",
     (
         _text("cc", "CC", "The side that the row speaks of."),
         _of("rtt_ms", "ms", "RTT", "Its base round-trip time."),
         _text("against_cc", "against", "The side that it met."),
         _of("against_rtt_ms", "ms", "its RTT", "Base round-trip time of the other side."),
         _of("goodput_bps", "bps", "goodput", "Of all flows of the side."),
+        _of("goodput_mean_bps", "bps", "mean", "Mean goodput; both orders of arrival count alike."),
+        _of("goodput_ci95_bps", "bps", "±", "Half width of the mean goodput's 95 % interval."),
         _share("share", "share", "Of what both sides got."),
         _share("share_least", "least", "Over orders of arrival and seeds."),
         _share("share_most", "most", "Over orders of arrival and seeds."),
+        _share("share_mean", "mean", "Mean share; both orders of arrival count alike."),
+        _share("share_ci95", "±", "Half width of the mean share's 95 % interval."),
         _of("ratio", "ratio", "ratio", "Goodput over the other side's."),
         _of("jain", "index", "Jain", "Jain's index of all flows of both sides."),
+        _of("jain_mean", "index", "mean", "Mean of Jain's index."),
+        _of("jain_ci95", "index", "±", "Half width of its 95 % interval."),
         _share("utilisation", "utilization", "Goodput of both sides over the rate."),
         _of("rtt_mean_ms", "ms", "RTT mean", "Round trips of the side's packets, queueing counted."),
         _share("retransmit_ratio", "retransmits", "Retransmitted segments over all that the side sent."),
@@ -67,6 +73,8 @@ CELLS = TableSpec(
             "After the side joined the other, until both stay near their final share.",
         ),
         _share("harm_rate", "harm: goodput", "Part of its goodput alone that it lost."),
+        _share("harm_rate_mean", "mean", "Mean harm to goodput."),
+        _share("harm_rate_ci95", "±", "Half width of its 95 % interval."),
         _share(
             "harm_rate_own", "by its own kind", "The same, done by another of its kind at the other's round-trip time."
         ),

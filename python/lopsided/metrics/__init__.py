@@ -30,7 +30,7 @@ from .buffers import (
     window_difference_for_bound_bytes,
 )
 from .compression import AckCompression, ack_compression
-from .confidence import Interval, mean_interval, t95
+from .confidence import Interval, mean_interval, stratified_interval, t95
 from .fairness import (
     convergence_time_s,
     harm_to_cost,
@@ -107,6 +107,7 @@ __all__ = [
     "rtt_variability",
     "shares",
     "shares_over_time",
+    "stratified_interval",
     "t95",
     "throughput_ratio",
     "time_mean",

@@ -1,13 +1,15 @@
 """How well a mean is known: its 95 % confidence interval by Student's t, for independent runs.
 
-The quantiles are those of any table of the distribution. Left out: medians, and samples of one series, which are not
-independent.
+The quantiles are those of any table of the distribution. Where the runs are of several kinds, such as the two orders
+of arrival, what differs between the kinds is no chance: `stratified_interval` counts only the spread within each
+(Cochran, Sampling Techniques, chapter 5, with equal weights). Left out: medians, and samples of one series, which are
+not independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 _T95 = (
@@ -47,6 +49,26 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
         return Interval(mean, math.nan, 1)
     variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
     return Interval(mean, t95(len(known) - 1) * math.sqrt(variance / len(known)), len(known))
+
+
+def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
+    """The mean of the strata's means, each counting alike, with its interval from the spread within the strata.
+
+    One variance is taken for all of them. `half_width` is NaN where none has two values. With a single stratum this is
+    `mean_interval`.
+    """
+    known = [[float(value) for value in each if value is not None and not math.isnan(value)] for each in strata]
+    known = [each for each in known if each]
+    if not known:
+        return Interval(math.nan, math.nan, 0)
+    means = [math.fsum(each) / len(each) for each in known]
+    mean, values = math.fsum(means) / len(means), sum(map(len, known))
+    freedom = values - len(known)
+    if freedom == 0:
+        return Interval(mean, math.nan, values)
+    squares = (math.fsum((value - own) ** 2 for value in each) for each, own in zip(known, means, strict=True))
+    of_mean = math.fsum(squares) / freedom * math.fsum(1 / len(each) for each in known) / len(known) ** 2
+    return Interval(mean, t95(freedom) * math.sqrt(of_mean), values)
 
 
 def t95(freedom: int) -> float:

@@ -70,15 +70,16 @@ def reproduce(
     chapter: str | None = None,
     sensitivity: bool = False,
     world: str = "sim",
+    seed: int | None = None,
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
     Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
-    folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the
-    number of seeds per setting; with `sensitivity` everything is run again under every other value of what the paper
-    does not give. In the world `live` what can be run on real packets is, into a folder of its own.
-    `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own number
-    of seeds, is not as recorded, else 0.
+    folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the number of
+    seeds per setting, of which `seed` is the first in place of 1; with `sensitivity` everything is run again under
+    every other value of what the paper does not give. In the world `live` what can be run on real packets is, into a
+    folder of its own. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own
+    seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
 
@@ -90,7 +91,7 @@ def reproduce(
     everything = wanted is None and not claims_only
     folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
     figures = known.figures if everything else () if wanted is None else (wanted,)
-    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat)
+    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed)
     reproduction, report = _reproduce(known, asked, folder, progress)
     on_console.show(reproduction, console, report, in_full=not everything)
     return 1 if reproduction.surprises else 0
@@ -102,6 +103,7 @@ def reproduce_all(
     console: Console,
     progress: Progress = lambda _what, _share: None,
     sensitivity: bool = False,
+    seed: int | None = None,
 ) -> int:
     """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
 
@@ -122,7 +124,7 @@ def reproduce_all(
         def within(what: str, share: float, key: str = key, number: int = number) -> object:
             return progress(f"{key}: {what}", (number + share) / len(keys))
 
-        asked = _Asked(known.figures, True, sensitivity, repeat)
+        asked = _Asked(known.figures, True, sensitivity, repeat, seed)
         try:
             found, _ = _reproduce(known, asked, out / key, within)
         except LopsidedError as error:
@@ -140,16 +142,17 @@ class _Asked:
     claims: bool
     sensitivity: bool
     repeat: int | None
+    seed: int | None
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
     """Runs what is asked for and writes its report into the folder."""
     from lopsided.papers.framework import page, report_folder
     from lopsided.papers.framework import reproduction as study
-    from lopsided.studies.jobs import run_jobs
+    from lopsided.studies.jobs import run_jobs, seeds
 
-    if asked.repeat is not None and asked.repeat < 1:
-        raise UsageError(f"cannot repeat a run {asked.repeat} times")
+    repetitions = known.repeat if asked.repeat is None else asked.repeat
+    seeds(1 if asked.seed is None else asked.seed, repetitions)
     report_folder.check(folder)
     reproduction = study.reproduce(
         known,
@@ -157,7 +160,8 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
         figures=asked.figures,
         claims=asked.claims,
         sensitivity=asked.sensitivity,
-        repetitions=asked.repeat or known.repeat,
+        repetitions=repetitions,
+        seed=asked.seed,
         progress=progress,
     )
     with told(folder):

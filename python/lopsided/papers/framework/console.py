@@ -94,6 +94,7 @@ def facts(reproduction: Reproduction) -> str:
     """How many runs, and their digests."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     times = f"{reproduction.repetitions} seeds per setting" if reproduction.repetitions > 1 else "one seed"
+    times += f", from {reproduction.seed}" if reproduction.seed != 1 else ""
     digests = ", ".join(f"{key} {digest}" for key, digest in reproduction.digests.items())
     return f"{runs} runs, {times}; digests: {digests}" if runs else "no runs needed"
 

@@ -49,14 +49,18 @@ def run_experiments(
     *,
     overrides: Overrides | None = None,
     keep_runs: bool = True,
+    seed: int = 1,
     progress: Callable[[float], object] | None = None,
 ) -> Measurements:
     """Runs these experiments and measures every run.
 
-    `overrides` are laid over every case's own (an assumption's variant). `progress` is told the share that is done.
+    `overrides` are laid over every case's own (an assumption's variant). Each scenario's own seed is moved on by as
+    much as `seed` is beyond 1, so that cases that differ by their seed go on differing. `progress` is told the share
+    that is done.
     """
     import polars as pl
 
+    from lopsided.studies.jobs import seeds
     from lopsided.worlds.base import Job
 
     due = [
@@ -67,10 +71,12 @@ def run_experiments(
         if repetition < experiment.repetitions(repetitions, usual=repetitions == paper.repeat)
     ]
     scenarios = _scenarios(paper, due, overrides or {})
+    first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Settings that come to the same scenario share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
     for index, (item, scenario) in enumerate(zip(due, scenarios, strict=True)):
-        run = scenario.native.to_toml(), scenario.seed + item.repetition, frozenset(item.experiment.ours)
+        run_seed = first_seeds[scenario.seed] + item.repetition
+        run = scenario.native.to_toml(), run_seed, frozenset(item.experiment.ours)
         sharing.setdefault(run, []).append(index)
     jobs = [Job(scenarios[first], seed, ours) for (_, seed, ours), (first, *_) in sharing.items()]
     shared = list(sharing.values())

@@ -112,6 +112,7 @@ def render(reproduction: Reproduction) -> str:
         facts=[
             ("runs", str(runs)),
             ("seeds per setting", str(reproduction.repetitions)),
+            *([("first seed", str(reproduction.seed))] if reproduction.seed != 1 else []),
             ("lopsided", version()),
             *((f"digest of {key}", digest) for key, digest in reproduction.digests.items()),
         ],

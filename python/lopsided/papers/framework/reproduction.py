@@ -89,6 +89,8 @@ class Reproduction:
     paper: Paper
     measurements: Measurements
     repetitions: int
+    seed: int = 1
+    """Of the first repetition, where the scenario's own is 1."""
     artifacts: tuple[tuple[Figure, Artifact], ...] = ()
     claims: tuple[ClaimOutcome, ...] = ()
     key_outcomes: tuple[KeyOutcome, ...] = ()
@@ -155,10 +157,12 @@ def reproduce(
     claims: bool,
     sensitivity: bool,
     repetitions: int,
+    seed: int | None = None,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
     """Runs the experiments that the asked figures and claims need, then reads them.
 
+    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one.
     With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
     pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
     """
@@ -167,17 +171,21 @@ def reproduce(
     needed = {key for item in (*figures, *judged) for key in item.needs}
     needed |= set(paper.answer_needs) if claims else set()
     experiments = [experiment for experiment in paper.experiments if experiment.key in needed]
-    m = run_experiments(paper, experiments, repetitions, run_jobs, progress=lambda share: progress("runs", share))
+    first = 1 if seed is None else seed
+    m = run_experiments(
+        paper, experiments, repetitions, run_jobs, seed=first, progress=lambda share: progress("runs", share)
+    )
     artifacts = tuple((figure, figure.make(m)) for figure in figures)
-    outcomes = judge(judged, m, recorded=repetitions == paper.repeat)
+    outcomes = judge(judged, m, recorded=repetitions == paper.repeat and first == 1)
     return Reproduction(
         paper=paper,
         measurements=m,
         repetitions=repetitions,
+        seed=first,
         artifacts=artifacts,
         claims=outcomes,
         key_outcomes=_key_outcomes(paper, m) if sensitivity else (),
-        sensitivities=_vary(paper, outcomes, run_jobs, progress) if sensitivity else (),
+        sensitivities=_vary(paper, outcomes, run_jobs, first, progress) if sensitivity else (),
         digests={experiment.key: m.digest(experiment.key) for experiment in experiments},
         answer=paper.answer(m) if paper.answer and claims and m.has(*paper.answer_needs) else "",
     )
@@ -208,7 +216,7 @@ def _key_outcomes(paper: Paper, m: Measurements) -> tuple[KeyOutcome, ...]:
 
 
 def _vary(
-    paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, progress: Progress
+    paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, seed: int, progress: Progress
 ) -> tuple[Sensitivity, ...]:
     """Every variant alone, then the pairs."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
@@ -219,7 +227,7 @@ def _vary(
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
         overrides = {key: value for _, variant in varied for key, value in variant.overrides.items()}
-        m = run_experiments(paper, experiments, 1, run_jobs, overrides=overrides, keep_runs=False)
+        m = run_experiments(paper, experiments, 1, run_jobs, overrides=overrides, keep_runs=False, seed=seed)
         results = {result.key: result.read(m) for result in paper.key_results}
         return Sensitivity(varied, results, _moves(judged, m))
 

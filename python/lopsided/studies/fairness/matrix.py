@@ -45,6 +45,9 @@ MEDIANS = (
 )
 """The columns of a cell that are medians over its runs."""
 
+INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
+"""Those of which a cell has the mean and half the width of its 95 % interval too, and how the two are called."""
+
 
 @dataclass(frozen=True)
 class Square:
@@ -166,8 +169,8 @@ class Study:
 class Matrix:
     """The answer; `docs/fairness.md` says what the columns mean.
 
-    `cells` has one row for each side and each side that it met (medians over orders of arrival and seeds); `runs` one
-    row for each side of each run, `alone` one for each side alone.
+    `cells` has one row for each side and each side that it met: medians over orders of arrival and seeds, and means
+    with their 95 % intervals. `runs` has one row for each side of each run, `alone` one for each side alone.
     """
 
     study: Study
@@ -380,6 +383,8 @@ def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
             # Of the medians: that of a ratio and its inverse would be above 1 for both sides.
             share = cell["share"]
             cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
+        if column in INTERVALS:
+            cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
         # One that is not seen to converge counts as taking longer than any other.
@@ -389,6 +394,29 @@ def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
     cell["converged_runs"] = sum(row["converged_s"] is not None for row in joined)
     cell["joined_runs"] = len(joined)
     return cell
+
+
+def _interval(rows: list[dict[str, Any]], column: str) -> dict[str, float | None]:
+    """The mean over both orders of arrival, each counting alike, and half of its 95 % interval: None of one run each.
+
+    A side that met itself has two rows of a run, which are one observation: their mean.
+    """
+    itself = (rows[0]["cc"], rows[0]["rtt_ms"]) == (rows[0]["against_cc"], rows[0]["against_rtt_ms"])
+    strata: dict[bool, list[float | None]] = {}
+    if itself:
+        of_runs: dict[int, list[float | None]] = {}
+        for row in rows:
+            of_runs.setdefault(row["repetition"], []).append(row[column])
+        found = [metrics.mean_interval(values) for values in of_runs.values()]
+        strata[True] = [each.mean for each in found]
+    else:
+        for row in rows:
+            strata.setdefault(row["first"], []).append(row[column])
+    interval = metrics.stratified_interval(list(strata.values()))
+    # What a side gets of what it shares with itself is half by definition, and no estimate.
+    reach = math.nan if itself and column == "share" else interval.half_width
+    name = INTERVALS[column].format
+    return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}
 
 
 def _exponent(cell: dict[str, Any], other: dict[str, Any]) -> float | None:
