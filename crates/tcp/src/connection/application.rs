@@ -119,16 +119,17 @@ impl Connection {
 
     /// No more will be written: a FIN follows what was.
     fn shut_write(&mut self) {
+        let may_send = self.may_send_data();
         match self.state {
             // What was written before the handshake ends is still delivered.
-            State::SynSent if self.send.has_unsent_data() => self.send.close(),
+            State::SynSent if self.send.has_unsent_data() => self.send.close(may_send),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {
-                self.send.close();
+                self.send.close(may_send);
                 self.set_state(State::FinWait1);
             }
             State::CloseWait => {
-                self.send.close();
+                self.send.close(may_send);
                 self.set_state(State::LastAck);
             }
             _ => {}

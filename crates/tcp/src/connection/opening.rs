@@ -95,10 +95,6 @@ impl Connection {
             Some(rtt) => {
                 self.send.flight.rtt.update_min(now, rtt);
                 self.send.flight.rtt.sample(now, rtt, 0, 0);
-                if !self.options.timestamps {
-                    // No other will come that times what this end receives.
-                    self.recv.sample_rtt(rtt);
-                }
             }
             None => self.send.flight.rtt.fall_back(),
         }
@@ -115,6 +111,9 @@ impl Connection {
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
             self.ecn.check_handshake_ack(header);
+        }
+        if self.state == State::SynSent && self.handshake.retries() > 0 {
+            self.send.recovery.after_lost_syn(&mut self.send.flight);
         }
         self.recv.establish(now, self.mss());
         self.send.flight.controller.on_feedback_agreed(self.ecn.feedback());

@@ -118,7 +118,7 @@ impl Connection {
     }
 
     #[inline]
-    fn may_send_data(&self) -> bool {
+    pub(super) fn may_send_data(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }

@@ -341,11 +341,6 @@ impl Receiver {
         self.buffer.rounds.sample_echo(echo, rtt, self.unread == 0);
     }
 
-    /// Takes a round-trip time measured otherwise.
-    pub fn sample_rtt(&mut self, rtt: Duration) {
-        self.buffer.rounds.sample(rtt);
-    }
-
     /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
     /// opens nothing: its ACK must stay a duplicate.
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {

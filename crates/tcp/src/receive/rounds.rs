@@ -47,9 +47,8 @@ impl Rounds {
         }
     }
 
-    /// Takes a round-trip time measured otherwise. A shorter one holds at once, longer ones count an eighth: the buffer
-    /// shall follow the path and not its queue.
-    pub fn sample(&mut self, rtt: Duration) {
+    /// A shorter one holds at once, longer ones count an eighth: the buffer shall follow the path and not its queue.
+    fn sample(&mut self, rtt: Duration) {
         self.rtt = Some(match self.rtt {
             Some(old) if rtt > old => (old * 7 + rtt) / 8,
             _ => rtt,

@@ -2,6 +2,7 @@
 //! (RFC 5682) and 4.4BSD's early-ACK rule.
 
 use super::Recovery;
+use super::duplicates::notices_reordering;
 use super::reduction::progress::Reduction;
 use super::undo_state::echo_is_older;
 use crate::send::{AckOutcome, Flight};
@@ -68,6 +69,12 @@ impl Recovery {
             }
         }
         if recovered {
+            if self.holds_state(flight) {
+                if let Some(by) = self.undo_evidence(flight, outcome.echo) {
+                    self.undo_reduction(now, flight, by);
+                }
+                return;
+            }
             let why = self.finish_repair(now, flight, outcome);
             self.dupacks = 0;
             self.set_ca_state(flight, CaState::Open, why);
@@ -82,9 +89,14 @@ impl Recovery {
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let interrupted = self.undo.interrupted_recovery();
         self.undo_reduction(now, flight, by);
-        self.frto = false;
         self.dupacks = 0;
         flight.rtt.forget_backoff();
+        let original = by == UndoRule::FRto && !self.holds_state(flight);
+        if !original && !flight.sack() && notices_reordering(flight) {
+            // What else went again comes back as duplicate ACKs, which tell of no loss.
+            return;
+        }
+        self.frto = false;
         match interrupted {
             Some(point) if point > flight.una() => {
                 self.point = point;

@@ -36,6 +36,8 @@ pub(crate) struct Sender {
     first_data_seq: Seq,
     /// The application has closed its end of the stream.
     closed: bool,
+    /// It closed behind a write that is still on its way out, and no segment of it takes the FIN along.
+    pub(super) fin_follows: bool,
     pub(super) fin_acked: bool,
     pub hold: HoldingBack,
     max_pacing_rate: Option<BitRate>,
@@ -69,6 +71,7 @@ impl Sender {
             push_marks: PushMarks::default(),
             window: PeerWindow::new(),
             closed: false,
+            fin_follows: false,
             fin_acked: false,
             hold: HoldingBack::default(),
             max_pacing_rate: None,
@@ -106,9 +109,11 @@ impl Sender {
         self.fin_acked
     }
 
-    /// No more will be written.
-    pub fn close(&mut self) {
+    /// No more will be written. `may_send`: what was written goes out by itself as far as it may, as a write(2) does before the
+    /// close that follows it. The FIN joins the last segment only where that has to wait.
+    pub fn close(&mut self, may_send: bool) {
         self.closed = true;
+        self.fin_follows = may_send;
     }
 
     /// The peer reports marks by counters.

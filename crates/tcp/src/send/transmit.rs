@@ -53,6 +53,15 @@ impl Sender {
     /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of a full
     /// segment with the options of the moment (RFC 9293 section 3.7.1).
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
+        let piece = self.next_piece(now, full);
+        if piece.is_none() && std::mem::take(&mut self.fin_follows) {
+            return self.next_piece(now, full);
+        }
+        piece
+    }
+
+    #[inline]
+    fn next_piece(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {
             return self.send_tail_probe(now, full);
         }
@@ -137,7 +146,7 @@ impl Sender {
         }
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
         let len = left.min(full).min(window_left);
-        let fin = fin_left && len == left;
+        let fin = fin_left && len == left && !(self.fin_follows && len > 0);
         if fin && !self.has_room_for_fin(len, window_left) {
             if self.flight.outstanding() == 0 {
                 self.flight.arm_persist(now);

@@ -2,6 +2,8 @@
 
 use super::script::{PEER, Script, freebsd, linux};
 use crate::{ConnError, ConnEvent, State};
+use lopsided_core::Payload;
+use std::net::Shutdown;
 
 /// An established connection whose first event has been taken.
 fn established() -> Script {
@@ -103,6 +105,32 @@ fn what_was_written_goes_before_the_fin() {
     t.expect(200, "F. 12001:12501 ack 1");
     t.inject(300, "ack 12502");
     t.expect_state(State::FinWait2);
+}
+
+#[test]
+fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
+    // Kernel capture: 3,202 octets written and closed at once are two full segments, a short one and a FIN.
+    let mut t = established();
+    let closing = |t: &mut Script, octets| {
+        t.connection.write(&Payload::virtual_len(octets)).expect("open");
+        t.connection.shutdown(Shutdown::Write);
+        t.pump();
+    };
+    closing(&mut t, 2200);
+    t.expect(100, "1:1001 .");
+    t.expect(100, "1001:2001 .");
+    t.expect(100, "2001:2201 .");
+    t.expect(100, "F. 2201:2201 ack 1");
+    // The window, or Nagle, holds the end of the write back: the FIN goes with it.
+    let mut t = established();
+    closing(&mut t, 10_200);
+    t.expect_train(100, 1, 10_001);
+    t.expect(100, "F. 10001:10201 ack 1");
+    let mut t = established();
+    t.write(100, 200);
+    t.expect(100, "1:201 .");
+    closing(&mut t, 300);
+    t.expect(100, "F. 201:501 ack 1");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them
 //! back: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
 
-use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, freebsd, linux};
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
 use crate::{CaState, Profile, TimerGrain};
 use lopsided_core::Duration;
 
@@ -222,7 +222,7 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
 // What was not needed.
 
 /// Ten out at 100 ms, more to send, the first sent again by timeout at 400 ms.
-fn timed_out(peer: super::script::Peer) -> Script {
+fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -255,6 +255,67 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
     t.expect(600, "1001:2001 .");
     t.expect_ca_state(CaState::Loss);
     t.expect_ssthresh(5);
+}
+
+#[test]
+fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
+    // RFC 6582 section 4.1, and Linux after a timeout too (kernel capture, 1056/184 kbit/s without SACK: six duplicates of what
+    // a timeout sent again for nothing let nothing go).
+    for (repeated, retransmits) in [(false, 1), (true, 2)] {
+        let mut t = timed_out(NO_SACK);
+        if repeated {
+            // F-RTO finds the loss real: what follows is a repair as any other.
+            t.inject(450, "ack 1001");
+            t.expect_train(450, 10_001, 12_001);
+            t.inject(460, "ack 1001");
+            t.drain();
+        }
+        t.inject(500, "ack 10001");
+        t.expect_ca_state(CaState::Loss);
+        t.drain();
+        for at in 501..507 {
+            t.inject(at, "ack 10001");
+            t.expect_nothing_until(at);
+        }
+        t.inject(600, "ack 11001");
+        t.drain();
+        t.expect_ca_state(CaState::Open);
+        assert_eq!(t.info().counters.retransmits, retransmits);
+    }
+}
+
+#[test]
+fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
+    // Kernel capture, 1056/184 kbit/s without SACK: the ACK that follows the timeout lets the second segment go again, and not
+    // F-RTO's new data.
+    let mut t = Script::connect(no_probe(), NO_SACK);
+    t.expect(0, "S 0:0");
+    t.expect(1000, "S 0:0");
+    t.inject(1100, &t.peer_syn("S. ack 1"));
+    t.expect(1100, "ack 1");
+    t.inject(1100, "ack 1");
+    t.expect_ca_state(CaState::Loss);
+    t.write(1100, 20_000);
+    t.expect_train(1100, 1, 10_001);
+    t.expect(4100, "1:1001 .");
+    t.inject(4200, "ack 1001");
+    t.expect(4200, "1001:2001 .");
+    t.expect(4200, "2001:3001 .");
+}
+
+#[test]
+fn without_sack_eifel_gives_the_window_back_and_the_state_stays() {
+    // Linux (tcp_try_undo_loss): the duplicates that follow are of what went again, and begin no repair.
+    let mut t = timed_out(Peer { sack: false, ..TIMESTAMPS });
+    t.inject(450, "ack 1001 ts 450:100");
+    t.expect_ca_state(CaState::Loss);
+    assert_eq!(t.info().counters.undos, 1);
+    t.drain();
+    for at in [451, 452, 453, 454] {
+        t.inject(at, &format!("ack 1001 ts {at}:100"));
+        t.drain();
+    }
+    assert_eq!(t.info().counters.retransmits, 1);
 }
 
 #[test]
