@@ -65,6 +65,17 @@ def test_it_follows_the_readers_colours(page):
     assert not re.search(rf"(?<!, ){plot.style.INK}", page.split("</style>", 1)[1])
 
 
+def test_no_word_of_a_figure_is_black_on_a_dark_page():
+    drawn = plot.style.sheet("title", "", (1.0,), "time (s)")
+    figure, panel = drawn.figure, drawn.panels[0]
+    panel.plot([1, 2], label="a curve")
+    panel.set_title("a panel")
+    panel.legend()
+    words = re.findall(r"<text[^>]*>", plot.style.svg(figure, "salt"))
+    assert len(words) > 3
+    assert all("fill: var(--" in each for each in words)
+
+
 def test_names_from_a_scenario_cannot_become_markup(adsl):
     run = adsl.with_(**{"scenario.title": "<script>alert(1)</script>", "scenario.duration": "10 s"}).run()
     assert "<script" not in run.report()

@@ -210,7 +210,8 @@ def _show(runs: list[Run]) -> None:
         where = linux.live(first.facts)
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
-    say_prose(" ".join(verdict(first)) + "\n")
+    of_one = f"With seed {first.seed}: " if len(runs) > 1 else ""
+    say_prose(of_one + " ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
     if "cores" in first.facts:
         say_prose(console.cores(first.facts["cores"]) + "\n")

@@ -52,7 +52,8 @@ class View:
     def html(self) -> str:
         """A `<table>`; headings tell their meaning when pointed at."""
         head = "".join(
-            f"<th{_class(heading)}{_title(heading)}>{html.escape(heading.text)}</th>" for heading in self.headings
+            f"<th{_class(heading)}{_title(heading)}>{_kept_together(html.escape(heading.text))}</th>"
+            for heading in self.headings
         )
         body = "\n".join(
             "<tr>"
@@ -164,6 +165,11 @@ _LATEX = str.maketrans(
 
 def _latex(text: str) -> str:
     return text.translate(_LATEX)
+
+
+def _kept_together(text: str) -> str:
+    """A number and its percent sign on one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _class(heading: Heading) -> str:

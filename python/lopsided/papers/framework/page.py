@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
+from lopsided.views.html import environment
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
@@ -126,7 +127,14 @@ def render(reproduction: Reproduction) -> str:
         key_results=[outcome.result for outcome in reproduction.key_outcomes],
         base=[_base(outcome) for outcome in reproduction.key_outcomes],
         variants=_variants(reproduction),
+        again=_again(reproduction),
     )
+
+
+def _again(reproduction: Reproduction) -> str:
+    """The options of a command that runs the same seeds."""
+    times = f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
+    return times + (f" --seed {reproduction.seed}" if reproduction.seed != 1 else "")
 
 
 def version() -> str:
@@ -233,4 +241,4 @@ def template(name: str) -> jinja2.Template:
             jinja2.PackageLoader("lopsided.views.html", package_path="."),
         ]
     )
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)
+    return environment(loader).get_template(name)

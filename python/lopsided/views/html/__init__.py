@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,7 @@ _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
 )
+_BACKTICKS = re.compile(r"`([^`]+)`")
 _MOST_ROWS = 60
 _WHERE = " in the table files"
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
@@ -103,5 +105,17 @@ def template(name: str) -> jinja2.Template:
     """A page of this folder."""
     import jinja2
 
-    loader = jinja2.PackageLoader("lopsided.views.html", package_path=".")
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)
+    return environment(jinja2.PackageLoader("lopsided.views.html", package_path=".")).get_template(name)
+
+
+def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
+    """How pages are made of templates, with the filter `commands`, which sets what stands between backticks as code."""
+    import jinja2
+    from markupsafe import Markup, escape
+
+    def commands(text: str) -> Markup:
+        return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
+
+    found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    cast("dict[str, Any]", found.filters)["commands"] = commands  # pyright: ignore[reportUnknownMemberType]
+    return found

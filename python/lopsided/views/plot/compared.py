@@ -52,7 +52,7 @@ def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
                 labels.append((float(known[-1]) if len(known) else 0.0, world, ink))
             panel.set_xlim(0, scenario.duration_s)
             panel.set_ylim(bottom=0)
-            panel.set_title(name, loc="left", fontsize=9, pad=2)
+            panel.set_title(name, loc="left", fontsize=9, pad=2, color=style.INK)
             panel.set_ylabel(label)
             style.end_labels(panel, labels)
     style.small_print(

@@ -9,6 +9,7 @@ Figures are made without pyplot, so nothing global is touched and a notebook's o
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -54,6 +55,8 @@ __all__ = [
     "end_labels", "figure_of", "png", "rate_unit", "save", "sheet", "small_panels", "small_print", "svg", "thin_out",
     "write",
 ]  # fmt: skip
+
+_NO_INK = re.compile(r'(<text style="(?:(?!fill:)[^"])*)(?=")')
 
 LOOK: dict[Any, Any] = {  # matplotlib wants the names of its own settings as keys
     "font.family": "sans-serif",
@@ -196,7 +199,7 @@ def small_panels(
             bottom = total - TOP_IN - (row + 1) * (height + title_in) - row * gap_in
             panel = figure.add_axes((left / WIDTH_IN, bottom / total, width / WIDTH_IN, height / total))
             panel.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-            panel.set_title(name, loc="left", fontsize=9.5, pad=3)
+            panel.set_title(name, loc="left", fontsize=9.5, pad=3, color=INK)
             panels.append(panel)
     return figure, tuple(panels)
 
@@ -268,6 +271,8 @@ def svg(figure: Figure, salt: str) -> str:
         )
     text = out.getvalue()
     text = text[text.index("<svg") :]
+    # Matplotlib names no fill where it is black, as in legends: not to be read on a dark page.
+    text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
         text = text.replace(ink, f"var({variable}, {ink})")
     return text
