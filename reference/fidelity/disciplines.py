@@ -2,26 +2,42 @@
 
 `python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline stands before the same
 line on Linux and in the simulator, with the same seeds, at several round trips, with and without ECN. What was measured
-on Linux is kept in `docs/fidelity/disciplines.csv`, and only what is missing there is measured; with `--recorded`
-nothing is, but the simulator.
+on Linux is kept in `docs/fidelity/disciplines.csv` run by run, and only what is missing there is measured, for
+`--minutes` at most; with `--recorded` nothing is, but the simulator.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import lopsided as lop
 from lopsided.data import units
+from lopsided.studies.aqm.disciplines import Discipline
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
-QUEUES = ("codel", "fq_codel", "pie", "cake")
-GRID = ((20, False), (500, False), (100, True), (100, False), (20, True), (500, True))
-"""Round trips in ms, and whether ECN is used."""
-SEEDS = 1
+QUEUES: Mapping[str, str] = {
+    "codel": '"codel"',
+    "fq_codel": '"fq_codel"',
+    "pie": '"pie"',
+    "cake": '"cake"',
+    "fq_pie": '"fq_pie"',
+    "red": '{ kind = "red", limit = "150 kB", min = "15 kB", max = "45 kB", probability = 0.1, avpkt = "1000 B" }',
+    "choke": '{ kind = "choke", limit = "200 packets", min = "20 packets", max = "60 packets", probability = 0.1 }',
+    "sfq": '"sfq"',
+    "fq": '"fq"',
+    "fifo": '"100 packets"',
+}
+"""Each by its name on the page: its defaults, but where these hold nothing back or Linux counts otherwise."""
+WITHOUT_ECN = ("sfq", "fq", "fifo")
+GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True))
+"""Round trips in ms, and whether ECN is used, the most telling first."""
+SEEDS = (1, 2, 3, 4)
 """On Linux; the simulator runs those that are recorded."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
 """How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
@@ -48,28 +64,45 @@ Row = dict[str, Any]
 Key = tuple[str, int, bool]
 
 
-def measured(world: str, queues: Sequence[str], rtt: int, ecn: bool, seeds: int = SEEDS) -> list[Row]:
-    """A row for each seed of each discipline at a round trip, with or without ECN."""
+def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
+    """What one run of a discipline gives."""
     text = LINE.format(rtt=rtt, duration=20 if rtt < 200 else 30)
     scenario = lop.Scenario.from_text(text, f"{rtt}-ms")
     found = lop.aqm(
-        scenario, list(queues), direction="down", probe=False, ecn=ecn, repeat=seeds, world=world, workers=1
+        scenario,
+        [Discipline(queue, QUEUES[queue])],
+        direction="down",
+        probe=False,
+        ecn=ecn,
+        repeat=1,
+        seed=seed,
+        world=world,
+        workers=1,
     )
-    return [
-        {
-            "queue": row["queue"],
-            "rtt_ms": rtt,
-            "ecn": ecn,
-            "seed": row["seed"],
-            "goodput_bps": round(row["goodput_bps"]),
-            "sojourn_mean_ms": round(row["sojourn_mean_ms"], 4),
-            "sojourn_p95_ms": round(row["sojourn_p95_ms"], 4),
-            "drops": round(row["dropped_packets"]),
-            "marks": round(row["marked_packets"]),
-            "signals": round(row["dropped_packets"] + row["marked_packets"]),
-        }
-        for row in found.runs.rows()
-    ]
+    row = next(iter(found.runs.rows()))
+    return {
+        "queue": queue,
+        "rtt_ms": rtt,
+        "ecn": ecn,
+        "seed": seed,
+        "goodput_bps": round(row["goodput_bps"]),
+        "sojourn_mean_ms": round(row["sojourn_mean_ms"], 4),
+        "sojourn_p95_ms": round(row["sojourn_p95_ms"], 4),
+        "drops": round(row["dropped_packets"]),
+        "marks": round(row["marked_packets"]),
+        "signals": round(row["dropped_packets"] + row["marked_packets"]),
+    }
+
+
+def to_measure(known: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, bool, int]]:
+    """The runs that are not recorded yet, those first that give each cell its first seeds."""
+    recorded = {(row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in known}
+    for rtt, ecn in GRID:
+        for seed in SEEDS:
+            for queue in QUEUES:
+                run = (queue, rtt, ecn, seed)
+                if run not in recorded and not (ecn and queue in WITHOUT_ECN):
+                    yield run
 
 
 def medians(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
@@ -86,21 +119,36 @@ def medians(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
 def page(linux: list[Row], sim: list[Row]) -> str:
     """The document."""
     theirs, ours = medians(linux), medians(sim)
+    seeds = Counter((row["queue"], row["rtt_ms"], row["ecn"]) for row in linux)
     rows: list[str] = []
     beyond = dict.fromkeys(BOUNDS, 0)
-    for key in theirs:
+    for key in sorted(theirs, key=lambda key: (list(QUEUES).index(key[0]), key[1:])):
         queue, rtt, ecn = key
-        cells = [queue, str(rtt), "on" if ecn else "off"]
+        cells = [queue, str(rtt), "on" if ecn else "off", str(seeds[key])]
         for name, bound in BOUNDS.items():
             expected, found = theirs[key][name], ours[key][name]
-            off = found / expected - 1 if expected else 0.0
+            off = _off(expected, found)
             beyond[name] += abs(off) > bound
             text = f"{off:+.1%}".replace("%", " %")
             cells += [_text(name, expected), _text(name, found), f"**{text}**" if abs(off) > bound else text]
         rows.append("| " + " | ".join(cells) + " |")
     within = ", ".join(f"{label} {len(theirs) - beyond[name]}" for name, label in _LABELS.items())
     return (
-        _HEAD.format(seeds=max(row["seed"] for row in linux), cells=len(theirs), within=within) + "\n".join(rows) + "\n"
+        _HEAD.format(seeds=len(SEEDS), cells=len(theirs), within=within, whole=_whole(theirs, ours))
+        + "\n".join(rows)
+        + "\n"
+    )
+
+
+def _off(expected: float, found: float) -> float:
+    return found / expected - 1 if expected else 0.0
+
+
+def _whole(theirs: Mapping[Key, Mapping[str, float]], ours: Mapping[Key, Mapping[str, float]]) -> int:
+    """How many cells are within all bounds."""
+    return sum(
+        all(abs(_off(cell[name], ours[key][name])) <= bound for name, bound in BOUNDS.items())
+        for key, cell in theirs.items()
     )
 
 
@@ -121,15 +169,17 @@ def _text(name: str, value: float) -> str:
 _HEAD = """\
 # Managed queues beside Linux'
 
-Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads over 20 Mbit/s, every queue at its
-defaults, on Linux 6.1 in virtual time and in the simulator, with the same seeds (at most {seeds}, medians over them),
-20 s (30 s at 500 ms), starts within a second. With ECN both ends use it and the disciplines mark (CAKE marks anyway).
-Goodput in Mbit/s, waits in the queue in ms of single packets; signals are drops and marks of the run.
+Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads over 20 Mbit/s, queues at their
+defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets), on Linux 6.1 in virtual time and in the simulator,
+with the same seeds (up to {seeds}, medians over them), 20 s (30 s at 500 ms), starts within a second. With ECN both
+ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s, waits in the queue in ms of single packets;
+signals are drops and marks of the run.
 
-Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within}.
+Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within};
+in all four: {whole}.
 
-| queue | RTT | ECN | goodput Linux | sim | off by | wait | sim | off by | p95 | sim | off by | signals | sim | off by |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -163,21 +213,18 @@ def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="take Linux' values from the file")
-    parser.add_argument("--queues", default=",".join(QUEUES))
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
     arguments = parser.parse_args()
-    queues, kept = arguments.queues.split(","), DOCS / "disciplines.csv"
+    began, kept = time.monotonic(), DOCS / "disciplines.csv"
     linux = _read(kept) if kept.exists() else []
-    for rtt, ecn in () if arguments.recorded else GRID:
-        if any((row["rtt_ms"], row["ecn"]) == (rtt, ecn) for row in linux):
-            continue
-        linux += measured("kernel", queues, rtt, ecn)
+    for run in () if arguments.recorded else list(to_measure(linux)):
+        if time.monotonic() - began > 60 * arguments.minutes:
+            break
+        linux.append(measured("kernel", *run))
+        # At once, so that what was measured is not lost with what is still to be.
         _write(kept, linux)
-        print(f"Linux: {rtt} ms, ECN {'on' if ecn else 'off'}", flush=True)
-    of_linux = list(dict.fromkeys(row["queue"] for row in linux))
-    groups: dict[tuple[int, bool], int] = {}
-    for row in linux:
-        groups[row["rtt_ms"], row["ecn"]] = max(groups.get((row["rtt_ms"], row["ecn"]), 0), row["seed"])
-    sim = [row for (rtt, ecn), seeds in groups.items() for row in measured("sim", of_linux, rtt, ecn, seeds)]
+        print("Linux:", *run, flush=True)
+    sim = [measured("sim", row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in linux]
     notes = DOCS / "disciplines-causes.md"
     text = page(linux, sim)
     (DOCS / "disciplines.md").write_text(text + ("\n" + notes.read_text() if notes.exists() else ""))

@@ -3,8 +3,8 @@
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
-    CsmaCd, CsmaCdConfig, FrameId, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig, Polled, PolledConfig,
-    Wifi, WifiConfig,
+    CsmaCd, CsmaCdConfig, Docsis, DocsisConfig, FrameId, Framing, Medium, MediumEvent, PacketRadio, PacketRadioConfig,
+    Polled, PolledConfig, Wifi, WifiConfig,
 };
 use proptest::prelude::*;
 
@@ -200,13 +200,106 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     assert!(collisions >= 2.0);
 }
 
+/// 8 Mbit/s each way: intervals of 2 ms, of which the slots take 128 us. Who asks alone does so in the first slot.
+fn channel() -> DocsisConfig {
+    DocsisConfig {
+        down: BitRate::from_bps(8_000_000),
+        up: BitRate::from_bps(8_000_000),
+        framing: Framing::NONE,
+        backoff_start: 0,
+        ..DocsisConfig::default()
+    }
+}
+
+fn docsis(config: DocsisConfig) -> Docsis {
+    Docsis::new(config, 0, 3, Rng::for_role(1, "cable/medium"))
+}
+
+fn counted(medium: &dyn Medium, what: &str) -> f64 {
+    let mut sum = 0.0;
+    medium.sample(&mut |_, quantity, value| sum += if quantity == what { value } else { 0.0 });
+    sum
+}
+
+#[test]
+fn a_cmts_sends_to_its_modems_one_after_another() {
+    let mut medium = docsis(channel());
+    let second = FrameId { station: 0, number: 1 };
+    medium.request(frame(0), 1, Bytes::new(1000), at(5));
+    medium.request(second, 2, Bytes::new(500), at(5));
+    let expected = [
+        (at(1005), MediumEvent::Delivered(frame(0))),
+        (at(1005), MediumEvent::Done(frame(0))),
+        (at(1505), MediumEvent::Delivered(second)),
+        (at(1505), MediumEvent::Done(second)),
+    ];
+    assert_eq!(run_out(&mut medium), expected);
+}
+
+#[test]
+fn a_modem_asks_at_the_next_map_and_sends_behind_the_slots_of_the_one_after() {
+    let mut medium = docsis(channel());
+    medium.request(frame(1), 0, Bytes::new(1000), at(100));
+    let sent = at(4000 + 128 + 1000);
+    assert_eq!(run_out(&mut medium), [(sent, MediumEvent::Delivered(frame(1))), (sent, MediumEvent::Done(frame(1)))]);
+    assert_eq!((counted(&medium, "requests"), counted(&medium, "collisions")), (1.0, 0.0));
+}
+
+#[test]
+fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() {
+    let mut medium = docsis(channel());
+    for station in [1, 2] {
+        medium.request(frame(station), 0, Bytes::new(500), at(0));
+    }
+    let seen = run_out(&mut medium);
+    // The first map hears none of them, so nothing is sent before the third.
+    assert!(seen.len() == 4 && seen[0].0 >= at(4000 + 128 + 500), "{seen:?}");
+    assert!(counted(&medium, "collisions") >= 2.0);
+    // With one slot and no range to draw from they are never heard: each frame is given up.
+    let hopeless = DocsisConfig { request_slots: 1, backoff_end: 0, ..channel() };
+    let mut medium = docsis(hopeless);
+    for station in [1, 2] {
+        medium.request(frame(station), 0, Bytes::new(500), at(0));
+    }
+    let seen = run_out(&mut medium);
+    assert!(matches!(seen[0].1, MediumEvent::Lost(_, DropReason::RetriesExhausted)), "{seen:?}");
+    assert_eq!(counted(&medium, "frames_given_up"), 1.0, "the other is alone then");
+}
+
+#[test]
+fn busy_modems_share_what_the_slots_leave_and_ask_with_their_last_frames() {
+    let mut medium = docsis(channel());
+    let mut next = [0_u64; 3];
+    let mut arrived = [0_u64; 3];
+    let (size, end) = (Bytes::new(600), at(2_000_000));
+    loop {
+        let now = medium.next_event().unwrap_or(Time::ZERO);
+        if now > end {
+            break;
+        }
+        for station in [1, 2] {
+            while medium.takes(station, 0, 0) {
+                medium.request(FrameId { station, number: next[station] }, 0, size, now);
+                next[station] += 1;
+            }
+        }
+        if let MediumEvent::Delivered(id) = medium.on_event(now) {
+            arrived[id.station] += 1;
+        }
+    }
+    // Of 1872 us behind the slots three frames of 600 us fit.
+    assert!((2980..=3000).contains(&(arrived[1] + arrived[2])), "{arrived:?}");
+    assert!(arrived[1].abs_diff(arrived[2]) <= 3, "{arrived:?}");
+    assert!(counted(&medium, "requests") < 20.0, "they contend only to begin");
+}
+
 proptest! {
     #[test]
     fn each_frame_arrives_at_most_once_and_ends_once(
         loss in 0.0..0.9_f64,
         retries in 0..6_u32,
         seed: u64,
-        kind in 0..6_u8,
+        kind in 0..7_u8,
         frames in prop::collection::vec((0..3_usize, 28..1500_u64), 1..40),
     ) {
         let rng = Rng::for_role(seed, "medium");
@@ -215,6 +308,8 @@ proptest! {
             0 => Box::new(medium(loss, retries, seed)),
             1 | 2 => Box::new(PacketRadio::new(radio, 3, rng)),
             3 => Box::new(CsmaCd::new(cable(), 3, rng)),
+            // Frames of up to 1500 us are longer than this channel's intervals.
+            6 => Box::new(Docsis::new(DocsisConfig { map_interval: Duration::from_millis(1), ..channel() }, 0, 3, rng)),
             _ => {
                 let wifi = WifiConfig { frame_error: loss, ack_error: loss, retries, acknowledge: kind == 4, ..WifiConfig::default() };
                 Box::new(Wifi::new(wifi, &["ap".into(), "b".into(), "c".into()], rng).unwrap())

@@ -23,8 +23,13 @@ pub trait MediumKind: Part {
 }
 
 /// The kinds of media, the default first. A new one is a line here.
-const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] =
-    &[entry::<PolledConfig>, entry::<PacketRadioConfig>, entry::<CsmaCdConfig>, entry::<WifiConfig>];
+const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
+    entry::<PolledConfig>,
+    entry::<PacketRadioConfig>,
+    entry::<CsmaCdConfig>,
+    entry::<WifiConfig>,
+    entry::<DocsisConfig>,
+];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(MEDIUM_KINDS);
 

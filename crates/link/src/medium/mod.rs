@@ -2,6 +2,7 @@
 
 mod config;
 mod csma_cd;
+mod docsis;
 mod packet_radio;
 mod polled;
 mod shared_link;
@@ -9,6 +10,7 @@ mod wifi;
 
 pub use config::{MEDIA, MediumConfig, MediumKind, MediumSettings, register as register_medium};
 pub use csma_cd::{CsmaCd, CsmaCdConfig};
+pub use docsis::{Docsis, DocsisConfig};
 pub use packet_radio::{PacketRadio, PacketRadioConfig};
 pub use polled::{Polled, PolledConfig};
 pub use shared_link::{SharedLink, StationQueue};
