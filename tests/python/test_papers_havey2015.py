@@ -13,7 +13,7 @@ from lopsided.papers import load
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.havey2015 import chapter3, measure
-from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
+from lopsided.papers.havey2015.setup import CABLE, CHAPTERS, EXPERIMENTS
 from lopsided.studies.jobs import run_jobs
 
 SHORT = {"scenario.duration": "32 s"}
@@ -43,7 +43,10 @@ def test_quantiles_count_packets():
     assert (found[1], found[95], found[99]) == (10.0, 10.0, 20.0)
 
 
-@pytest.mark.parametrize(("name", "direction"), [("modem.toml", "down"), ("channel-up.toml", "up")])
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [("modem.toml", "down"), ("channel-up.toml", "up"), ("cable.toml", "down"), ("cable-up.toml", "up")],
+)
 def test_a_short_run_is_measured(name, direction):
     paper = load("havey2015")
     scenario = lop.Scenario.load(paper.folder / "scenarios" / name, **{"scenario.duration": "35 s"})
@@ -64,8 +67,8 @@ def test_chapter_4_alone(tmp_path, capsys):
 def test_reasons_state_what_was_measured():
     """Every claim of chapter 5 and 6 on measurements of short runs: whatever comes out, its numbers are in the data."""
     paper = load("havey2015")
-    # The others of the mix begin behind the end of a short run; chapter 3 has a test of its own.
-    short = [each for each in EXPERIMENTS if each.key not in ("alone", *CHAPTERS["3"])]
+    # The others of the mix begin behind the end of a short run; chapter 3 and the shared channel have their own tests.
+    short = [each for each in EXPERIMENTS if each.key not in ("alone", *CABLE, *CHAPTERS["3"])]
     m = run_experiments(paper, short, 1, run_jobs, overrides=SHORT)
     claims = [each for each in paper.claims if m.has(*each.needs)]
     assert [(each.key, unexplained(each.check(m))) for each in claims if unexplained(each.check(m))] == []
@@ -95,6 +98,18 @@ def test_a_full_aggregate_is_measured():
         found[case.labels["mode"]] = chapter3.throughput(scenario.run(), case)
     assert found["fwp"]["tested_bps"] > 1.2 * found["fwp"]["others_bps"]
     assert 1 < found["ampdu"]["frames_per_ppdu"] < found["fwp"]["frames_per_ppdu"] <= 32
+
+
+def test_a_channel_that_carries_less_than_is_committed_is_seen_by_asqm_alone():
+    paper = load("havey2015")
+    cases = {str(case.labels["aqm"]): case for case in paper.experiment("cable-up-peak").cases}
+    found = {}
+    for aqm in ("asqm", "codel"):
+        settings = {**cases[aqm].overrides, "scenario.duration": "40 s"}
+        run = lop.Scenario.load(paper.folder / "scenarios" / cases[aqm].scenario, **settings).run()
+        found[aqm] = measure.modems(run, cases[aqm])
+    assert found["asqm"]["rtt_p90_ms"] < 400 and found["codel"]["rtt_p90_ms"] > 1000
+    assert all(6.3e6 < row["throughput_bps"] < 7e6 for row in found.values())
 
 
 def test_a_chapter_that_there_is_not_is_told():

@@ -578,7 +578,25 @@ class WifiMedium(TypedDict):
     stations: list[WifiStation]
 
 
-Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
+class DocsisMedium(TypedDict):
+    """A cable channel of a CMTS and its modems: requests that contend, and grants."""
+
+    kind: Literal["docsis"]
+    name: str
+    queue: Queue
+    cmts: str | None
+    down_bps: int
+    up_bps: int
+    framing: Framing
+    map_interval_s: float
+    request_slots: int
+    request_bytes: int
+    burst_bytes: int
+    backoff_start: int
+    backoff_end: int
+
+
+Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium | DocsisMedium
 
 
 class HeaderCompression(TypedDict):

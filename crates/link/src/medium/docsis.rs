@@ -12,8 +12,9 @@
 //!
 //! What the modems were sold is no matter of the channel's: where they are sent more than it carries, packets wait here, below IP.
 //!
-//! Left out: fragmentation (a frame that does not fit into what is left of an interval waits for the next; one that is longer than an
-//! interval passes its end), several service flows of a
+//! A frame that does not fit into what is left of an interval is continued in the next one.
+//!
+//! Left out: the headers of fragments, several service flows of a
 //! modem, unsolicited grants, the time by which maps run ahead beyond one interval, and several channels that are bonded.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
@@ -250,29 +251,37 @@ impl Docsis {
         }
     }
 
-    /// Who was heard sends from `from` on, or once the last interval's transmissions are over, and until `over`; one frame that is longer
-    /// than an interval may pass it.
+    /// Who was heard sends from `from` on, or once the last interval's transmissions are over, and begins before `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
         let mut at = self.grants.back().map_or(from, |(_, until)| from.max(*until));
         let mut passed_over = 0;
-        while passed_over < count {
+        while passed_over < count && at < over {
             let number = self.turn;
             self.turn = (self.turn + 1) % count;
             let modem = &mut self.modems[number];
-            let took = (modem.asked > 0).then(|| self.config.up.time_to_send(modem.frames[modem.granted].wire, 0).0);
-            match took.filter(|took| at + *took <= over || self.grants.is_empty()) {
-                None => passed_over += 1,
-                Some(took) => {
-                    passed_over = 0;
-                    modem.asked -= 1;
-                    modem.granted += 1;
-                    at += took;
-                    self.up_busy += took;
-                    self.grants.push_back((number, at));
-                }
+            if modem.asked == 0 {
+                passed_over += 1;
+                continue;
             }
+            passed_over = 0;
+            let took = self.config.up.time_to_send(modem.frames[modem.granted].wire, 0).0;
+            modem.asked -= 1;
+            modem.granted += 1;
+            at = self.sent(at, took, over);
+            self.up_busy += took;
+            self.grants.push_back((number, at));
         }
+    }
+
+    /// When a frame that begins at `at` has been sent. What does not fit before `over` follows behind the slots of the next intervals.
+    fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
+        while at + took > over {
+            took = took - (over - at);
+            at = over + self.config.asking();
+            over += self.config.map_interval;
+        }
+        at + took
     }
 
     /// The slots of a map. Gives back the frame that is given up, if one is.

@@ -32,6 +32,7 @@ of_evening = Statements(("evening",))
 of_both = Statements(("night", "evening"))
 of_delays = Statements(("delays",))
 of_one = Statements(("alone",), "ours")
+of_cable = Statements(("cable-night", "cable-peak"), "ours")
 
 
 # --- Chapter 4
@@ -241,6 +242,83 @@ def uploads_are_alike(m: Measurements) -> Verdict:
     )
 
 
+@of_cable(
+    "On a shared channel behind token buckets that borrow, ASQM's round trips are unaffected too.", "of section 5.4.2"
+)
+def cable_asqm(m: Measurements) -> Verdict:
+    """The median, peak hours beside the night."""
+    return all_of(
+        *(
+            ratio(
+                f"peak to night at {rtt} ms",
+                said(m, "cable-peak", "rtt_p50_ms", "asqm", rtt, "ms", what=", peak (median)"),
+                said(m, "cable-night", "rtt_p50_ms", "asqm", rtt, "ms", what=", night (median)"),
+                below=UNAFFECTED,
+            )
+            for rtt in EVENING_RTTS
+        )
+    )
+
+
+@of_cable("There CoDel's and PIE's round trips pass 1 s at peak hours, and at night they do not.", "of section 5.4.2")
+def cable_others(m: Measurements) -> Verdict:
+    """One packet in ten takes longer."""
+    peak, night = (
+        [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
+        for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
+    )
+    return all_of(at_least(SECOND_MS, peak), at_most(SECOND_MS, night))
+
+
+@of_cable("There each modem gets about 6.5 Mbit/s at peak hours, less than the 8 it is committed.", "of section 5.4")
+def cable_peak_throughput(m: Measurements) -> Verdict:
+    """Mean over the three, once slow starts are over."""
+    printed = m.published.find("Section 5.4", "throughput", item="peak, per modem, expected")
+    return near(
+        said(m, "cable-peak", "throughput_bps", aqm, rtt, "Mbit/s", 1e-6, published=printed)
+        for aqm in CHAPTER_5
+        for rtt in EVENING_RTTS
+    )
+
+
+@of_cable("There modems borrow at night: ASQM brings about 15.5 Mbit/s of the 8 committed.", "of section 5.4.1")
+def cable_borrows(m: Measurements) -> Verdict:
+    """At each round trip."""
+    printed = m.published.find("Section 5.4.1", "throughput", item="non-peak, per modem")
+    return near(
+        said(m, "cable-night", "throughput_bps", "asqm", rtt, "Mbit/s", 1e-6, published=printed) for rtt in EVENING_RTTS
+    )
+
+
+@of_cable("There uploads do as downloads do.", "of section 5.3", needs=("cable-up-night", "cable-up-peak"))
+def cable_uploads(m: Measurements) -> Verdict:
+    """At 100 ms."""
+    median = [
+        said(m, each, "rtt_p50_ms", "asqm", 100, "ms", what=f", {each} (median)")
+        for each in ("cable-up-peak", "cable-up-night")
+    ]
+    others = [
+        said(m, "cable-up-peak", "rtt_p90_ms", aqm, 100, "ms", what=", upload (90 %)") for aqm in ("codel", "pie")
+    ]
+    return all_of(ratio("peak to night, upload", *median, below=UNAFFECTED), at_least(SECOND_MS, others))
+
+
+@of_cable(
+    "There sensing costs less than 0.5 %, both ways.",
+    "of section 5.2",
+    needs=("cable-night", "cable-peak", "cable-up-night", "cable-up-peak"),
+)
+def cable_sensing(m: Measurements) -> Verdict:
+    """Octets of sensing packets over those that the limiters sent."""
+    printed = m.published.find("Section 5.2", "overhead")
+    down = [(each, rtt) for each in ("cable-night", "cable-peak") for rtt in EVENING_RTTS]
+    places = [*down, ("cable-up-night", 100), ("cable-up-peak", 100)]
+    return at_most(
+        printed.number,
+        [said(m, each, "sensing_share", "asqm", rtt, "percent", 100, what=f", {each}") for each, rtt in places],
+    )
+
+
 # --- Chapter 6
 
 
@@ -401,6 +479,12 @@ CLAIMS = (
     asqm_gives_more,
     sensing_is_cheap,
     uploads_are_alike,
+    cable_asqm,
+    cable_others,
+    cable_peak_throughput,
+    cable_borrows,
+    cable_uploads,
+    cable_sensing,
     all_are_good_at_100,
     order_at_100,
     bdp_at_250,

@@ -68,7 +68,9 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
     return m.table(experiment).select("aqm", "rtt_ms", *(f"{column}_p{each}_{unit}" for each in PERCENTILES))
 
 
-def _evening_panels(column: str, unit: str, scale: float, caption: str) -> tuple[Panel, ...]:
+def _evening_panels(
+    column: str, unit: str, scale: float, caption: str, experiments: tuple[str, str] = ("night", "evening")
+) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             "% of packets",
@@ -78,11 +80,10 @@ def _evening_panels(column: str, unit: str, scale: float, caption: str) -> tuple
             f"{caption}: {when}",
             2.2,
             limits=(0, 102),
-            legend=("best", 3) if experiment == "night" else None,
+            legend=("best", 3) if experiment == experiments[0] else None,
         )
-        for experiment, when in (
-            ("night", "the channel carries 48 Mbit/s"),
-            ("evening", "the channel carries 21 Mbit/s"),
+        for experiment, when in zip(
+            experiments, ("the channel carries 48 Mbit/s", "the channel carries 21 Mbit/s"), strict=True
         )
     )
 
@@ -102,6 +103,24 @@ RATE_CDFS = RTT_CDFS.but(
     x="Mbit/s of IP octets",
     panels=_evening_panels("throughput", "bps", 1e-6, "throughput of a modem"),
     data=partial(_data, experiment="evening", column="throughput", unit="bps"),
+)
+
+SHARED = ("cable-night", "cable-peak")
+
+CABLE_RTT_CDFS = RTT_CDFS.but(
+    title="A shared channel behind token buckets that borrow",
+    subtitle="CDFs of round trips over packets; 8 Mbit/s committed, 16 peak (havey2015 figures 5.3 to 5.13)",
+    panels=_evening_panels("rtt", "ms", 1.0, "round trips", SHARED),
+    experiments=SHARED,
+    data=partial(_data, experiment="cable-peak", column="rtt", unit="ms"),
+)
+
+CABLE_RATE_CDFS = RATE_CDFS.but(
+    title="Throughput of a modem on the shared channel",
+    subtitle="CDFs of throughput in bins of a second, over packets; three modems (havey2015 figures 5.4 to 5.14)",
+    panels=_evening_panels("throughput", "bps", 1e-6, "throughput of a modem", SHARED),
+    experiments=SHARED,
+    data=partial(_data, experiment="cable-peak", column="throughput", unit="bps"),
 )
 
 
@@ -145,7 +164,18 @@ def _rtts_of(aqm: str) -> Plot:
 def _evening_table(m: Measurements) -> Artifact:
     """The printed ranges beside what nine packets in ten saw."""
     rows = [(experiment, aqm, rtt) for experiment in ("night", "evening") for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
-    frame = table(
+    return Artifact(_of_hours(m, rows), comparisons=tuple(_ranges(m)))
+
+
+def _cable_table(m: Measurements) -> Artifact:
+    """The shared channel, both ways."""
+    rows = [(experiment, aqm, rtt) for experiment in SHARED for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
+    up = [(experiment, aqm, 100) for experiment in ("cable-up-night", "cable-up-peak") for aqm in CHAPTER_5]
+    return Artifact(_of_hours(m, [*rows, *up]))
+
+
+def _of_hours(m: Measurements, rows: list[tuple[str, str, int]]) -> pl.DataFrame:
+    return table(
         rows,
         {
             "when": lambda row: row[0],
@@ -160,7 +190,6 @@ def _evening_table(m: Measurements) -> Artifact:
             "early_drops": lambda row: value(m, row[0], "drops", row[1], row[2]),
         },
     )
-    return Artifact(frame, comparisons=tuple(_ranges(m)))
 
 
 def _ranges(m: Measurements) -> Iterable[Comparison]:
@@ -186,6 +215,9 @@ FIGURES = (
     Figure("5.3", "Round trips at night and in the evening", ("night", "evening"), RTT_CDFS),
     Figure("5.4", "Throughput at night and in the evening", ("night", "evening"), RATE_CDFS),
     Figure("5", "Night and evening in numbers", ("night", "evening"), _evening_table, "Table"),
+    Figure("C1", "Round trips on the shared channel", SHARED, CABLE_RTT_CDFS),
+    Figure("C2", "Throughput on the shared channel", SHARED, CABLE_RATE_CDFS),
+    Figure("C", "The shared channel in numbers", (*SHARED, "cable-up-night", "cable-up-peak"), _cable_table, "Table"),
     *(Figure(f"6.{3 + place}", f"Throughput at {rtt} ms", ("delays",), _at(rtt)) for place, rtt in enumerate(RTTS)),
     *(
         Figure(f"6.{8 + place}", f"Round trips under {NAMES[aqm]}", ("delays",), _rtts_of(aqm))

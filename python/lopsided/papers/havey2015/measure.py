@@ -72,7 +72,7 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 
 def _round_trips(run: Run) -> tuple[Array, Array]:
     """Mean round trips of short intervals, and how many packets were timed in each, of the continuous transfers."""
-    names = [row["name"] for row in run.flows.rows() if row["group"] == "continuous"]
+    names = [row["name"] for row in run.flows.rows() if row["group"].startswith("continuous")]
     means: list[Array] = []
     counts: list[Array] = []
     for trace in traces_of(run, names).values():
@@ -113,8 +113,10 @@ def _sensing_share(run: Run) -> float:
     sensing = run.parts.to_polars().filter(pl.col("quantity") == "sensing_sent_packets")
     if sensing.is_empty():
         return math.nan
-    octets = sensing.group_by("node").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
-    queues = run.queues.to_polars().filter(pl.col("link").cast(pl.String).str.starts_with("modem"))
-    sent = queues.group_by("link", "direction").agg(pl.col("sent_bytes").max())
+    octets = sensing.group_by("node", "part").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
+    queues = run.queues.to_polars().with_columns(pl.col("link").cast(pl.String))
+    prefix = "limiter" if "limiter" in queues["link"] else "modem"
+    limiters = queues.filter(pl.col("link").str.starts_with(prefix))
+    sent = limiters.group_by("link", "direction").agg(pl.col("sent_bytes").max())
     largest = sent.group_by("link").agg(pl.col("sent_bytes").max())["sent_bytes"].sum()
     return float(octets) / float(largest)

@@ -3,7 +3,8 @@ those of chapter 3.
 
 A modem is sold 16 Mbit/s at its limiter, where the discipline under test stands. Where the channel carries 48 Mbit/s,
 three modems are in nobody's way, and one of them is run; in the evening it carries 21 for the three, which are run
-together.
+together. The experiments `cable-*` have chapter 5's network in full: a CMTS and three modems on one channel, with
+requests that contend and grants, behind token buckets with a committed and a peak rate.
 """
 
 from __future__ import annotations
@@ -38,11 +39,15 @@ CHAPTER_6: dict[str, str] = {
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
+CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
+"""The channel that modems share, at both rates, both ways."""
+CHANNEL = {"night": "48 Mbit/s", "peak": "21 Mbit/s"}
+
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "2": tuple(each.key for each in chapter2.EXPERIMENTS),
     "3": tuple(each.key for each in chapter3.EXPERIMENTS),
     "4": ("knee",),
-    "5": ("night", "evening", "night-up", "evening-up", "readings-5"),
+    "5": ("night", "evening", "night-up", "evening-up", "readings-5", *CABLE),
     "6": ("delays", "delays-up", "alone", "readings-6"),
 }
 """The experiments of each chapter."""
@@ -116,6 +121,44 @@ READINGS_5 = Experiment(
     usual=1,
 )
 
+
+def _token_bucket(direction: str, queue: str) -> Overrides:
+    """HTB with 8 Mbit/s committed and 16 peak: of each modem in the CMTS, or in each modem."""
+    leaf = f'{{ rate = "8 Mbit/s", ceil = "16 Mbit/s", parent = 0, queue = {queue} }}'
+    if direction == "up":
+        tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
+        return {f"topology.link.modem{modem}.up.queue": tree for modem in (1, 2, 3)}
+    rules = ", ".join(f"{{ dscp = {4 * modem - 3}, class = {modem} }}" for modem in (1, 2, 3))
+    classes = ", ".join(('{ rate = "48 Mbit/s" }', leaf, leaf, leaf))
+    tree = f'{{ kind = "htb", overhead = "14 B", classes = [{classes}], classify = [{rules}] }}'
+    return {"topology.link.limiter.down.queue": tree}
+
+
+def _cable(key: str, summary: str, direction: str, when: str, rtts: tuple[int, ...]) -> Experiment:
+    scenario = "cable.toml" if direction == "down" else "cable-up.toml"
+    cases = tuple(
+        Case(
+            scenario,
+            {
+                f"topology.medium.channel.{direction}": CHANNEL[when],
+                **{f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)},
+                **_token_bucket(direction, queue),
+            },
+            {"aqm": aqm, "rtt_ms": rtt},
+        )
+        for aqm, queue in CHAPTER_5.items()
+        for rtt in rtts
+    )
+    return Experiment(key=key, summary=summary, cases=cases, measure=modems, usual=1)
+
+
+CABLE_EXPERIMENTS = (
+    _cable("cable-night", "downloads of three modems that share a channel of 48 Mbit/s", "down", "night", EVENING_RTTS),
+    _cable("cable-peak", "downloads of three modems that share a channel of 21 Mbit/s", "down", "peak", EVENING_RTTS),
+    _cable("cable-up-night", "uploads of three modems that share a channel of 48 Mbit/s", "up", "night", (100,)),
+    _cable("cable-up-peak", "uploads of three modems that share a channel of 21 Mbit/s", "up", "peak", (100,)),
+)
+
 DELAYS = Experiment(
     key="delays",
     summary="downloads of one modem under each discipline of chapter 6, at five round trips",
@@ -176,6 +219,7 @@ EXPERIMENTS = (
     NIGHT_UP,
     EVENING_UP,
     READINGS_5,
+    *CABLE_EXPERIMENTS,
     DELAYS,
     DELAYS_UP,
     ALONE,
