@@ -139,6 +139,8 @@ pub struct Unboxed(Fields);
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
     mask: EventMask,
+    /// Nobody looks at what nodes measure before then.
+    unseen_until: Time,
     interrupted: bool,
     /// Boxes of packets that ended, for those to come.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
@@ -192,6 +194,18 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
+        self.unseen_until = Time::ZERO;
+    }
+
+    /// Promises that nobody looks at what nodes measure before `until`. Where somebody watches, it says nothing.
+    pub fn promise_unseen(&mut self, until: Time) {
+        self.unseen_until = if self.mask == EventMask::NONE { until } else { Time::ZERO };
+    }
+
+    /// See [`crate::Cx::unseen_until`].
+    #[inline]
+    pub fn unseen_until(&self) -> Time {
+        self.unseen_until
     }
 
     pub fn node(&self, node: NodeId) -> &NodeCounters {

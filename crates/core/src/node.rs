@@ -142,6 +142,13 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
+    /// Nobody looks at what nodes measure before then: what is known to happen earlier may be counted at once. [`Time::ZERO`] where
+    /// somebody may look at any time.
+    #[inline]
+    pub fn unseen_until(&self) -> Time {
+        self.accounting.unseen_until()
+    }
+
     /// Tells the observers of an event of this kind, built only if someone wants it.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {

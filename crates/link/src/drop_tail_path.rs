@@ -1,8 +1,9 @@
 //! A drop-tail FIFO and the line behind it.
 //!
 //! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it enters, even where
-//! that is still to come: see [`crate::Link::pass_through`]. What the clock has to pass before it counts is in the statistics only
-//! once it did: the courses of the packets wait in a ring until somebody asks, or until it is full.
+//! that is still to come: see [`crate::Link::pass_through`]. Where nobody looks before it has arrived (see [`Cx::unseen_until`]), the
+//! statistics count its whole course as it enters. What somebody may see in the middle of its course waits in a ring, and is counted as
+//! far as the clock has come.
 
 use crate::line::{Line, Measured, dequeued};
 use crate::shaper::Shaper;
@@ -12,25 +13,31 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The buffer as it is when the latest packet has entered.
+    /// The buffer as it is when the latest packet has entered: its room, and those that wait in it.
     room: BufferLimit,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: Bytes,
     /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is none.
     packets: VecDeque<Arriving>,
     next_arrival: Time,
-    /// The courses of the packets that have not arrived when they were last counted. The length is a power of two; the place of a
-    /// packet is its number's remainder.
-    courses: Vec<Course>,
-    /// How many packets were taken in, and how many of them were counted as they entered, left the queue and arrived.
-    end: usize,
-    entered: usize,
-    departed: usize,
-    arrived: usize,
-    /// How many have left the buffer when the latest packet has entered.
-    released: usize,
-    /// How often the courses were counted for want of places since there were last too few.
-    counted: u32,
-    /// Those that the queue has no room for when they come.
-    refused: VecDeque<Refused>,
+    /// How many have been taken.
+    taken: u32,
+    /// The courses of packets that somebody may see, until they are counted as arrived.
+    courses: VecDeque<Course>,
+    /// How many of these were counted as they entered, and as they left the queue.
+    entered: u32,
+    departed: u32,
+    /// How many packets were counted as arrived.
+    arrived: u64,
+    /// Those that the queue has no room for when they come; `None` where there never was one.
+    refused: Option<Box<Refusals>>,
+}
+
+/// A packet that waits in the buffer.
+#[derive(Debug)]
+struct Waiting {
+    departs: Time,
+    size: Bytes,
 }
 
 #[derive(Debug)]
@@ -38,6 +45,10 @@ struct Arriving {
     at: Time,
     packet: Packet,
 }
+
+/// In the order in which they come.
+#[derive(Debug, Default)]
+struct Refusals(VecDeque<Refused>);
 
 #[derive(Debug)]
 struct Refused {
@@ -54,16 +65,16 @@ struct Course {
     /// Octets of IP, and on the wire.
     size: u32,
     wire: u32,
+    /// What waits when it has entered, itself included.
+    backlog_packets: u32,
+    backlog_bytes: u32,
 }
 
-const NOTHING: Course = Course { enters: Time::ZERO, departs: Time::ZERO, arrives: Time::ZERO, size: 0, wire: 0 };
-/// Small, because a big topology has thousands of links.
-const SMALLEST: usize = 4;
-/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, and the places have sufficed so
-/// often: a window that comes as a burst in each round trip keeps its room.
-const ROOMY: usize = 16;
-const SPARSE: usize = 8;
-const CALM: u32 = 4;
+/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, which is looked at every [`LOOK`]
+/// packets: big topologies have thousands of links.
+const ROOMY: usize = 8;
+const SPARSE: usize = 4;
+const LOOK: u32 = 64;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -73,22 +84,26 @@ impl Course {
     fn wire(&self) -> Bytes {
         Bytes::new(u64::from(self.wire))
     }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.backlog_packets, bytes: Bytes::new(u64::from(self.backlog_bytes)) }
+    }
 }
 
 impl DropTailPath {
     pub(crate) fn new(room: BufferLimit) -> DropTailPath {
         DropTailPath {
             room,
+            waiting: VecDeque::new(),
+            waiting_bytes: Bytes::ZERO,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
-            courses: vec![NOTHING; SMALLEST],
-            end: 0,
+            taken: 0,
+            courses: VecDeque::new(),
             entered: 0,
             departed: 0,
             arrived: 0,
-            released: 0,
-            counted: 0,
-            refused: VecDeque::new(),
+            refused: None,
         }
     }
 
@@ -131,7 +146,7 @@ impl DropTailPath {
         }
     }
 
-    /// Notes the course of a packet of this size, and gives the time at which it arrives; `None` if the buffer is full then.
+    /// Counts or notes the course of a packet of this size, and gives the time at which it arrives; `None` if the buffer is full then.
     #[inline(always)]
     fn take_in(
         &mut self,
@@ -148,26 +163,26 @@ impl DropTailPath {
         let wire = line.framing.wire_size(size);
         let (departs, sent) = line.shaper.schedule(at, wire);
         let arrives = sent + line.delay;
-        if self.end - self.arrived == self.courses.len() {
-            self.count_until(cx.now(), measured, cx);
-            self.make_room();
-        }
-        let index = self.index(self.end);
-        let (size32, wire32) = (size.get() as u32, wire.get() as u32);
-        self.courses[index] = Course { enters: at, departs, arrives, size: size32, wire: wire32 };
-        let all_counted = self.departed == self.end;
-        self.end += 1;
+        // On an idle line the packet takes no room.
+        let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
             self.room.charge(size);
-            return Some(arrives);
+            self.waiting.push_back(Waiting { departs, size });
+            self.waiting_bytes += size;
+            backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        // An idle line: the packet takes no room.
-        self.released = self.end;
-        if all_counted && at == cx.now() && !cx.is_watched(EventMask::QUEUES) {
-            self.entered = self.end;
-            self.departed = self.end;
-            measured.queue.passed(size);
+        let unseen_until = cx.unseen_until();
+        if self.courses.front().is_some_and(|first| first.arrives <= unseen_until.max(cx.now())) {
+            self.count_until(unseen_until.max(cx.now()), measured, cx);
+        }
+        if arrives < unseen_until && self.courses.is_empty() {
+            measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
+            self.arrived += 1;
+        } else {
+            let (size, wire) = (size.get() as u32, wire.get() as u32);
+            let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes.get() as u32);
+            self.courses.push_back(Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes });
         }
         Some(arrives)
     }
@@ -175,47 +190,11 @@ impl DropTailPath {
     /// Frees the room of those that leave the queue by `at`.
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
-        while self.released < self.end {
-            let course = &self.courses[self.index(self.released)];
-            if course.departs > at {
-                return;
-            }
-            self.room.release(course.size());
-            self.released += 1;
+        while let Some(first) = self.waiting.front().filter(|first| first.departs <= at) {
+            self.room.release(first.size);
+            self.waiting_bytes -= first.size;
+            self.waiting.pop_front();
         }
-    }
-
-    /// Of courses: twice as much where all places are taken, half where few are, as behind a burst.
-    fn make_room(&mut self) {
-        let (taken, places) = (self.end - self.arrived, self.courses.len());
-        if taken == places {
-            self.resize(2 * places);
-        } else if places > ROOMY && self.counted >= CALM && SPARSE * taken < places {
-            self.resize(places / 2);
-            self.packets.shrink_to(places / 2);
-        } else {
-            self.counted += 1;
-        }
-    }
-
-    #[cold]
-    fn resize(&mut self, new: usize) {
-        let mut courses = vec![NOTHING; new];
-        for number in self.arrived..self.end {
-            courses[number & (new - 1)] = self.course(number);
-        }
-        self.courses = courses;
-        self.counted = 0;
-    }
-
-    #[inline]
-    fn index(&self, number: usize) -> usize {
-        number & (self.courses.len() - 1)
-    }
-
-    #[inline]
-    fn course(&self, number: usize) -> Course {
-        self.courses[self.index(number)]
     }
 
     /// Tells the watchers what happened up to now, if there are any.
@@ -226,38 +205,29 @@ impl DropTailPath {
         }
     }
 
-    /// Puts into the statistics what happened up to now.
+    /// Puts into the statistics what happened up to `until`, which nobody sees before.
     #[inline(never)]
-    pub(crate) fn count_until(&mut self, now: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        let watched = cx.is_watched(EventMask::QUEUES);
-        while self.entered < self.end {
-            let course = self.course(self.entered);
-            if course.enters > now {
-                break;
-            }
-            if self.departed < self.entered {
-                self.count_departures(course.enters, measured, cx);
-            }
-            if course.departs == course.enters && !watched {
-                measured.queue.passed(course.size());
-                measured.wire_bytes += course.wire();
-                self.departed += 1;
-            } else {
-                self.count_entry(course, measured, cx);
-            }
+    pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
+            self.count_departures(course.enters, measured, cx);
+            self.count_entry(course, measured, cx);
             self.entered += 1;
         }
-        self.count_departures(now, measured, cx);
-        while self.arrived < self.departed && self.course(self.arrived).arrives <= now {
+        self.count_departures(until, measured, cx);
+        while self.departed > 0 && self.courses.front().is_some_and(|first| first.arrives <= until) {
+            self.courses.pop_front();
+            self.entered -= 1;
+            self.departed -= 1;
             self.arrived += 1;
         }
-        self.drop_refused(now, measured, cx);
+        give_back_room(&mut self.courses);
+        self.drop_refused(until, measured, cx);
     }
 
     /// Counts the next packet as it enters.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
-        measured.queue.entered(course.enters, course.size());
+        measured.queue.entered(course.enters, course.size(), course.backlog());
         if cx.is_watched(EventMask::QUEUES) {
             let Backlog { packets, bytes } = measured.queue.backlog();
             cx.at(course.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
@@ -268,7 +238,7 @@ impl DropTailPath {
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.departed < self.entered {
-            let course = self.course(self.departed);
+            let course = self.courses[self.departed as usize];
             if course.departs > until {
                 return;
             }
@@ -282,24 +252,25 @@ impl DropTailPath {
         }
     }
 
-    /// The packet with this number. Where somebody watches, none passes through, and none arrives before it is counted.
-    fn packet(&self, number: usize) -> &Packet {
-        &self.packets[self.packets.len() - (self.end - number)].packet
+    /// The packet with this course. Where somebody watches, none passes through, and none arrives before it is counted.
+    fn packet(&self, course: u32) -> &Packet {
+        &self.packets[self.packets.len() - (self.courses.len() - course as usize)].packet
     }
 
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, packet: Packet, at: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        self.refused.push_back(Refused { at, packet });
+        self.refused.get_or_insert_default().0.push_back(Refused { at, packet });
         self.catch_up(measured, cx);
-        self.drop_refused(cx.now(), measured, cx);
+        self.drop_refused(cx.unseen_until().max(cx.now()), measured, cx);
     }
 
-    /// Drops those that found no room up to now.
+    /// Drops those that found no room up to `until`.
     #[inline]
-    fn drop_refused(&mut self, now: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        while self.refused.front().is_some_and(|refused| refused.at <= now) {
-            if let Some(Refused { at, packet }) = self.refused.pop_front() {
+    fn drop_refused(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let Some(Refusals(refused)) = self.refused.as_deref_mut() else { return };
+        while refused.front().is_some_and(|first| first.at <= until) {
+            if let Some(Refused { at, packet }) = refused.pop_front() {
                 measured.queue.offered(at, packet.size(), measured.queue.backlog());
                 cx.at(at).drop(packet, DropReason::QueueFull);
             }
@@ -320,6 +291,10 @@ impl DropTailPath {
         }
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken % LOOK == 0 {
+            give_back_room(&mut self.packets);
+        }
         Some(first.packet)
     }
 
@@ -338,14 +313,17 @@ impl DropTailPath {
     /// The packets that are in the hands of this link.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
-        Count::of(arriving.chain(self.refused.iter().map(|refused| refused.packet.size())))
+        Count::of(
+            arriving
+                .chain(self.refused.iter().flat_map(|refused| refused.0.iter()).map(|refused| refused.packet.size())),
+        )
     }
 
     // As last counted.
 
     /// How many packets have arrived.
     pub(crate) fn arrived(&self) -> u64 {
-        self.arrived as u64
+        self.arrived
     }
 
     /// The packets that wait.
@@ -355,10 +333,19 @@ impl DropTailPath {
 
     /// The packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
-        self.sum(self.arrived, self.departed)
+        self.sum(0, self.departed)
     }
 
-    fn sum(&self, from: usize, to: usize) -> Count {
-        Count::of((from..to).map(|number| self.course(number).size()))
+    fn sum(&self, from: u32, to: u32) -> Count {
+        Count::of(self.courses.range(from as usize..to as usize).map(Course::size))
+    }
+}
+
+/// Half of the places, where few are taken.
+#[inline]
+fn give_back_room<T>(ring: &mut VecDeque<T>) {
+    let places = ring.capacity();
+    if places > ROOMY && SPARSE * ring.len() < places {
+        ring.shrink_to(places / 2);
     }
 }

@@ -67,6 +67,7 @@ impl Link {
 
     /// The link as it is now: accounts for all that is owed up to now, which changes no result.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
+        debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
             TransmitPath::DropTail(path) => path.count_until(cx.now(), &mut self.measured, cx),
             TransmitPath::Queued(path) => path.catch_up(&mut self.line, &mut self.measured, cx),

@@ -178,6 +178,12 @@ impl<H: Node> Network<H> {
         self
     }
 
+    /// Promises that nobody looks at a link before `until`; what is known to happen by then may be counted as it becomes known. It
+    /// changes no result.
+    pub fn promise_unseen(&mut self, until: Time) {
+        self.accounting.promise_unseen(until);
+    }
+
     /// The latest instant that it was brought to.
     pub fn now(&self) -> Time {
         self.now

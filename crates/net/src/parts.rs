@@ -102,6 +102,7 @@ impl<H: Node> Parts<H> {
             let of_others = others.into_iter().map(|thread| thread.join().unwrap_or_else(Ended::Panicked));
             of_first.into_iter().chain(of_others).collect()
         });
+        self.hand_over_rest();
         self.take_back(network);
         let mut together = Together::Reached;
         for end in ended {
@@ -129,6 +130,21 @@ impl<H: Node> Parts<H> {
         }
         for part in &mut self.networks {
             part.resume(now, 0);
+            part.promise_unseen(network.accounting().unseen_until());
+        }
+    }
+
+    /// What came over one cut in the last window may have gone on into the next.
+    fn hand_over_rest(&mut self) {
+        loop {
+            let left: Vec<Left> = self.networks.iter_mut().flat_map(Network::take_left).collect();
+            if left.is_empty() {
+                return;
+            }
+            for crossed in left {
+                let to = self.division.part_of[self.networks[0].behind(crossed.link).index()];
+                self.networks[to].arrive(crossed);
+            }
         }
     }
 

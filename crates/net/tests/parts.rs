@@ -25,7 +25,7 @@ fn division(tree: &Tree, network: &Network<Host>, most: usize) -> Option<Divisio
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn in_parts_or_in_one_all_is_the_same(tree in tree(), step_us in 500u64..50_000, most in 2usize..5, rows: bool) {
+    fn in_parts_or_in_one_all_is_the_same(tree in tree(), step_us in 500u64..50_000, most in 2usize..5, rows: bool, unseen: bool) {
         let (mut whole, mut apart) = (tree.network(rows), tree.network(rows));
         let Some(division) = division(&tree, &apart, most) else { return Ok(()) };
         prop_assert!((2..=most).contains(&division.parts()));
@@ -34,6 +34,9 @@ proptest! {
         for step in 0.. {
             now = (now + Duration::from_micros(step_us)).min(END);
             whole.advance(now);
+            if unseen {
+                apart.promise_unseen(now);
+            }
             // Now and then the network runs by itself: it is the same network.
             if step % 5 == 3 {
                 apart.advance(now);
@@ -88,4 +91,25 @@ fn a_run_that_is_called_off_ends_together_and_can_go_on() {
     assert_eq!(parts.run(&mut apart, END, STUCK, |_| true), Together::Reached);
     whole.advance(END);
     assert_eq!(look(&mut apart, &tree), look(&mut whole, &tree));
+}
+
+/// Three hosts around one router, a part each: a packet that is over the first cut as a run ends is in the second already.
+#[test]
+fn what_crosses_two_cuts_is_there_whenever_a_run_ends() {
+    let plain =
+        |ms| LinkConfig::new(Some(BitRate::from_bps(10_000_000)), Duration::from_millis(ms), QueueConfig::packets(10));
+    let lines = [5, 5, 1].into_iter().map(|ms| [plain(ms), plain(ms)]).collect();
+    let sends = (0..100).map(|at| (1000 * at, 0, 1, 1000)).collect();
+    let tree = Tree { routers: 1, beside: 0, lines, sends };
+    let (mut whole, mut apart) = (tree.network(true), tree.network(true));
+    let mut parts = Parts::new(&apart, division(&tree, &apart, 3).expect("a division"));
+    let cut = [(1, 0), (1, 1), (0, 0), (0, 1)].map(|(join, dir)| NodeId(tree.link(join, dir) as u32));
+    assert_eq!(parts.division().exits(), cut);
+    let mut now = Time::ZERO;
+    while now < END {
+        now = (now + Duration::from_micros(2300)).min(END);
+        whole.advance(now);
+        assert_eq!(parts.run(&mut apart, now, STUCK, |_| true), Together::Reached);
+        assert_eq!(look(&mut apart, &tree), look(&mut whole, &tree));
+    }
 }

@@ -50,36 +50,41 @@ impl QueueStats {
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
-        self.notice_largest();
+        self.notice(self.backlog);
     }
 
-    /// A packet was taken in at `now`, and no other dropped.
+    /// A packet was taken in at `now`, and no other dropped; with it, so much waits then.
     #[inline]
-    pub fn entered(&mut self, now: Time, size: Bytes) {
+    pub fn entered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
-        self.notice_largest();
+        self.notice(backlog);
+    }
+
+    /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits when it comes.
+    #[inline]
+    pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
+        let sojourn = departs - now;
+        self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
+        self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
+        self.notice(backlog);
+        self.sent(size, sojourn);
     }
 
     /// A packet left for the line at `now`, having waited since `since`.
     #[inline]
     pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);
-        let sojourn = now.saturating_since(enqueued_at);
+        self.sent(size, now.saturating_since(enqueued_at));
+    }
+
+    /// It is on the line, after such a wait.
+    #[inline]
+    fn sent(&mut self, size: Bytes, sojourn: Duration) {
         self.sent_packets += 1;
         self.sent_bytes += size.get();
         self.sojourn_sum += sojourn.as_nanos();
         self.recent_longest = self.recent_longest.max(sojourn.as_nanos());
         self.sojourns.add(sojourn);
-    }
-
-    /// A packet came to an empty queue and left for the line at once.
-    #[inline]
-    pub fn passed(&mut self, size: Bytes) {
-        self.max_packets = self.max_packets.max(1);
-        self.max_bytes = self.max_bytes.max(size.get());
-        self.sent_packets += 1;
-        self.sent_bytes += size.get();
-        self.sojourns.add(Duration::ZERO);
     }
 
     /// Brings the accounting in line with a discipline that dropped packets on its own account, at `now`.
@@ -95,9 +100,9 @@ impl QueueStats {
     }
 
     #[inline]
-    fn notice_largest(&mut self) {
-        self.max_packets = self.max_packets.max(self.backlog.packets);
-        self.max_bytes = self.max_bytes.max(self.backlog.bytes.get());
+    fn notice(&mut self, backlog: Backlog) {
+        self.max_packets = self.max_packets.max(backlog.packets);
+        self.max_bytes = self.max_bytes.max(backlog.bytes.get());
     }
 
     #[inline]

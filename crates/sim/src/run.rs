@@ -85,6 +85,7 @@ impl<'a> Prepared<'a> {
         let end = Time::ZERO + self.scenario.duration;
         loop {
             let next = self.observer.next().map_or(end, |next| next.min(end));
+            self.simulation.network.promise_unseen(next);
             match &mut self.cores {
                 None => run_until(next, &mut self.simulation, &mut self.observer, monitor)?,
                 Some(cores) => run_on_cores(next, cores, &mut self.simulation, &mut self.observer, monitor)?,
