@@ -1,6 +1,7 @@
 //! The contract between an application and the host that runs it.
 
 use lopsided_core::{Bytes, Payload, Rng, Time};
+use lopsided_rdra::Step;
 use lopsided_tcp::{State, TcpInfo};
 use std::fmt::Debug;
 use std::ops::Range;
@@ -45,6 +46,8 @@ pub enum Report {
     Delivered { size: Bytes },
     /// Something that began at `start` is complete now: one object of `size` octets, or a page of several.
     Completed { what: &'static str, start: Time, size: Bytes },
+    /// A step of the controller of a fetch over several connections.
+    Fetching(Step),
 }
 
 /// One end of a flow. Every method may act through `io`; none blocks.

@@ -1,7 +1,7 @@
 //! The controller of a fetch over several connections: the one that the simulator's application has, for a real client.
 
 use lopsided_core::{Bytes, Duration, Time};
-use lopsided_rdra::{Detection, Mode, Ranges, Settings, Transfer as Inner, WindowRule};
+use lopsided_rdra::{Detection, Loss, Mode, Ranges, Settings, Step, Transfer as Inner, What, WindowRule};
 use lopsided_spec::Choice;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -69,8 +69,17 @@ impl Transfer {
         self.inner().observe(Time::from_nanos(now_ns), stream, out_of_order, Bytes::new(mss));
     }
 
-    fn failed(&self, stream: usize) {
-        self.inner().failed(stream);
+    fn failed(&self, now_ns: u64, stream: usize) {
+        self.inner().failed(Time::from_nanos(now_ns), stream);
+    }
+
+    fn record(&self) {
+        self.inner().record();
+    }
+
+    /// Each step as a row of the table `fetches`, times in nanoseconds.
+    fn take_steps(&self) -> Vec<PyStep> {
+        self.inner().take_steps().into_iter().map(plain).collect()
     }
 
     fn stalled(&self, now_ns: u64) -> Vec<usize> {
@@ -111,6 +120,22 @@ impl Transfer {
     fn rtt_ns(&self) -> Option<u64> {
         self.inner().rtt().map(Duration::as_nanos)
     }
+}
+
+/// Time, stream, step, offset, length, lateness, segments out of order, MSS, what a loss was taken for, window, octets asked for.
+type PyStep = (u64, usize, &'static str, u64, u64, u64, u64, u64, &'static str, Option<u64>, u64);
+
+fn plain(step: Step) -> PyStep {
+    let (first, octets, late, out_of_order, mss) = match step.what {
+        What::Asked { first, octets } => (first, octets, 0, 0, 0),
+        What::Received { first, octets, late } => (first, octets, late.as_nanos(), 0, 0),
+        What::Observed { out_of_order, mss } => (0, 0, 0, out_of_order, mss.get()),
+        What::Failed => (0, 0, 0, 0, 0),
+    };
+    let loss = step.loss.map_or("", Loss::name);
+    let window = step.window.map(Bytes::get);
+    let (at, what) = (step.at.as_nanos(), step.what.name());
+    (at, step.stream, what, first, octets, late, out_of_order, mss, loss, window, step.requested)
 }
 
 fn word<C: Choice>(what: &str, text: &str) -> PyResult<C> {

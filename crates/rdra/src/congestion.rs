@@ -26,6 +26,34 @@ pub enum Detection {
     Every,
 }
 
+/// What a hole, or a pause that tells of one, is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The channel's: no congestion.
+    Channel,
+    /// Congestion: a queue stands.
+    Queue,
+    /// Congestion: holes on more streams at once than meet by chance.
+    Together,
+    /// Congestion, as every hole is where the paper's rule is chosen.
+    Every,
+    /// Congestion that the window has answered to already, within the last round trip.
+    Answered,
+}
+
+impl Loss {
+    /// The word for it in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Channel => "channel",
+            Loss::Queue => "queue",
+            Loss::Together => "together",
+            Loss::Every => "every",
+            Loss::Answered => "answered",
+        }
+    }
+}
+
 impl Choice for Detection {
     const WORDS: &'static [(&'static str, Detection)] = &[("queued", Detection::Queued), ("every", Detection::Every)];
 }
@@ -102,13 +130,15 @@ impl Detector {
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
 
-    /// A stream has a new hole: whether that is congestion.
-    pub fn is_congestion(&mut self, now: Time, stream: usize) -> bool {
+    /// A stream has a new hole: what it is taken for.
+    pub fn judge(&mut self, now: Time, stream: usize) -> Loss {
         self.holes[stream] = Some(now);
         self.rounds.has_hole = true;
         match self.how {
-            Detection::Every => true,
-            Detection::Queued => self.sees_queue() || self.holes_together(now),
+            Detection::Every => Loss::Every,
+            Detection::Queued if self.sees_queue() => Loss::Queue,
+            Detection::Queued if self.holes_together(now) => Loss::Together,
+            Detection::Queued => Loss::Channel,
         }
     }
 
@@ -177,10 +207,10 @@ mod tests {
     fn a_hole_without_a_queue_is_the_channels() {
         let now = Time::ZERO + ms(5000);
         let short = [100, 103, 101, 330, 104, 102, 105, 104, 103];
-        assert!(!after(&short, Detection::Queued).is_congestion(now, 0));
-        assert!(after(&short, Detection::Every).is_congestion(now, 0));
+        assert_eq!(after(&short, Detection::Queued).judge(now, 0), Loss::Channel);
+        assert_eq!(after(&short, Detection::Every).judge(now, 0), Loss::Every);
         let long = [100, 150, 140, 130, 120, 128, 127, 133, 140];
-        assert!(after(&long, Detection::Queued).is_congestion(now, 0));
+        assert_eq!(after(&long, Detection::Queued).judge(now, 0), Loss::Queue);
     }
 
     #[test]
@@ -190,7 +220,7 @@ mod tests {
         let mut detector = after(&[100, 120, 110], Detection::Queued);
         assert!(!detector.is_repair(0, last, ms(220)));
         assert!(detector.is_repair(0, last, ms(221)));
-        detector.is_congestion(last + ms(50), 0);
+        detector.judge(last + ms(50), 0);
         assert!(!detector.is_repair(0, last, ms(221)), "the hole told of it");
         assert!(detector.is_repair(1, last, ms(221)));
     }
@@ -211,25 +241,25 @@ mod tests {
         let mut now = Time::ZERO + ms(1000);
         for round in 0..64 {
             if round % 2 == 0 {
-                assert!(!detector.is_congestion(now, 7), "one hole");
+                assert_eq!(detector.judge(now, 7), Loss::Channel, "one hole");
             }
             now += ms(120);
             detector.arrived(now);
         }
         assert!((detector.rounds.holes_each() - libm::log(2.0)).abs() < 0.05);
         now += ms(1000);
-        let seen: Vec<bool> = (0..6).map(|stream| detector.is_congestion(now + ms(stream), stream as usize)).collect();
-        assert_eq!(seen, [false, false, false, false, true, true]);
+        let seen = (0..6).map(|stream| detector.judge(now + ms(stream), stream as usize) == Loss::Together);
+        assert_eq!(seen.collect::<Vec<bool>>(), [false, false, false, false, true, true]);
     }
 
     #[test]
     fn holes_of_several_streams_at_once_are_an_overflow() {
         let mut detector = after(&[100; 8], Detection::Queued);
         let start = Time::ZERO + ms(1000);
-        assert!(!detector.is_congestion(start, 0));
-        assert!(!detector.is_congestion(start + ms(10), 1));
-        assert!(!detector.is_congestion(start + ms(20), 1), "one stream is one");
-        assert!(detector.is_congestion(start + ms(50), 2));
-        assert!(!detector.is_congestion(start + ms(1000), 3), "long after");
+        assert_eq!(detector.judge(start, 0), Loss::Channel);
+        assert_eq!(detector.judge(start + ms(10), 1), Loss::Channel);
+        assert_eq!(detector.judge(start + ms(20), 1), Loss::Channel, "one stream is one");
+        assert_eq!(detector.judge(start + ms(50), 2), Loss::Together);
+        assert_eq!(detector.judge(start + ms(1000), 3), Loss::Channel, "long after");
     }
 }

@@ -1,6 +1,6 @@
 //! The window that one TCP sender would have: a congestion control, told what the receiver sees.
 
-use crate::congestion::{Detection, Detector};
+use crate::congestion::{Detection, Detector, Loss};
 use crate::equations::Equations;
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{Bytes, Duration, Time};
@@ -155,23 +155,28 @@ impl FairShare {
         self.rule.on_ack(now, &ack, &path);
     }
 
-    /// A stream has a hole that it had not before.
-    pub fn hole(&mut self, now: Time, stream: usize, requested: u64) {
+    /// A stream has a hole that it had not before: what was made of it.
+    pub fn hole(&mut self, now: Time, stream: usize, requested: u64) -> Loss {
         self.holes += 1;
-        if self.detector.is_congestion(now, stream) && now >= self.until {
-            self.until = now + self.detector.rtt();
-            self.reductions += 1;
-            let path = self.path(requested);
-            self.rule.on_congestion(now, Signal::Loss, &path);
+        let loss = self.detector.judge(now, stream);
+        if loss == Loss::Channel {
+            return loss;
         }
+        if now < self.until {
+            return Loss::Answered;
+        }
+        self.until = now + self.detector.rtt();
+        self.reductions += 1;
+        let path = self.path(requested);
+        self.rule.on_congestion(now, Signal::Loss, &path);
+        loss
     }
 
-    /// Something came on a stream, for the first time since `last`, after a pause. A loss that belongs to the last reduction is not
-    /// counted again.
-    pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) {
-        if last >= self.until && self.detector.is_repair(stream, last, pause) {
-            self.hole(now, stream, requested);
-        }
+    /// Something came on a stream, for the first time since `last`, after a pause: what was made of it, if it tells of a loss. One that
+    /// belongs to the last reduction is not counted again.
+    pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
+        let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
+        is_loss.then(|| self.hole(now, stream, requested))
     }
 
     fn path(&self, requested: u64) -> PathState {

@@ -23,10 +23,12 @@ mod equations;
 mod fair_share;
 mod ranges;
 mod settings;
+mod step;
 mod transfer;
 
-pub use congestion::Detection;
+pub use congestion::{Detection, Loss};
 pub use fair_share::WindowRule;
 pub use ranges::Ranges;
 pub use settings::{Mode, Settings};
+pub use step::{Step, What};
 pub use transfer::{Excess, Transfer};

@@ -1,7 +1,7 @@
 //! A transfer: what is missing of an object, which stream brings which part of it, and what to ask for next.
 
 use crate::fair_share::FairShare;
-use crate::{Mode, Ranges, Settings};
+use crate::{Loss, Mode, Ranges, Settings, Step, What};
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
@@ -23,6 +23,8 @@ pub struct Transfer {
     /// Asked for and not received, over all streams.
     requested: u64,
     received: u64,
+    /// What was done since somebody took it, where it is written down.
+    steps: Option<Vec<Step>>,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +32,8 @@ struct Stream {
     chunk: Option<Chunk>,
     /// Segments out of order on the connection, as last seen.
     out_of_order: u64,
+    /// The connection's segment size, as last seen.
+    mss: Bytes,
     /// There is a hole in what came, and nothing in order has come since.
     has_hole: bool,
 }
@@ -54,7 +58,24 @@ impl Transfer {
             Mode::Greedy | Mode::Single => None,
         };
         let streams = (0..streams).map(|_| Stream::default()).collect();
-        Transfer { settings, missing, streams, share, requested: 0, received: 0 }
+        Transfer { settings, missing, streams, share, requested: 0, received: 0, steps: None }
+    }
+
+    /// From now on every step is written down.
+    pub fn record(&mut self) {
+        self.steps = Some(Vec::new());
+    }
+
+    /// The steps that were written down since they were last taken.
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        self.steps.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn write_down(&mut self, at: Time, stream: usize, what: What, loss: Option<Loss>) {
+        let (window, requested) = (self.window(), self.requested);
+        if let Some(steps) = &mut self.steps {
+            steps.push(Step { at, stream, what, loss, window, requested });
+        }
     }
 
     /// How many streams there are.
@@ -70,6 +91,7 @@ impl Transfer {
         let range = self.missing.take_first(self.chunk_size())?;
         self.requested += range.end - range.start;
         self.streams[stream].chunk = Some(Chunk { range: range.clone(), asked: now, moved: now, begun: false });
+        self.write_down(now, stream, What::Asked { first: range.start, octets: range.end - range.start }, None);
         Some(range)
     }
 
@@ -116,12 +138,15 @@ impl Transfer {
         if ended {
             at.chunk = None;
         }
+        let mut loss = None;
         if let Some(share) = &mut self.share {
-            share.resumed(now, stream, last, pause, self.requested);
+            loss = share.resumed(now, stream, last, pause, self.requested);
             share.arrived(now, octets, rtt, self.requested);
         }
         self.requested -= octets;
         self.received += octets;
+        let late = now.saturating_since(came);
+        self.write_down(now, stream, What::Received { first: place.start, octets, late }, loss);
         Ok(place)
     }
 
@@ -129,28 +154,34 @@ impl Transfer {
     /// and its segment size.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
+        if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
+            return;
+        }
         // What comes out of order until the hole is filled tells of the same one.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
-        seen.out_of_order = out_of_order;
+        (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;
+        let mut loss = None;
         if let Some(share) = &mut self.share {
             if mss > Bytes::ZERO {
                 share.set_mss(mss);
             }
             if hole {
-                share.hole(now, stream, self.requested);
+                loss = Some(share.hole(now, stream, self.requested));
             }
         }
+        self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
     /// The stream's connection is gone: what it still owed is missing again, and a new one may take its place.
-    pub fn failed(&mut self, stream: usize) {
+    pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
-        (failed.out_of_order, failed.has_hole) = (0, false);
-        if let Some(chunk) = failed.chunk.take() {
+        let chunk = std::mem::take(failed).chunk;
+        if let Some(chunk) = chunk {
             self.requested -= chunk.range.end - chunk.range.start;
             self.missing.insert(chunk.range);
         }
+        self.write_down(now, stream, What::Failed, None);
     }
 
     /// The streams that have not moved for too long. Each is to be closed, told as [failed](Transfer::failed) and opened

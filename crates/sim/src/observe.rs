@@ -8,8 +8,8 @@ use crate::flow_row;
 use crate::host::Host;
 use crate::meter::{Moments, TransferStats};
 use crate::results::{
-    DropRow, DropTable, LinkRow, LinkTable, MarkRow, MarkTable, PartRow, PartTable, QueueRow, QueueTable, RunResult,
-    SampleTable, TransferRow, TransferTable,
+    DropRow, DropTable, FetchRow, FetchTable, LinkRow, LinkTable, MarkRow, MarkTable, PartRow, PartTable, QueueRow,
+    QueueTable, RunResult, SampleTable, TransferRow, TransferTable,
 };
 use crate::simulation::{AppSite, FlowSite, Simulation};
 use crate::tcp_log::TcpLog;
@@ -27,6 +27,7 @@ pub(crate) struct Recorder {
     samples: SampleTable,
     queues: QueueTable,
     transfers: Vec<TransferRow>,
+    fetches: Vec<FetchRow>,
     parts: PartTable,
     /// The transfers of each flow, by its number.
     tallies: Vec<TransferStats>,
@@ -48,6 +49,7 @@ impl Recorder {
             samples: SampleTable::default(),
             queues: QueueTable::default(),
             transfers: Vec::new(),
+            fetches: Vec::new(),
             parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
             last: vec![flow_row::Watched::CLOSED; scenario.flows.len()],
@@ -92,6 +94,7 @@ impl Recorder {
                     }
                 }
                 Report::Completed { what, start, size } => self.complete(flow, what, start, end, size),
+                Report::Fetching(step) => self.fetches.push(FetchRow::of(flow as u32, step)),
             }
         }
         if let Some(start) = begun.last() {
@@ -208,6 +211,7 @@ impl Recorder {
             queues: self.queues,
             links,
             transfers: in_order(self.transfers),
+            fetches: fetches_in_order(self.fetches),
             parts: self.parts,
             drops: drops(&simulation.network, &self.places),
             marks: marks(&simulation.network, &self.places),
@@ -222,6 +226,14 @@ fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     let end = |row: &TransferRow| row.start_s + row.completion_s;
     rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));
     let mut table = TransferTable::default();
+    rows.into_iter().for_each(|row| table.push(row));
+    table
+}
+
+/// By their times, and those of one time by their flows.
+fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
+    rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s).then(one.flow.cmp(&other.flow)));
+    let mut table = FetchTable::default();
     rows.into_iter().for_each(|row| table.push(row));
     table
 }

@@ -3,7 +3,8 @@
 use crate::cores::CoresUsed;
 use crate::table;
 use crate::{Column, Name, TableSpec};
-use lopsided_core::Conservation;
+use lopsided_core::{Bytes, Conservation};
+use lopsided_rdra::{Loss, Step, What};
 
 table! {
     /// One row for each flow, in the scenario's order.
@@ -315,6 +316,71 @@ table! {
 }
 
 table! {
+    /// Each step of the controllers of fetches over several connections, by time; only where the scenario asks for it
+    /// (`app = { kind = "rdra", record_steps = true }`). A number that a step does not have is null, a word empty.
+    FetchTable of FetchRow as "fetches" {
+        /// When.
+        time_s: f64 [Second "time"],
+        /// The flow's number.
+        flow: u32 [Label "flow"],
+        /// The stream's number.
+        stream: u32 [Label "stream"],
+        /// `asked`: a request went out; `received`: octets came; `observed`: the connection told of segments out of order or of its
+        /// segment size; `failed`: the connection was gone.
+        step: &'static str [Text "step"],
+        /// Where in the object: octets before it.
+        offset_bytes: Option<u64> [Byte "offset"],
+        /// How many octets.
+        length_bytes: Option<u64> [Byte "length"],
+        /// How long before its step the data had come.
+        late_s: f64 [Second "late"],
+        /// Segments out of order since the connection began.
+        out_of_order: Option<u64> [Count "out of order"],
+        /// The connection's segment size.
+        mss_bytes: Option<u64> [Byte "MSS"],
+        /// What a loss was taken for that the step showed: `channel`, or congestion, for a queue stood (`queue`), for holes on several
+        /// streams (`together`), for each hole is (`every`), or of the last reduction still (`answered`).
+        loss: &'static str [Text "loss"],
+        /// The window of the one sender that the streams are to be, after the step; null where nothing limits them.
+        window_bytes: Option<u64> [Byte "window"],
+        /// Asked for and not received, over all streams, after the step.
+        requested_bytes: u64 [Byte "requested"],
+    }
+}
+
+impl FetchRow {
+    /// A step as a row of `fetches`.
+    pub fn of(flow: u32, step: Step) -> FetchRow {
+        let blank = FetchRow {
+            time_s: step.at.as_secs_f64(),
+            flow,
+            stream: step.stream as u32,
+            step: step.what.name(),
+            offset_bytes: None,
+            length_bytes: None,
+            late_s: f64::NAN,
+            out_of_order: None,
+            mss_bytes: None,
+            loss: step.loss.map_or("", Loss::name),
+            window_bytes: step.window.map(Bytes::get),
+            requested_bytes: step.requested,
+        };
+        match step.what {
+            What::Asked { first, octets } => {
+                FetchRow { offset_bytes: Some(first), length_bytes: Some(octets), ..blank }
+            }
+            What::Received { first, octets, late } => {
+                FetchRow { offset_bytes: Some(first), length_bytes: Some(octets), late_s: late.as_secs_f64(), ..blank }
+            }
+            What::Observed { out_of_order, mss } => {
+                FetchRow { out_of_order: Some(out_of_order), mss_bytes: Some(mss.get()), ..blank }
+            }
+            What::Failed => blank,
+        }
+    }
+}
+
+table! {
     /// What happened inside TCP's endpoints, by time; only where the scenario asks for it (`[record] tcp_events = true`). A number that an
     /// event does not have is null, a word empty.
     TcpEventTable of TcpEventRow as "tcp_events" {
@@ -370,6 +436,7 @@ pub struct RunResult {
     pub queues: QueueTable,
     pub links: LinkTable,
     pub transfers: TransferTable,
+    pub fetches: FetchTable,
     pub parts: PartTable,
     pub drops: DropTable,
     pub marks: MarkTable,
@@ -388,6 +455,7 @@ impl RunResult {
             ("drops", self.drops.columns()),
             ("marks", self.marks.columns()),
             ("transfers", self.transfers.columns()),
+            ("fetches", self.fetches.columns()),
             ("parts", self.parts.columns()),
             ("events", self.packet_events.columns()),
             ("tcp_events", self.tcp_events.columns()),
@@ -405,6 +473,7 @@ pub fn catalogue() -> Vec<TableSpec> {
         DropTable::spec(),
         MarkTable::spec(),
         TransferTable::spec(),
+        FetchTable::spec(),
         PartTable::spec(),
         EventTable::spec(),
         TcpEventTable::spec(),

@@ -842,6 +842,7 @@ class RdraApp(TypedDict):
     min_chunk_bytes: int
     stall_timeout_s: float
     request_size_bytes: int
+    record_steps: bool
 
 
 class RepairApp(TypedDict):

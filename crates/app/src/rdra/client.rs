@@ -39,9 +39,13 @@ struct Stream {
 
 impl RdraClient {
     pub fn new(config: RdraConfig) -> RdraClient {
-        let RdraConfig { size, request_size, mode, streams, window, detection, min_chunk, stall_timeout } = config;
+        let RdraConfig { size, request_size, mode, streams, window, detection, min_chunk, stall_timeout, record_steps } =
+            config;
         let settings = Settings { mode, streams, window, detection, min_chunk, stall_timeout };
-        let transfer = Transfer::new(settings, Ranges::whole(size.get()));
+        let mut transfer = Transfer::new(settings, Ranges::whole(size.get()));
+        if record_steps {
+            transfer.record();
+        }
         let streams = (0..transfer.streams()).map(|_| Stream::default()).collect();
         let request_size = request_size.get();
         RdraClient { size: size.get(), request_size, transfer, streams, began: Time::ZERO, ended: false }
@@ -55,7 +59,7 @@ impl RdraClient {
         }
     }
 
-    /// Asks for more on every connection that has nothing to wait for.
+    /// Asks for more on every connection that has nothing to wait for, and tells of what was done.
     fn ask(&mut self, io: &mut dyn Sockets) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if !stream.open || stream.asked.is_some() || stream.body > 0 {
@@ -67,6 +71,7 @@ impl RdraClient {
             stream.asked = Some(range);
             stream.write(io);
         }
+        self.transfer.take_steps().into_iter().for_each(|step| io.report(Report::Fetching(step)));
     }
 
     /// Takes what arrived; `Err` if it is not what was asked for.
@@ -104,7 +109,7 @@ impl RdraClient {
     }
 
     fn give_up(&mut self, at: usize, io: &mut dyn Sockets) {
-        self.transfer.failed(at);
+        self.transfer.failed(io.now(), at);
         if let Some(socket) = self.streams[at].socket.take() {
             io.abort(socket);
         }

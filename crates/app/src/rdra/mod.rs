@@ -29,6 +29,7 @@ pub struct RdraConfig {
     pub detection: Detection,
     pub min_chunk: Bytes,
     pub stall_timeout: Duration,
+    pub record_steps: bool,
 }
 
 impl Default for RdraConfig {
@@ -44,6 +45,7 @@ impl Default for RdraConfig {
             detection,
             min_chunk,
             stall_timeout,
+            record_steps: false,
         }
     }
 }
@@ -81,6 +83,11 @@ impl Part for RdraConfig {
             "request_size",
             |rdra| &mut rdra.request_size,
             "The size of a request; one that is smaller than the text it needs takes what it needs.",
+        ),
+        key(
+            "record_steps",
+            |rdra| &mut rdra.record_steps,
+            "Whether each step of the controller becomes a row of the table `fetches`.",
         ),
     ];
 

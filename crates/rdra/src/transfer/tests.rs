@@ -85,7 +85,7 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
     greedy.received(ms(4000), 1, 100).unwrap();
     assert_eq!((greedy.stalled(ms(5009)), greedy.next_stall()), (vec![], Some(ms(5010))));
     assert_eq!(greedy.stalled(ms(5010)), [0]);
-    greedy.failed(0);
+    greedy.failed(ms(5010), 0);
     assert_eq!(greedy.request(ms(5010), 0), Some(100..first.end), "what is missing first");
     assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
 }
@@ -101,48 +101,69 @@ fn one_stream_asks_once() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum Call {
     Request,
     Receive(u64),
     Fail,
     Hole,
 }
 
-fn steps() -> impl Strategy<Value = Vec<(Step, usize, u64)>> {
-    let step = prop_oneof![
-        3 => Just(Step::Request),
-        3 => (1u64..5000).prop_map(Step::Receive),
-        1 => Just(Step::Fail),
-        1 => Just(Step::Hole),
+fn calls() -> impl Strategy<Value = Vec<(Call, usize, u64)>> {
+    let call = prop_oneof![
+        3 => Just(Call::Request),
+        3 => (1u64..5000).prop_map(Call::Receive),
+        1 => Just(Call::Fail),
+        1 => Just(Call::Hole),
     ];
-    prop::collection::vec((step, 0usize..9, 0u64..300), 0..200)
+    prop::collection::vec((call, 0usize..9, 0u64..300), 0..200)
+}
+
+/// What comes of the same steps, in another transfer.
+fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
+    let mut transfer = Transfer::new(settings, Ranges::whole(size));
+    transfer.record();
+    for &Step { at, stream, what, .. } in steps {
+        match what {
+            What::Asked { .. } => drop(transfer.request(at, stream)),
+            What::Received { octets, late, .. } => {
+                let came = Time::from_nanos(at.as_nanos() - late.as_nanos());
+                drop(transfer.received_late(at, came, stream, octets));
+            }
+            What::Observed { out_of_order, mss } => transfer.observe(at, stream, out_of_order, mss),
+            What::Failed => transfer.failed(at, stream),
+        }
+    }
+    transfer.take_steps()
 }
 
 proptest! {
-    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched.
+    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched. The same steps come to the same
+    /// once more.
     #[test]
     fn every_octet_arrives_once(
-        steps in steps(),
+        calls in calls(),
         mode in prop::sample::select(Mode::WORDS),
         rule in prop::sample::select(WindowRule::WORDS),
         size in 1u64..300_000,
     ) {
         let settings = Settings { mode: mode.1, window: rule.1, ..Settings::default() };
         let mut transfer = Transfer::new(settings, Ranges::whole(size));
+        transfer.record();
         let (mut got, mut now, mut counter) = (Ranges::default(), Time::ZERO, 0);
-        for (step, stream, pause) in steps {
+        for (call, stream, pause) in calls {
             now += Duration::from_millis(pause);
-            match step {
-                Step::Request => drop(transfer.request(now, stream)),
-                Step::Receive(octets) => {
-                    if let Ok(place) = transfer.received(now, stream, octets) {
+            match call {
+                Call::Request => drop(transfer.request(now, stream)),
+                Call::Receive(octets) => {
+                    let came = Time::from_nanos(now.as_nanos().saturating_sub(octets * 10_000));
+                    if let Ok(place) = transfer.received_late(now, came, stream, octets) {
                         let before = got.octets();
                         got.insert(place);
                         prop_assert_eq!(got.octets(), before + octets);
                     }
                 }
-                Step::Fail => transfer.failed(stream),
-                Step::Hole => {
+                Call::Fail => transfer.failed(now, stream),
+                Call::Hole => {
                     counter += 1;
                     transfer.observe(now, stream, counter, MSS);
                 }
@@ -150,12 +171,14 @@ proptest! {
             prop_assert_eq!(transfer.left() + got.octets(), size);
             prop_assert_eq!(transfer.octets_received(), got.octets());
         }
-        (0..transfer.streams()).for_each(|stream| transfer.failed(stream));
+        (0..transfer.streams()).for_each(|stream| transfer.failed(now, stream));
         while let Some(range) = transfer.request(now, 0) {
             prop_assert!(range.end <= size);
             got.insert(transfer.received(now, 0, range.end - range.start).unwrap());
         }
         prop_assert!(transfer.is_complete());
         prop_assert_eq!(got, Ranges::whole(size));
+        let steps = transfer.take_steps();
+        prop_assert_eq!(again(settings, size, &steps), steps);
     }
 }
