@@ -1,11 +1,13 @@
 """`lopsided fetch` against curl and aria2 over one lossy path, and its share beside curl over one without loss.
 
-    python bench/fetch_race.py            # a quarter of an hour; needs /dev/net/tun, and ip, unshare, curl, aria2c
-    python bench/fetch_race.py --repeat 5 --json race.json
+    python bench/fetch_race.py            # under eight minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if there
+    python bench/fetch_race.py --repeat 5 --minutes 15 --json race.json --record steps
     python bench/fetch_race.py --only fetch,share
 
-The same path and object are simulated, as is the share: what the two worlds say stands side by side. Beside each real
-run stands what the machine did to it: the load, how late the path's packets were, and how late an ordinary process was
+Round by round all of them in turn, over paths that lose other packets each round. The same path and object are
+simulated, as is the share. What each download's controller was told is written down in both worlds, done again, and
+compared: the controller is the same code, so where the worlds differ, it was told something else. Beside each real run
+stands what the machine did to it: the load, how late the path's packets were, and how late an ordinary process was
 woken. Everything happens in network namespaces of this process's own.
 """
 
@@ -13,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import filecmp
 import json
 import math
 import os
@@ -23,8 +24,9 @@ import statistics
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lopsided import Run
@@ -34,8 +36,10 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "
 from lossy_path import SERVER, Ends, Line, LossyPath  # noqa: E402
 
 from faulty_server import FaultyServer  # noqa: E402
+from lopsided.fetching import Recording  # noqa: E402
 
-MODES = ("fair", "greedy", "single")
+MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"}
+TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
 SETTLED_S = 10.0
 SEEDS = 12
 """Of the simulator."""
@@ -58,127 +62,157 @@ queue = "100 ms"
 [[flow]]
 name = "fetch"
 direction = "down"
-app = {{ kind = "rdra", size = "{size} B", mode = "{mode}" }}
+app = {{ kind = "rdra", size = "{size} B", mode = "{mode}", record_steps = {record} }}
 {more}
 """
+BEGUN = time.monotonic()
+
+
+@dataclass
+class Found:
+    """What came out, by tool."""
+
+    rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """Mbit/s of the object, from the tool's start to its end."""
+    shares: list[float] = field(default_factory=list[float])
+    recordings: list[Recording] = field(default_factory=list["Recording"])
+    """Of `fetch`."""
 
 
 def main() -> None:
     ends = Ends()
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=3, help="rounds at most")
+    parser.add_argument("--minutes", type=float, default=8.0, help="no round begins that would not end by then")
     parser.add_argument("--size", type=int, default=6_000_000)
     parser.add_argument("--loss", type=float, default=0.01)
-    parser.add_argument("--share-seconds", type=float, default=90.0)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[], help="tools, or share, or share-fair")
+    parser.add_argument("--share-seconds", type=float, default=60.0)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[], help=f"of {', '.join(TOOLS)}")
+    parser.add_argument("--record", type=Path, help="a folder for what the controllers were told")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    found: dict[str, Any] = {"race": race(ends, given), "share": share(ends, given)}
-    found["simulated"] = simulated(given)
-    show(found, given)
+    model = simulated(given)
+    real = Found()
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        contents = random.Random(1).randbytes(given.size), bytes(int(given.share_seconds * 1.25e6))
+        served = (contents[0], contents[1], contents[1])
+        servers = [stack.enter_context(FaultyServer(each, address="0.0.0.0", cc="cubic").running()) for each in served]
+        longest = 0.0
+        for seed in range(given.repeat):
+            begun = time.monotonic()
+            if begun - BEGUN + longest > 60 * given.minutes:
+                print(f"no time for round {seed + 1}", flush=True)
+                break
+            race(ends, given, seed, Path(name), contents[0], servers[0].port, real)
+            if not given.only or "share" in given.only:
+                share(ends, given, seed, Path(name), servers[1].port, servers[2].port, real)
+            longest = max(longest, time.monotonic() - begun)
+    show(real, model, given)
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1))
+        sides = {"real": real, "simulated": model}
+        given.json.write_text(json.dumps({name: [each.rates, each.shares] for name, each in sides.items()}, indent=1))
     ends.close()
 
 
-def race(ends: Ends, given: argparse.Namespace) -> dict[str, list[float]]:
-    """Mbit/s of each tool, from its start to its end, in turn over paths that lose other packets each time."""
-    content = random.Random(1).randbytes(given.size)
-    rates: dict[str, list[float]] = {}
-    with (
-        tempfile.TemporaryDirectory() as name,
-        FaultyServer(content, address="0.0.0.0", cc="cubic").running() as server,
-    ):
-        folder = Path(name)
-        (folder / "right").write_bytes(content)
-        url = f"http://{SERVER}:{server.port}/object.bin"
-        tools = {
-            "curl": ["curl", "-s", "-o", "{out}", url],
-            "aria2c -x8": ["aria2c", "-q", "-x8", "-s8", "-k1M", "-d", str(folder), "-o", "{name}", url],
-            "fetch --single": [*LOPSIDED, "fetch", url, "--single", "--json", "--out", "{out}"],
-            "fetch --greedy": [*LOPSIDED, "fetch", url, "--greedy", "--json", "--out", "{out}"],
-            "fetch": [*LOPSIDED, "fetch", url, "--json", "--out", "{out}"],
-        }
-        for seed in range(given.repeat):
-            for tool, command in tools.items():
-                if shutil.which(command[0]) is None or (given.only and tool not in given.only):
-                    continue
-                out = folder / "out"
-                with ends.path(Line(loss=given.loss, seed=seed)) as path:
-                    began = time.monotonic()
-                    process = ends.start(*(part.format(out=out, name=out.name) for part in command), stdout=-1)
-                    said, _ = process.communicate(timeout=600)
-                    seconds = time.monotonic() - began
-                if tool.startswith("fetch"):
-                    # Without Python's own start, which has nothing to do with the path.
-                    seconds = json.loads(said)["seconds"]
-                if process.returncode or not filecmp.cmp(out, folder / "right", shallow=False):
-                    raise SystemExit(f"{tool} failed")
-                out.unlink()
-                rates.setdefault(tool, []).append(8e-6 * given.size / seconds)
-                tell(f"{tool:16} seed {seed}   {rates[tool][-1]:6.2f} Mbit/s", path)
-    return rates
+def race(
+    ends: Ends, given: argparse.Namespace, seed: int, folder: Path, content: bytes, port: int, found: Found
+) -> None:
+    """Every tool once over the lossy path."""
+    url = f"http://{SERVER}:{port}/object.bin"
+    steps = folder / f"steps-{seed}"
+    tools = {
+        "curl": ["curl", "-s", "-o", "{out}", url],
+        "aria2c -x8": ["aria2c", "-q", "-x8", "-s8", "-k1M", "-d", str(folder), "-o", "{name}", url],
+        "fetch --single": [*LOPSIDED, "fetch", url, "--single", "--json", "--out", "{out}"],
+        "fetch --greedy": [*LOPSIDED, "fetch", url, "--greedy", "--json", "--out", "{out}"],
+        "fetch": [*LOPSIDED, "fetch", url, "--json", "--out", "{out}", "--record", str(steps)],
+    }
+    for tool, command in tools.items():
+        if tool not in (given.only or TOOLS) or shutil.which(command[0]) is None:
+            continue
+        out = folder / "out"
+        with ends.path(Line(loss=given.loss, seed=seed)) as path:
+            began = time.monotonic()
+            process = ends.start(*(part.format(out=out, name=out.name) for part in command), stdout=-1)
+            said, _ = process.communicate(timeout=300)
+            seconds = time.monotonic() - began
+        if tool.startswith("fetch"):
+            # Without Python's own start, which has nothing to do with the path.
+            seconds = json.loads(said)["seconds"]
+        if process.returncode or out.read_bytes() != content:
+            raise SystemExit(f"{tool} failed")
+        out.unlink()
+        found.rates.setdefault(tool, []).append(8e-6 * given.size / seconds)
+        tell(f"{tool:15} {found.rates[tool][-1]:5.2f} Mbit/s", path)
+        if tool == "fetch":
+            found.recordings.append(Recording.read(steps))
+            if given.record:
+                given.record.mkdir(parents=True, exist_ok=True)
+                steps.replace(given.record / f"real-{seed}.json")
 
 
-def share(ends: Ends, given: argparse.Namespace) -> dict[str, list[float]]:
+def share(ends: Ends, given: argparse.Namespace, seed: int, folder: Path, port: int, other: int, found: Found) -> None:
     """The share of a fetch beside one curl without loss, of the packets' octets after the first ten seconds.
 
     curl joins within a second, as the plain download in the simulator does.
     """
-    shares: dict[str, list[float]] = {}
-    size = int(given.share_seconds * 1.25e6)
-    modes = [mode for mode in MODES if not given.only or {"share", f"share-{mode}"} & set(given.only)]
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        content = bytes(size)
-        one = stack.enter_context(FaultyServer(content, address="0.0.0.0", cc="cubic").running())
-        other = stack.enter_context(FaultyServer(content, address="0.0.0.0", cc="cubic").running())
-        for seed in range(given.repeat):
-            for mode in modes:
-                with ends.path(Line(seed=seed)) as path:
-                    out = folder / f"{mode}-{seed}"
-                    url = f"http://{SERVER}:{one.port}/x"
-                    fetch = ends.start(*LOPSIDED, "fetch", url, f"--{mode}", "--quiet", "--out", str(out))
-                    while not path.octets[one.port]:
-                        time.sleep(0.02)
-                    began = time.monotonic()
-                    time.sleep(random.Random(seed).random())
-                    curl = ends.start("curl", "-s", "-o", "/dev/null", f"http://{SERVER}:{other.port}/x")
-                    time.sleep(began + SETTLED_S - time.monotonic())
-                    before = path.octets
-                    time.sleep(began + given.share_seconds - time.monotonic())
-                    came = path.octets - before
-                    for process in (fetch, curl):
-                        process.kill()
-                        process.wait()
-                shares.setdefault(mode, []).append(came[one.port] / (came[one.port] + came[other.port]))
-                tell(f"{mode:16} seed {seed}   share {100 * shares[mode][-1]:.0f} %", path)
-    return shares
+    with ends.path(Line(seed=seed)) as path:
+        out = folder / f"share-{seed}"
+        fetch = ends.start(*LOPSIDED, "fetch", f"http://{SERVER}:{port}/x", "--quiet", "--out", str(out))
+        while not path.octets[port]:
+            time.sleep(0.02)
+        began = time.monotonic()
+        time.sleep(random.Random(seed).random())
+        curl = ends.start("curl", "-s", "-o", "/dev/null", f"http://{SERVER}:{other}/x")
+        time.sleep(began + SETTLED_S - time.monotonic())
+        before = path.octets
+        time.sleep(began + given.share_seconds - time.monotonic())
+        came = path.octets - before
+        for process in (fetch, curl):
+            process.kill()
+            process.wait()
+    found.shares.append(came[port] / (came[port] + came[other]))
+    tell(f"{'share':15} {100 * found.shares[-1]:5.1f} %     ", path)
 
 
 def tell(what: str, path: LossyPath) -> None:
     """Says what came out, and what the machine did meanwhile."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
     woken = f"a process {path.woken_late.quantile_ms(0.99):.1f} ms"
-    print(f"{what}   load {os.getloadavg()[0]:.1f}, {late}, {woken}", file=sys.stderr, flush=True)
+    print(f"{clock()}  {what}   load {os.getloadavg()[0]:.1f}, {late}, {woken}", flush=True)
 
 
-def simulated(given: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
+def clock() -> str:
+    """Minutes and seconds since the start."""
+    seconds = int(time.monotonic() - BEGUN)
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def simulated(given: argparse.Namespace) -> Found:
     """The same in the simulator: Mbit/s of an object over the lossy path, and shares beside one plain connection."""
     import lopsided as lop
 
-    rates: dict[str, list[float]] = {}
-    shares: dict[str, list[float]] = {}
-    for mode in MODES:
-        text = SCENARIO.format(duration=300, loss=given.loss, size=given.size, mode=mode, more="")
+    found = Found()
+    wanted = given.only or TOOLS
+    for tool in [tool for tool in MODES if tool in wanted]:
+        record = "true" if tool == "fetch" else "false"
+        text = SCENARIO.format(duration=300, loss=given.loss, size=given.size, mode=MODES[tool], record=record, more="")
         scenario = lop.Scenario.from_text(text)
-        times = [float(scenario.run(seed=seed).flows["completion_s"][0]) for seed in range(1, SEEDS + 1)]
-        rates[mode] = [8e-6 * given.size / seconds for seconds in times]
+        for seed in range(1, SEEDS + 1):
+            run = scenario.run(seed=seed)
+            found.rates.setdefault(tool, []).append(8e-6 * given.size / float(run.flows["completion_s"][0]))
+            if tool == "fetch":
+                found.recordings.append(Recording.of_run(run, "fetch"))
+        print(f"{clock()}  simulated {tool:15} {spread(found.rates[tool])} Mbit/s, {SEEDS} seeds", flush=True)
+    if "share" in wanted:
         beside = '[[flow]]\nname = "plain"\ndirection = "down"\nstart_jitter = "1 s"'
-        text = SCENARIO.format(duration=given.share_seconds, loss=0, size=10**10, mode=mode, more=beside)
+        text = SCENARIO.format(
+            duration=given.share_seconds, loss=0, size=10**10, mode="fair", record="false", more=beside
+        )
         scenario = lop.Scenario.from_text(text)
-        shares[mode] = [settled_share(scenario.run(seed=seed), given.share_seconds) for seed in range(1, SEEDS + 1)]
-    return {"race": rates, "share": shares}
+        found.shares = [settled_share(scenario.run(seed=seed), given.share_seconds) for seed in range(1, SEEDS + 1)]
+        print(f"{clock()}  simulated {'share':15} {spread(found.shares, 100)} %, {SEEDS} seeds", flush=True)
+    return found
 
 
 def settled_share(run: Run, until_s: float) -> float:
@@ -192,24 +226,72 @@ def settled_share(run: Run, until_s: float) -> float:
     return rates[0] / sum(rates)
 
 
-def show(found: dict[str, Any], given: argparse.Namespace) -> None:
-    """Both tables: the real and the simulated, each with the standard error of its mean."""
-    race, shares, model = found["race"], found["share"], found["simulated"]
-    print(f"{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; Mbit/s, mean of {given.repeat}")
-    for tool, rates in race.items():
-        mode = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"}.get(tool)
-        beside = f"   simulated {mean(model['race'][mode])}" if mode else ""
-        than = statistics.mean(rates) / statistics.mean(race["curl"]) if "curl" in race else math.nan
-        print(f"  {tool:16} {mean(rates)}   {than:4.1f} x curl{beside}")
-    print("share beside curl without loss, %")
-    for mode, share in shares.items():
-        print(f"  {mode:16} {mean(share, 100)}   simulated {mean(model['share'][mode], 100)}")
+def show(real: Found, model: Found, given: argparse.Namespace) -> None:
+    """What came out in both worlds, why they differ, and what of the promises holds."""
+    print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
+    for tool, rates in real.rates.items():
+        beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
+        than = middle(rates) / middle(real.rates["curl"]) if "curl" in real.rates else math.nan
+        print(f"  {tool:15} {spread(rates)} Mbit/s   {than:4.1f} x curl{beside}")
+    if real.shares:
+        print(f"  {'share':15} {spread(real.shares, 100)} %                simulated {spread(model.shares, 100)}")
+    if real.recordings:
+        explain(real.recordings, model.recordings)
+    print("\npromise                                          found   holds")
+    for promise, value, holds in verdicts(real, model):
+        print(f"  {promise:44} {value:7.2f}   {'yes' if holds else 'NO'}")
 
 
-def mean(values: list[float], scale: float = 1.0) -> str:
-    """The mean, and its standard error where there are several."""
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{scale * statistics.mean(values):6.2f} ± {scale * error:.2f}"
+def explain(real: list[Recording], model: list[Recording]) -> None:
+    """The controllers' steps done again, and what they were told in either world."""
+    steps = sum(len(recording.steps) for recording in (*real, *model))
+    parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
+    print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
+    print(f"{len(parted)} came to something else" if parted else "all came to the same")
+    sides = [[asdict(recording.summary()) for recording in recordings] for recordings in (real, model)]
+    middles = [{name: middle([each[name] for each in side]) for name in side[0]} for side in sides]
+    print(f"{'':22}{'real':>12}{'simulated':>12}")
+    for name in middles[0]:
+        print(f"  {name:20}{middles[0][name]:12,.5g}{middles[1][name]:12,.5g}")
+    asked = middles[0]["requested_bytes"] / middles[1]["requested_bytes"]
+    answers = middles[1]["answer_ms"] / middles[0]["answer_ms"]
+    print(
+        f"  real to simulated: {asked:.2f} times as much asked for, {answers:.2f} for answers that take longer or not"
+    )
+
+
+def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
+    """Each promise, what was found, and whether it holds; of what was measured."""
+    found: list[tuple[str, float, bool]] = []
+    if {"curl", "fetch"} <= real.rates.keys():
+        ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
+        found.append(("fetch to curl at this loss: 2 at least", ratio, ratio >= 2))
+    if real.shares:
+        part = middle(real.shares)
+        found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
+    if real.recordings:
+        # Of the controllers: what comes before the first request is another thing in the simulator.
+        ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
+        found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
+    if real.shares:
+        ratio = middle(real.shares) / middle(model.shares)
+        found.append(("share, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
+    return found
+
+
+def rates_of(recordings: list[Recording]) -> list[float]:
+    """Of each download, from its first request to its last octet."""
+    return [recording.summary().rate_bps for recording in recordings]
+
+
+def middle(values: list[float]) -> float:
+    """The median."""
+    return statistics.median(values)
+
+
+def spread(values: list[float], scale: float = 1.0) -> str:
+    """The median, and the least and the most."""
+    return f"{scale * middle(values):5.2f} ({scale * min(values):.2f} to {scale * max(values):.2f})"
 
 
 if __name__ == "__main__":

@@ -89,6 +89,11 @@ class Run:
         return self._table("transfers")
 
     @property
+    def fetches(self) -> Table:
+        """Each step of the controllers of fetches over several connections, where the scenario asks for it."""
+        return self._table("fetches")
+
+    @property
     def parts(self) -> Table:
         """What stages, media, and classes and inner quantities of queues counted and measured."""
         return self._table("parts")

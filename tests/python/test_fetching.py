@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+import lopsided as lop
 from faulty_fetches import attempt
 from faulty_server import FAULTS, FaultyServer
 from lopsided import cli
 from lopsided.errors import FolderError, LopsidedError, UsageError
-from lopsided.fetching import FetchError, Options, fetch
+from lopsided.fetching import FetchError, Options, Recording, fetch
+from lopsided.fetching.client import FIRST
 from lopsided.fetching.part_file import PartFile
 from lopsided.fetching.proxy import Limits, Proxy
 from lopsided.fetching.representation import Representation
@@ -50,6 +52,20 @@ def test_whatever_goes_wrong_the_octets_are_right(ranges, tmp_path):
         with server.running():
             fetch(server.url(), tmp_path / f"{seed}", Options(mode=mode, **QUICK))
         assert (tmp_path / f"{seed}").read_bytes() == server.content, f"seed {seed}"
+
+
+FETCHED = """
+[scenario]
+duration = "10 s"
+[link]
+rtt = "100 ms"
+down = { rate = "10 Mbit/s", queue = "100 ms", loss = 0.01 }
+up = { rate = "100 Mbit/s" }
+[[flow]]
+name = "fetch"
+direction = "down"
+app = { kind = "rdra", record_steps = true }
+"""
 
 
 def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
@@ -216,6 +232,41 @@ def test_the_command_says_what_it_did(tmp_path, capsys, monkeypatch):
         assert cli.invoke(["fetch", server.url("/a.bin"), "--json", "--overwrite"]) == 0
         assert json.loads(capsys.readouterr().out)["size"] == 300_000
     assert Path("a.bin").read_bytes() == CONTENT
+
+
+def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
+    record = tmp_path / "steps"
+    with FaultyServer(CONTENT, seed=4, fault_rate=0.1, stall_s=1).running() as server:
+        fetch(server.url(), tmp_path / "it", Options(record=record, **QUICK))
+    real = Recording.read(record)
+    assert sum(end - start for start, end in real.missing) == len(CONTENT) - FIRST
+    assert any(step.step == "failed" for step in real.steps) and real.steps[-1].requested == 0
+    assert real.first_difference() is None
+    run = lop.Scenario.from_text(FETCHED).run()
+    model = Recording.of_run(run, "fetch")
+    assert model.first_difference() is None
+    found = model.summary()
+    assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
+    assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
+    # A step that was told otherwise comes to something else, from there on.
+    at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
+    others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
+    parts = Recording(model.settings, model.missing, others).first_difference()
+    assert parts and parts[1] and (parts[0].loss, parts[1].loss) == ("queue", "channel")
+
+
+def test_what_holds_no_steps_is_told(tmp_path):
+    for number, text in enumerate(("", "[]", "{}", "7\n", '{"format": "lopsided fetch steps 1"}', "[" * 100_000)):
+        (tmp_path / f"{number}").write_text(text)
+        with pytest.raises(FolderError, match="holds no steps"):
+            Recording.read(tmp_path / f"{number}")
+    with FaultyServer(CONTENT).running() as server:
+        with pytest.raises(FolderError, match="is there already"):
+            fetch(server.url(), tmp_path / "it", Options(record=tmp_path / "0"))
+        assert not server.requests
+    run = lop.Scenario.from_text(FETCHED.replace("true", "false")).run()
+    with pytest.raises(UsageError, match="records no steps"):
+        Recording.of_run(run, "fetch")
 
 
 @contextmanager

@@ -29,6 +29,7 @@ def fetch(
     checksum: Annotated[str | None, Parameter(show_default=False)] = None,
     stall: str = "5s",
     retries: int = 8,
+    record: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -68,6 +69,9 @@ def fetch(
         Give up a connection on which nothing came for so long, and open another.
     retries
         Failures in a row of each connection, without anything arriving, before giving up.
+    record
+        A file for each step of the controller: what it was told and what it decided, to be done again
+        (`lopsided.fetching.Recording`).
     """
     from lopsided.data.units import parse_time
     from lopsided.fetching import Options
@@ -84,6 +88,7 @@ def fetch(
         overwrite=overwrite,
         stall_s=parse_time(stall),
         retries=retries,
+        record=record,
     )
     if quiet or as_json or not errors().is_terminal:
         fetched = download(url, out, options)
@@ -92,7 +97,7 @@ def fetch(
     if as_json:
         say_json(_plain(fetched))
     elif not quiet:
-        _show(fetched, options.checksum)
+        _show(fetched, options.checksum, record)
 
 
 def _with_bar(url: str, out: Path | None, options: object) -> Fetched:
@@ -120,7 +125,7 @@ def _with_bar(url: str, out: Path | None, options: object) -> Fetched:
         return download(url, out, options, tell)
 
 
-def _show(fetched: Fetched, checksum: str | None) -> None:
+def _show(fetched: Fetched, checksum: str | None, record: Path | None) -> None:
     new = fetched.size - fetched.resumed
     rate = 8 * new / max(fetched.seconds, 1e-9)
     parts = [f"{_size(fetched.size)} in {fetched.seconds:.1f} s, {rate / 1e6:.2f} Mbit/s"]
@@ -130,6 +135,8 @@ def _show(fetched: Fetched, checksum: str | None) -> None:
         parts.append("over one connection: the server sends no parts")
     if fetched.reopened:
         parts.append(f"{fetched.reopened} connections opened anew")
+    if record is not None and not fetched.ranges:
+        parts.append("no steps are recorded: there was no controller")
     if checksum:
         parts.append(f"{checksum.partition(':')[0].strip()} as it should be")
     say("; ".join(parts))

@@ -8,5 +8,6 @@ Left out: HTTP/2, whose streams share one connection and so its one window; pass
 
 from lopsided.fetching.client import Fetched, Options, Progress, fetch
 from lopsided.fetching.errors import FetchError
+from lopsided.fetching.recording import Recording
 
-__all__ = ["FetchError", "Fetched", "Options", "Progress", "fetch"]
+__all__ = ["FetchError", "Fetched", "Options", "Progress", "Recording", "fetch"]

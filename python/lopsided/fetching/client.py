@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from lopsided import _native
+from lopsided.data.output import check_free
 from lopsided.errors import UsageError
 from lopsided.fetching import representation as described
 from lopsided.fetching.connection import Connection, Head
 from lopsided.fetching.errors import Changed, FetchError, Trouble
 from lopsided.fetching.part_file import PartFile, parse_checksum
+from lopsided.fetching.recording import Recording, Settings
 from lopsided.fetching.representation import Representation
 from lopsided.fetching.streams import Streams, wait_of
 from lopsided.fetching.url import Url, file_name, parse
@@ -48,6 +50,8 @@ class Options:
     stall_s: float = 5.0
     retries: int = 8
     """Failures of each stream in a row, without an octet from any, before a download is given up."""
+    record: Path | None = None
+    """Where each step of the controller is written, for `lopsided.fetching.Recording`."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_STREAMS:
@@ -59,10 +63,10 @@ class Options:
         if not 0.1 <= self.stall_s <= 3600:
             raise UsageError("--stall: from 100 ms to an hour")
 
-    def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
-        """The controller of a download of `missing`."""
-        return _native.Transfer(
-            missing,
+    @property
+    def settings(self) -> Settings:
+        """What the controller is made with."""
+        return Settings(
             mode=self.mode,
             streams=self.streams,
             window=self.window,
@@ -70,6 +74,10 @@ class Options:
             min_chunk=1000,
             stall_timeout_ns=int(self.stall_s * 1e9),
         )
+
+    def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
+        """The controller of a download of `missing`."""
+        return self.settings.transfer(missing)
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,8 @@ def fetch(
     if target.is_dir() or (out is not None and str(out).endswith("/")):
         target = target / file_name(address)
     checksum = parse_checksum(options.checksum) if options.checksum else None
+    if options.record is not None:
+        check_free(options.record, overwrite=options.overwrite)
     part = PartFile(target, overwrite=options.overwrite)
     try:
         fetched = asyncio.run(_Download(address, part, options, progress).run())
@@ -233,7 +243,10 @@ class _Download:
             if not resumes:
                 self.place(at, piece)
             at += len(piece)
-        transfer = self.options.transfer(self.part.missing(size))
+        missing = self.part.missing(size)
+        transfer = self.options.transfer(missing)
+        if self.options.record is not None:
+            transfer.record()
         ended = asyncio.Event()
         saving = asyncio.create_task(self._save(ended))
         try:
@@ -241,6 +254,10 @@ class _Download:
         finally:
             ended.set()
             await saving
+            if self.options.record is not None:
+                # Of the last attempt, where the object changed meanwhile.
+                steps = Recording.of(self.options.settings, missing, transfer.take_steps())
+                steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
         return self._fetched(size, ranges=True)
 

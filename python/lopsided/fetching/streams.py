@@ -140,7 +140,7 @@ class Streams:
             raise Trouble("the answer ended before the part did")
         if last < end:
             # A server may send less than was asked for; the rest is asked for again.
-            transfer.failed(at)
+            transfer.failed(_now(), at)
         if not connection.next():
             self._drop(at)
 
@@ -154,7 +154,7 @@ class Streams:
         raise Trouble(f"{self.job.url.host} answers with status {head.status}", wait_of(head))
 
     def _drop(self, at: int) -> None:
-        self.transfer.failed(at)
+        self.transfer.failed(_now(), at)
         connection, self.connections[at] = self.connections[at], None
         self._looks[at] = _Look()
         if connection is not None:

@@ -126,7 +126,8 @@ impl Peer {
             let room = io.writable(self.socket);
             if !self.outbox.is_empty() && room > 0 {
                 let len = self.outbox.len().min(room as usize);
-                let taken = io.write(self.socket, &Payload::real(self.outbox.drain(..len).collect()));
+                let rest = self.outbox.split_off(len);
+                let taken = io.write(self.socket, &Payload::real(std::mem::replace(&mut self.outbox, rest)));
                 debug_assert_eq!(taken, len as u64, "the room was asked for");
                 continue;
             }

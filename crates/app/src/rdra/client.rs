@@ -1,7 +1,7 @@
 //! The client: connections that do what the transfer says.
 
 use super::RdraConfig;
-use crate::http::{Head, MAX_HEADER, Request, content, parse_response};
+use crate::http::{Head, MAX_HEADER, Request, is_content, parse_response};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_rdra::{Ranges, Settings, Transfer};
@@ -99,7 +99,7 @@ impl RdraClient {
         let len = (stream.inbox.len() as u64).min(stream.body);
         if len > 0 {
             let place = self.transfer.received(now, at, len).map_err(|_| Nonsense)?;
-            if stream.inbox[..len as usize] != content(place.start, len) {
+            if !is_content(place.start, &stream.inbox[..len as usize]) {
                 return Err(Nonsense);
             }
             stream.inbox.drain(..len as usize);

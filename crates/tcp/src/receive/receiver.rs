@@ -7,6 +7,7 @@ use super::placeholders::Placeholders;
 use super::records::Records;
 use super::runs::Runs;
 use crate::profile::Profile;
+use crate::send::copied;
 use lopsided_core::packet::{SackBlock, SackBlocks};
 use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -312,7 +313,11 @@ impl Receiver {
             self.buffer.rounds.on_read(count - first);
         }
         match &mut self.bytes {
-            Some(bytes) => Payload::real(bytes.ready.drain(..count as usize).collect()),
+            Some(bytes) => {
+                let octets = copied(&bytes.ready, 0..count as usize);
+                bytes.ready.drain(..count as usize);
+                Payload::real(octets)
+            }
             None => Payload::virtual_len(count as u32),
         }
     }

@@ -19,6 +19,7 @@ mod transmit;
 mod window_use;
 
 pub(crate) use ack_outcome::{AckInfo, AckOutcome};
+pub(crate) use buffer::copied;
 pub(crate) use flight::Flight;
 pub(crate) use scoreboard::TxRecord;
 pub(crate) use sender::Sender;
