@@ -21,6 +21,8 @@ mod rate;
 #[cfg(target_os = "linux")]
 pub mod reflect;
 #[cfg(target_os = "linux")]
+mod segments;
+#[cfg(target_os = "linux")]
 pub mod shape;
 #[cfg(target_os = "linux")]
 pub mod world;

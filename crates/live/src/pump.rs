@@ -43,12 +43,37 @@ pub trait Io {
     /// If none can be sent any more.
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
 
+    /// As [`Io::send`], of a packet that is late anyhow: it may go together with others, at the next [`Io::flush`].
+    ///
+    /// # Errors
+    /// As of [`Io::send`].
+    fn send_together(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
+        self.send(edge, packet)
+    }
+
+    /// Sends what waits to go together.
+    ///
+    /// # Errors
+    /// As of [`Io::send`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The next packet was read together with the one before it, so that the world need not be asked.
+    fn has_more(&self) -> bool {
+        false
+    }
+
     /// Waits until that instant or for a packet, whichever is first. It may end early for no reason.
     ///
     /// # Errors
     /// If it cannot wait.
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
+
+/// A packet that is later than this need not go by itself: the loop does not keep up. On a line that it keeps up with each packet goes by
+/// itself, so that a receiver acknowledges as it does without us: of packets that come together it acknowledges only the last one.
+const BEHIND: Duration = Duration::from_micros(50);
 
 /// What passed the loop.
 #[derive(Clone, Debug, Default)]
@@ -72,15 +97,21 @@ pub fn pump<H: Node>(
     pumped: &mut Pumped,
 ) -> io::Result<ControlFlow<()>> {
     let mut octets = Vec::new();
+    let mut together = Vec::new();
     loop {
         let now = io.now().clamp(network.now(), until);
-        let due = catch_up(network, io, now, pumped)?.map_or(until, |due| due.min(until));
+        let due = catch_up(network, io, now, pumped, &mut together)?.map_or(until, |due| due.min(until));
         if now == until {
+            flush(io, pumped, &mut together)?;
             return Ok(ControlFlow::Continue(()));
         }
-        while let Some(edge) = io.receive(&mut octets)? {
+        loop {
+            if !io.has_more() {
+                flush(io, pumped, &mut together)?;
+            }
+            let Some(edge) = io.receive(&mut octets)? else { break };
             let now = io.now().clamp(network.now(), until);
-            catch_up(network, io, now, pumped)?;
+            catch_up(network, io, now, pumped, &mut together)?;
             match wire::read_foreign(FlowId(0), &octets) {
                 Ok(packet) => {
                     pumped.received += 1;
@@ -100,39 +131,67 @@ pub fn pump<H: Node>(
         let due = network.next_time().map_or(due, |next| next.min(due));
         if io.wait(due)? == Wake::Stop {
             let now = io.now().clamp(network.now(), until);
-            catch_up(network, io, now, pumped)?;
+            catch_up(network, io, now, pumped, &mut together)?;
+            flush(io, pumped, &mut together)?;
             return Ok(ControlFlow::Break(()));
         }
     }
 }
 
-/// Lets happen what is due by now, and sends what came out. Gives the next instant at which something is due.
+/// Lets happen what is due by now, and sends what came out, or keeps it in `together`. Gives the next instant at which something is due.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,
     now: Time,
     pumped: &mut Pumped,
+    together: &mut Vec<Time>,
 ) -> io::Result<Option<Time>> {
     // One instant at a time, so that what comes out has the instant at which it should.
     while let Some(due) = network.next_time().filter(|due| *due <= now) {
         network.advance(due);
-        send(network, io, pumped)?;
+        send(network, io, now, pumped, together)?;
     }
     let next = network.advance(now);
-    send(network, io, pumped)?;
+    send(network, io, now, pumped, together)?;
     Ok(next)
 }
 
-fn send<H: Node>(network: &mut Network<H>, io: &mut dyn Io, pumped: &mut Pumped) -> io::Result<()> {
+fn send<H: Node>(
+    network: &mut Network<H>,
+    io: &mut dyn Io,
+    now: Time,
+    pumped: &mut Pumped,
+    together: &mut Vec<Time>,
+) -> io::Result<()> {
     while let Some((edge, packet)) = network.poll_egress() {
-        io.send(edge, &packet)?;
-        pumped.sent += 1;
-        pumped.lateness.add(late(io.now(), network.now()));
+        let due = network.now();
+        if now.saturating_since(due) > BEHIND {
+            io.send_together(edge, &packet)?;
+            together.push(due);
+        } else {
+            flush(io, pumped, together)?;
+            io.send(edge, &packet)?;
+            pumped.sent(io.now(), due);
+        }
         network.recycle(packet);
     }
     Ok(())
 }
 
-fn late(now: Time, due: Time) -> Duration {
-    now.saturating_since(due)
+/// Sends what was kept, of the instants that stand in `together`.
+fn flush(io: &mut dyn Io, pumped: &mut Pumped, together: &mut Vec<Time>) -> io::Result<()> {
+    if together.is_empty() {
+        return Ok(());
+    }
+    io.flush()?;
+    let now = io.now();
+    together.drain(..).for_each(|due| pumped.sent(now, due));
+    Ok(())
+}
+
+impl Pumped {
+    fn sent(&mut self, now: Time, due: Time) {
+        self.sent += 1;
+        self.lateness.add(now.saturating_since(due));
+    }
 }

@@ -6,6 +6,11 @@ pub struct Checksum(u64);
 
 impl Checksum {
     pub fn add(&mut self, octets: &[u8]) {
+        // Long ones in larger words of the machine's own order, as RFC 1071 section 2 (B) and (C) allow.
+        let (long, octets) = octets.split_at(if octets.len() < LONG { 0 } else { octets.len() & !3 });
+        let own: u64 =
+            long.chunks_exact(4).map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).sum();
+        self.0 += u64::from(u16::from_be(folded(own)));
         let words = octets.chunks_exact(2);
         let odd = words.remainder();
         // 2^48 words fit before the carries must be folded in.
@@ -26,10 +31,16 @@ impl Checksum {
     }
 
     fn folded(self) -> u16 {
-        let mut sum = self.0;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        sum as u16
+        folded(self.0)
     }
+}
+
+/// What is shorter is added word by word.
+const LONG: usize = 64;
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }

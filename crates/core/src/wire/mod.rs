@@ -27,12 +27,21 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// # Panics
 /// If the packet is larger than an IP packet can be: 65,535 octets, of IPv6 without its header.
 pub fn encode(packet: &Packet) -> Vec<u8> {
-    let mut octets = encode_headers(packet);
+    let mut octets = Vec::with_capacity(packet.size().get() as usize);
+    encode_into(packet, &mut octets);
+    octets
+}
+
+/// As [`encode`], behind what `octets` holds already.
+///
+/// # Panics
+/// As [`encode`] does.
+pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
+    headers_into(packet, octets);
     match packet.payload().bytes() {
         Some(bytes) => octets.extend_from_slice(bytes),
         None => octets.resize(octets.len() + packet.payload().len() as usize, 0),
     }
-    octets
 }
 
 /// The headers of the packet, with the lengths and checksums of the whole packet: what a capture of headers keeps.
@@ -40,18 +49,22 @@ pub fn encode(packet: &Packet) -> Vec<u8> {
 /// # Panics
 /// As [`encode`] does.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(packet.size().get() as usize);
+    let mut octets = Vec::with_capacity(128);
+    headers_into(packet, &mut octets);
+    octets
+}
+
+fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
     if let Some(raw) = &packet.0.raw {
         octets.extend_from_slice(raw.octets());
-        return octets;
+        return;
     }
-    ip::encode(packet, &mut octets);
+    ip::encode(packet, octets);
     match packet.transport() {
-        Transport::Tcp(header) => tcp::encode(header, packet, &mut octets),
-        Transport::Udp(header) => udp::encode(*header, packet, &mut octets),
+        Transport::Tcp(header) => tcp::encode(header, packet, octets),
+        Transport::Udp(header) => udp::encode(*header, packet, octets),
         Transport::Other { .. } => {}
     }
-    octets
 }
 
 /// Takes a packet from outside, to be passed on: whatever is in it and in whatever state its checksums are, it is written again octet

@@ -18,6 +18,18 @@ fn sums_the_example_of_rfc_1071() {
     assert_eq!(odd.value(), !0xf201, "an odd last octet counts as the high half of a word");
 }
 
+proptest! {
+    /// A long piece is the sum of its words.
+    #[test]
+    fn sums_words_of_any_number(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
+        let (mut whole, mut words) = (Checksum::default(), Checksum::default());
+        whole.add(&octets);
+        octets.chunks(2).for_each(|word| words.add(word));
+        prop_assert_eq!(whole.value(), words.value());
+        prop_assert_eq!(whole.is_intact(), words.is_intact());
+    }
+}
+
 /// Every option of the handshake, and checksums made by others.
 #[test]
 fn writes_the_syn_of_a_linux_host_octet_for_octet() {

@@ -3,6 +3,7 @@
 use super::gateway::Gateway;
 use super::inside::EXITED;
 use crate::linux::{Channel, Tun};
+use crate::segments::Bundle;
 use crate::{Clock, Io, Wake};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Duration, NodeId, Packet, Time, Transport, wire};
@@ -20,11 +21,12 @@ const WAKES_LATE: Duration = Duration::from_micros(60);
 #[derive(Debug)]
 pub(super) struct Devices {
     pub clock: Clock,
-    /// Each with the edge of the network that it is.
-    pub inner: (NodeId, Tun),
-    pub outer: (NodeId, Tun),
+    pub inner: End,
+    pub outer: End,
     /// Which of the two is asked first: in turns.
     pub outer_first: bool,
+    /// A packet's octets, as they are written.
+    pub octets: Vec<u8>,
     pub gateway: Gateway,
     /// The command's init: how it ended, and where signals go.
     pub init: Channel,
@@ -35,32 +37,77 @@ pub(super) struct Devices {
     pub refused: u64,
 }
 
+/// One end of the line.
+#[derive(Debug)]
+pub(super) struct End {
+    /// The edge of the network that it is.
+    edge: NodeId,
+    tun: Tun,
+    /// Packets that go together.
+    bundle: Bundle,
+    /// It may have packets, as far as is known.
+    is_ready: bool,
+}
+
+impl End {
+    pub fn new(host: usize, tun: Tun) -> End {
+        End { edge: NodeId(host as u32), bundle: tun.bundle(), tun, is_ready: true }
+    }
+
+    /// Writes what waits to go together. Gives what the kernel did not take.
+    fn flush(&mut self) -> io::Result<u64> {
+        self.tun.send_bundle(&mut self.bundle)
+    }
+}
+
 impl Io for Devices {
     fn now(&mut self) -> Time {
         self.clock.now()
     }
 
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
-        self.outer_first = !self.outer_first;
-        let (first, second) = if self.outer_first { (&self.outer, &self.inner) } else { (&self.inner, &self.outer) };
-        for (edge, tun) in [first, second] {
-            if tun.receive(packet)?.is_some() {
-                return Ok(Some(*edge));
+        // What was read together enters together.
+        for end in [&self.inner, &self.outer] {
+            if end.tun.receive_more(packet) {
+                return Ok(Some(end.edge));
             }
+        }
+        self.outer_first = !self.outer_first;
+        let (inner, outer) = (&mut self.inner, &mut self.outer);
+        for end in if self.outer_first { [outer, inner] } else { [inner, outer] } {
+            if end.is_ready && end.tun.receive(packet)?.is_some() {
+                return Ok(Some(end.edge));
+            }
+            end.is_ready = false;
         }
         Ok(None)
     }
 
+    fn has_more(&self) -> bool {
+        self.inner.tun.has_more() || self.outer.tun.has_more()
+    }
+
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
-        let mut octets = wire::encode(packet);
-        if edge == self.outer.0 {
-            match self.before_outer(packet, octets) {
-                Some(kept) => octets = kept,
-                None => return Ok(()),
+        if self.write_octets(edge, packet) {
+            let end = if edge == self.outer.edge { &mut self.outer } else { &mut self.inner };
+            self.refused += end.flush()? + u64::from(!end.tun.send(&self.octets)?);
+        }
+        Ok(())
+    }
+
+    fn send_together(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
+        if self.write_octets(edge, packet) {
+            let end = if edge == self.outer.edge { &mut self.outer } else { &mut self.inner };
+            if !end.bundle.take(&self.octets) {
+                self.refused += end.flush()?;
+                end.bundle.take(&self.octets);
             }
         }
-        let tun = if edge == self.outer.0 { &self.outer.1 } else { &self.inner.1 };
-        self.refused += u64::from(!tun.send(&octets)?);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.refused += self.inner.flush()? + self.outer.flush()?;
         Ok(())
     }
 
@@ -69,8 +116,8 @@ impl Io for Devices {
             let left = until.saturating_since(self.clock.now());
             let asleep = left.saturating_sub(WAKES_LATE);
             let mut waits = [
-                PollFd::new(self.inner.1.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.outer.1.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.inner.tun.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.outer.tun.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.init.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             ];
@@ -92,6 +139,7 @@ impl Io for Devices {
                 });
                 return Ok(Wake::Stop);
             }
+            (self.inner.is_ready, self.outer.is_ready) = (inner, outer);
             if inner || outer || self.clock.now() >= until {
                 return Ok(Wake::Look);
             }
@@ -100,17 +148,29 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// What the gateway must see before the outer room. `None`: it has it now.
-    fn before_outer(&self, packet: &Packet, octets: Vec<u8>) -> Option<Vec<u8>> {
+    /// Puts the packet's octets in their place. False: the gateway has it now, which must see it before the outer room.
+    fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
+        self.octets.clear();
+        wire::encode_into(packet, &mut self.octets);
+        if edge != self.outer.edge {
+            return true;
+        }
         match packet.transport() {
             Transport::Tcp(header) if header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK) => {
                 let ends =
                     (SocketAddr::new(packet.src(), header.src_port), SocketAddr::new(packet.dst(), header.dst_port));
-                self.gateway.syn(ends, octets);
-                None
+                self.gateway.syn(ends, self.octets.clone());
+                false
             }
-            Transport::Udp(header) => self.gateway.datagram(SocketAddr::new(packet.dst(), header.dst_port), octets),
-            _ => Some(octets),
+            Transport::Udp(header) => {
+                let destination = SocketAddr::new(packet.dst(), header.dst_port);
+                let is_known = self.gateway.knows(destination);
+                if !is_known {
+                    self.gateway.datagram(destination, self.octets.clone());
+                }
+                is_known
+            }
+            _ => true,
         }
     }
 

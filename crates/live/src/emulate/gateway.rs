@@ -12,6 +12,7 @@
 //!
 //! The gateway's own address stands for this machine: a service on 127.0.0.1 is reached there, and port 53 is the machine's name server.
 
+use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
 use super::room::{GATEWAY, GATEWAY_V6};
 use crate::linux::{Channel, Tun};
@@ -20,7 +21,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,12 +37,16 @@ const ACCEPT_PATIENCE: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(180);
 const IDLE_NAMES: Duration = Duration::from_secs(10);
 const NAMES: u16 = 53;
+/// So often a socket is read before others have their turn.
+const AT_ONCE: usize = 16;
 /// How often the patience is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Connections that are made, or joined, at one time; a SYN beyond is lost, and comes again.
 const MOST_CONNECTIONS: usize = 8192;
 /// A thread that copies octets needs little.
 const STACK: usize = 128 * 1024;
+/// Octets that are read at once from a connection.
+const CARRIED: usize = 128 * 1024;
 
 /// The ends of a connection or datagram flow: who began it and whom it is for.
 type Ends = (SocketAddr, SocketAddr);
@@ -87,6 +92,7 @@ impl Gateway {
             connections: BTreeMap::new(),
             listeners: BTreeMap::new(),
             datagrams: BTreeMap::new(),
+            carrier: Carrier::new(),
         };
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || work.go_on())?;
         Ok(Gateway { tell, wake, open, thread: Some(thread) })
@@ -97,13 +103,14 @@ impl Gateway {
         self.say(Told::Syn(ends, packet));
     }
 
-    /// A datagram left the line. Gives it back where the outer room can have it at once.
-    pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) -> Option<Vec<u8>> {
-        if lock(&self.open).contains(&destination) {
-            return Some(packet);
-        }
+    /// Whether the outer room can have a datagram for this destination at once.
+    pub fn knows(&self, destination: SocketAddr) -> bool {
+        lock(&self.open).contains(&destination)
+    }
+
+    /// A datagram left the line for a destination that is not known. The gateway gives it to the outer room in its time.
+    pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
         self.say(Told::Datagram(destination, packet));
-        None
     }
 
     fn say(&self, told: Told) {
@@ -166,6 +173,7 @@ struct Work {
     /// By the address at which they listen.
     listeners: BTreeMap<SocketAddr, TcpListener>,
     datagrams: BTreeMap<SocketAddr, Datagrams>,
+    carrier: Carrier,
 }
 
 /// What a descriptor in a poll is.
@@ -317,7 +325,9 @@ impl Work {
     fn open_datagrams(&mut self, destination: SocketAddr, packet: &[u8]) -> io::Result<()> {
         if !self.datagrams.contains_key(&destination) {
             let Ok(socket) = keeper::ask(&self.keeper, Protocol::Udp, destination) else { return Ok(()) };
-            let datagrams = Datagrams { socket: UdpSocket::from(socket), senders: BTreeMap::new(), made: now() };
+            let socket = UdpSocket::from(socket);
+            together(&socket);
+            let datagrams = Datagrams { socket, senders: BTreeMap::new(), made: now() };
             self.datagrams.insert(destination, datagrams);
             lock(&self.open).insert(destination);
         }
@@ -328,8 +338,9 @@ impl Work {
     fn outwards(&mut self, destination: SocketAddr) {
         let target = self.target(destination);
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
-        let mut octets = [0; 65_535];
-        while let Ok((len, sender)) = datagrams.socket.recv_from(&mut octets) {
+        for _ in 0..AT_ONCE {
+            let Ok(came) = self.carrier.receive(&datagrams.socket) else { return };
+            let Some(sender) = came.from else { continue };
             let (socket, used) = match datagrams.senders.entry(sender) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => match datagram_socket(target) {
@@ -338,8 +349,7 @@ impl Work {
                 },
             };
             *used = now();
-            // What the world does not take is lost, as datagrams are.
-            let _ = socket.send(&octets[..len]);
+            came.send_on(socket, None);
         }
     }
 
@@ -347,17 +357,11 @@ impl Work {
     fn inwards(&mut self, destination: SocketAddr, sender: SocketAddr) {
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
         let Some((socket, used)) = datagrams.senders.get_mut(&sender) else { return };
-        let mut octets = [0; 65_535];
-        loop {
-            match socket.recv(&mut octets) {
-                Ok(len) => {
-                    *used = now();
-                    let _ = datagrams.socket.send_to(&octets[..len], sender);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // A refusal was told, and is over now that it was read.
-                Err(_) => return,
-            }
+        for _ in 0..AT_ONCE {
+            // Or a refusal was told, and is over now that it was read.
+            let Ok(came) = self.carrier.receive(socket) else { return };
+            *used = now();
+            came.send_on(&datagrams.socket, Some(sender));
         }
     }
 
@@ -402,7 +406,7 @@ fn datagram_socket(target: SocketAddr) -> io::Result<UdpSocket> {
         if target.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = UdpSocket::bind(any)?;
     socket.connect(target)?;
-    socket.set_nonblocking(true)?;
+    together(&socket);
     Ok(socket)
 }
 
@@ -412,7 +416,20 @@ fn reset(stream: &impl AsFd) {
     let _ = setsockopt(stream, sockopt::Linger, &at_once);
 }
 
-/// Carries octets both ways until both are over, each on a thread of its own: the kernel moves them.
+/// Carries octets one way until they are over.
+fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+    let mut octets = vec![0; CARRIED];
+    loop {
+        match from.read(&mut octets) {
+            Ok(0) => return Ok(()),
+            Ok(len) => to.write_all(&octets[..len])?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Carries octets both ways until both are over, each on a thread of its own.
 fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<()> {
     near.set_nonblocking(false)?;
     near.set_nodelay(true)?;
@@ -422,8 +439,8 @@ fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<
     for (from, to) in [(Arc::clone(&near), Arc::clone(&far)), (far, near)] {
         let (back, left) = (back.clone(), Arc::clone(&left));
         std::thread::Builder::new().name("relay".to_owned()).stack_size(STACK).spawn(move || {
-            match io::copy(&mut &*from, &mut &*to) {
-                Ok(_) => {
+            match carry(&from, &to) {
+                Ok(()) => {
                     let _ = to.shutdown(Shutdown::Write);
                 }
                 Err(_) => {

@@ -4,6 +4,7 @@
 //! The network between the two is the simulator's own: queues, stages, access, media, every link on the way. See [`rooms`] for where
 //! the packets come from and [`gateway`] for where they go on.
 
+mod datagrams;
 mod devices;
 mod gateway;
 mod inside;
@@ -18,9 +19,9 @@ pub use room::SetUpError;
 
 use crate::linux::{Hurry, drop_privileges, own_terminal};
 use crate::{Clock, Pumped, pump};
-use devices::Devices;
+use devices::{Devices, End};
 use gateway::Gateway;
-use lopsided_core::{Duration, NodeId, Observer};
+use lopsided_core::{Duration, Observer};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
 use meter::Meter;
@@ -172,9 +173,10 @@ fn drive(
     let gateway = Gateway::start(keeper, outer.again()?, resolver)?;
     let mut devices = Devices {
         clock: Clock::start(),
-        inner: (NodeId(ends.inside as u32), inner),
-        outer: (NodeId(ends.outside as u32), outer),
+        inner: End::new(ends.inside, inner),
+        outer: End::new(ends.outside, outer),
         outer_first: false,
+        octets: Vec::new(),
         gateway,
         init,
         signals,

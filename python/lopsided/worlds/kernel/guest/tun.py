@@ -14,6 +14,8 @@ import struct
 DEVICE = "path0"
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
+# Octets in front of each packet say of what it is made, as the process that carries the path expects.
+IFF_VNET_HDR = 0x4000
 
 
 class PathGone(Exception):
@@ -24,7 +26,7 @@ def create() -> int:
     """A device in the network namespace of the caller; gives its descriptor."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI))
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
     except OSError:
         os.close(device)
         raise

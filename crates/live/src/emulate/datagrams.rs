@@ -1,0 +1,87 @@
+//! Datagrams of UDP, several of one flow with one call, where the kernel has them so (`UDP_GRO`, `UDP_SEGMENT`; udp(7)).
+
+use nix::cmsg_space;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// No datagram, and no row of them, is larger.
+const MOST: usize = 65_535;
+/// The kernel takes no more with one call.
+const MOST_TOGETHER: usize = 64;
+
+/// Lets the kernel give several at once, where it can.
+pub(super) fn together(socket: &UdpSocket) {
+    let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
+}
+
+/// Carries datagrams from socket to socket.
+#[derive(Debug)]
+pub(super) struct Carrier {
+    octets: Vec<u8>,
+    control: Vec<u8>,
+}
+
+/// What came with one call.
+#[derive(Debug)]
+pub(super) struct Came<'a> {
+    pub from: Option<SocketAddr>,
+    octets: &'a [u8],
+    /// Of each datagram but the last.
+    size: usize,
+}
+
+impl Carrier {
+    pub fn new() -> Carrier {
+        Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
+    }
+
+    /// # Errors
+    /// If nothing waits, or a refusal of the other side.
+    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
+        let (len, size, from) = {
+            let mut into = [IoSliceMut::new(&mut self.octets)];
+            let (control, flags) = (Some(self.control.as_mut_slice()), MsgFlags::MSG_DONTWAIT);
+            let came = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut into, control, flags)?;
+            let size = came.cmsgs()?.find_map(|message| match message {
+                ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok(),
+                _ => None,
+            });
+            (came.bytes, size, came.address.as_ref().and_then(address))
+        };
+        Ok(Came { from, octets: &self.octets[..len], size: size.filter(|size| *size > 0).unwrap_or(len) })
+    }
+}
+
+impl Came<'_> {
+    /// Sends them on, to an address or to whom the socket is connected. What the kernel does not take is lost, as datagrams are.
+    pub fn send_on(&self, socket: &UdpSocket, to: Option<SocketAddr>) {
+        let to = to.map(SockaddrStorage::from);
+        let send = |octets: &[u8], size: Option<&u16>| {
+            let control: Vec<ControlMessage<'_>> = size.map(ControlMessage::UdpGsoSegments).into_iter().collect();
+            sendmsg(socket.as_raw_fd(), &[IoSlice::new(octets)], &control, MsgFlags::MSG_DONTWAIT, to.as_ref())
+        };
+        if self.octets.is_empty() {
+            let _ = send(&[], None);
+            return;
+        }
+        for row in self.octets.chunks(self.size * MOST_TOGETHER) {
+            let together = u16::try_from(self.size).ok().filter(|_| row.len() > self.size);
+            // Datagrams that are larger than a packet go one by one.
+            if together.is_some_and(|size| send(row, Some(&size)).is_ok()) {
+                continue;
+            }
+            for datagram in row.chunks(self.size) {
+                let _ = send(datagram, None);
+            }
+        }
+    }
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage.as_sockaddr_in().map(|address| SocketAddr::V4(SocketAddrV4::from(*address)));
+    v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6(SocketAddrV6::from(*address))))
+}
