@@ -175,6 +175,8 @@ impl TcpSocket {
         found.set_item("delivery_rate_bps", info.delivery_rate.map(|rate| rate.as_bps()))?;
         found.set_item("total_retrans", info.counters.retransmits)?;
         found.set_item("timeouts", info.counters.timeouts)?;
+        found.set_item("ca_state", info.ca_state.name())?;
+        found.set_item("in_flight_bytes", info.in_flight.get())?;
         Ok(found)
     }
 }

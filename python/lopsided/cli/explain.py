@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at
 from lopsided.cli.terminal import heading, link, out, progress, say, say_prose
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.studies.explain import Story
 
 
 def explain(
-    folder: Path,
+    source: Path,
     /,
     *,
     flow: Annotated[str | None, Parameter(show_default=False)] = None,
     from_: Annotated[str | None, Parameter(name="--from", show_default=False)] = None,
     to: Annotated[str | None, Parameter(show_default=False)] = None,
     everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    capture: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
     own: OwnCode = NOTHING,
@@ -35,11 +40,12 @@ def explain(
 
         lopsided explain runs/adsl
         lopsided explain runs/adsl --flow download --from 12s --to 14s --figure story.svg
+        lopsided explain probe.parquet --flow up1 --capture eth0.pcap
 
     Parameters
     ----------
-    folder
-        A run folder.
+    source
+        A run folder, or what `lopsided probe send --out` logged: .csv or .parquet.
     flow
         The flow to explain; default: the first one of TCP.
     from_
@@ -48,30 +54,51 @@ def explain(
         Tell what happened until then.
     everything
         Tell also of reordering that came to nothing, and do not shorten the list.
+    capture
+        Of a probe's upload: a capture at its sender, such as tcpdump writes.
     figure
-        The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder.
+        The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder, or beside the log.
     """
     from lopsided.data.units import parse_time
-    from lopsided.run import Run
-    from lopsided.studies import explain as stories
     from lopsided.views import story as views
     from lopsided.views.plot import story as pictures
     from lopsided.views.plot import style
 
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
-    span = [parse_time(text) if text else None for text in (from_, to)]
-    controllers = own.load()
-    run = Run.load(folder)
-    run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario
-    with progress("running it again", quiet=quiet) as report:
-        found = stories.of_run(run, flow, from_s=span[0], to_s=span[1], progress=report)
-    heading(f"{found.flow} in {run.scenario.name}", f"{run.world}, seed {run.seed}, digest {run.digest}")
+    begin, end = (parse_time(text) if text else None for text in (from_, to))
+    if source.is_file():
+        found = _of_probe(source, flow, capture, begin, end)
+    elif capture is not None:
+        raise UsageError("--capture is for what a probe logged: a run's captures lie in its folder (`run --pcap`)")
+    else:
+        found = _of_run(source, flow, begin, end, own, quiet=quiet)
+    heading(f"{found.flow} in {found.title if found.run is None else found.run.scenario.name}", ", ".join(found.facts))
     say_prose(views.summary(found))
     for table in (views.limits(found), views.acknowledgements(found)):
         if table is not None:
             out().print(table)
     out().print(views.timeline(found, everything=everything))
-    target = figure or picture_at(folder / f"explain-{found.flow}.png", overwrite=overwrite)
+    beside = source.parent if source.is_file() else source
+    target = figure or picture_at(beside / f"explain-{found.flow}.png", overwrite=overwrite)
     style.save(pictures.figure(found), target)
     say(link(target))
+
+
+def _of_run(
+    folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, *, quiet: bool
+) -> Story:
+    from lopsided.run import Run
+    from lopsided.studies import explain as stories
+
+    controllers = own.load()
+    run = Run.load(folder)
+    run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario
+    with progress("running it again", quiet=quiet) as report:
+        return stories.of_run(run, flow, from_s=begin, to_s=end, progress=report)
+
+
+def _of_probe(log: Path, flow: str | None, capture: Path | None, begin: float | None, end: float | None) -> Story:
+    from lopsided.studies import explain_probe
+
+    return explain_probe.of_log(log, flow, capture=capture, from_s=begin, to_s=end)

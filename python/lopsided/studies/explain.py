@@ -26,6 +26,8 @@ from lopsided.errors import UsageError
 from lopsided.studies import explain_captures
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from lopsided.run import Run
     from lopsided.studies.explain_captures import Captured
 
@@ -95,7 +97,8 @@ class Connection:
 class Story:
     """What happened to the connections of one flow in a span of time."""
 
-    run: Run
+    run: Run | None
+    """`None` of a probe."""
     flow: str
     begin_s: float
     end_s: float
@@ -104,6 +107,21 @@ class Story:
     """The rows of `tcp_events` that it is made from; of a run on Linux those that its captures tell, if any."""
     captured: Captured | None = None
     """What the captures of a run on Linux tell."""
+    sampled: pl.DataFrame | None = None
+    """The samples of a probe's flow."""
+    source: str = ""
+    """Where a probe's flow was logged."""
+
+    @property
+    def title(self) -> str:
+        """What the flow was part of."""
+        return self.source if self.run is None else self.run.scenario.title or self.run.scenario.name
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What tells its run from others."""
+        run = self.run
+        return ("probe",) if run is None else (run.world, f"seed {run.seed}", f"digest {run.digest}")
 
     @property
     def episodes(self) -> list[Episode]:
@@ -121,7 +139,7 @@ class Story:
 
     def samples(self, column: str) -> tuple[list[float], list[float]]:
         """Times and values of the flow's samples in the span."""
-        rows = self.run.samples_of.get(self.flow)
+        rows = self.sampled if self.run is None else self.run.samples_of.get(self.flow)
         if rows is None:
             return [], []
         inside = rows.filter((rows["time_s"] >= self.begin_s) & (rows["time_s"] <= self.end_s))
@@ -292,6 +310,14 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
         raise UsageError(f"{flow['name']} was not sampled: there is nothing to tell its story from")
     samples = list(rows.iter_rows(named=True))
     captured = explain_captures.of_flow(run, flow)
+    connections, shown = of_samples(samples, captured, begin, end)
+    return Story(run, flow["name"], begin, end, connections, shown, captured)
+
+
+def of_samples(
+    samples: Sequence[Row], captured: Captured | None, begin: float, end: float
+) -> tuple[list[Connection], list[Row]]:
+    """The connections that samples of TCP_INFO and captures, if any, tell of; and the events in the span."""
     if captured is None:
         found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter(), Counter())
         connections, shown = [found], []
@@ -301,7 +327,7 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
             _add_reduction(episode, samples)
     if len(connections) == 1:
         connections = [replace(connections[0], limited_s=_sampled_limits(samples, begin, end))]
-    return Story(run, flow["name"], begin, end, connections, shown, captured)
+    return connections, shown
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:

@@ -48,6 +48,12 @@ _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 _LINGER_S = 10.0
 """How long connections of our TCP may take to close."""
+_BEGAN_S = time.time() - time.monotonic()
+
+
+def _wall_s() -> float:
+    """The wall clock as it was when this process began, and what has passed since by a clock that nobody sets."""
+    return _BEGAN_S + time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sender's state. Times of the wall clock in seconds, windows in octets, rates in bit/s."""
+    """A sender's state. Times in seconds since 1970, by the wall clock as it was when this process began: a step of it
+    changes nothing. Windows in octets, rates in bit/s."""
 
     time_s: float
     rtt_us: int
@@ -102,6 +109,9 @@ class Sample:
     throughput_bps: float
     """Octets given to the socket so far, over the time since the first."""
     retransmits: int
+    state: str | None = None
+    """Of congestion, such as recovery; `None` of an older sink."""
+    in_flight_bytes: int | None = None
 
 
 @dataclass
@@ -114,6 +124,8 @@ class Log:
     """By the receiving application."""
     seconds: float = 0.0
     """From the first octet received to the last."""
+    port: int = 0
+    """Of an upload over the kernel's TCP, this machine's port."""
 
     @property
     def goodput_bps(self) -> float:
@@ -195,7 +207,7 @@ def frame(logs: list[Log]) -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        {"flow": log.flow.name, "direction": log.flow.direction, **asdict(sample)}
+        {"flow": log.flow.name, "direction": log.flow.direction, "port": log.port, **asdict(sample)}
         for log in logs
         for sample in log.samples
     ]
@@ -236,6 +248,9 @@ class _Connection(Protocol):
         ...
 
     def sample(self, throughput_bps: float) -> Sample: ...
+    def port(self) -> int:
+        """This end's, where it is known; else 0."""
+        ...
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
@@ -280,7 +295,7 @@ class _KernelConnection:
         info = tcp_info.read(self._socket)
         mss, rate, threshold = info["snd_mss"], info.get("delivery_rate"), info["snd_ssthresh"]
         return Sample(
-            time_s=time.time(),
+            time_s=_wall_s(),
             rtt_us=info["rtt"],
             rtt_var_us=info["rttvar"],
             ssthresh_bytes=threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
@@ -290,7 +305,12 @@ class _KernelConnection:
             bandwidth_window_bytes=None if rate is None else rate * info["rtt"] // 1_000_000,
             throughput_bps=throughput_bps,
             retransmits=info["total_retrans"],
+            state=tcp_info.CONGESTION_STATES[min(info["ca_state"], len(tcp_info.CONGESTION_STATES) - 1)],
+            in_flight_bytes=max(0, info["unacked"] - info["sacked"] - info["lost"] + info["retrans"]) * mss,
         )
+
+    def port(self) -> int:
+        return self._socket.getsockname()[1]
 
     def __enter__(self) -> Self:
         return self
@@ -322,7 +342,7 @@ class _OurConnection:
         info = self._socket.info()
         rate = info["delivery_rate_bps"]
         return Sample(
-            time_s=time.time(),
+            time_s=_wall_s(),
             rtt_us=info["rtt_us"],
             rtt_var_us=info["rttvar_us"],
             ssthresh_bytes=info["snd_ssthresh_bytes"],
@@ -332,7 +352,12 @@ class _OurConnection:
             bandwidth_window_bytes=None if rate is None else rate * info["rtt_us"] // 8_000_000,
             throughput_bps=throughput_bps,
             retransmits=info["total_retrans"],
+            state=info["ca_state"],
+            in_flight_bytes=info["in_flight_bytes"],
         )
+
+    def port(self) -> int:
+        return 0
 
     def __enter__(self) -> Self:
         return self
@@ -537,6 +562,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float) -> None:
         wish = {"role": "data", "token": token, "flow": asdict(wished), "interval_s": interval_s}
         _send_all(connection, json.dumps(wish).encode() + b"\n")
         if flow.direction == "up":
+            log.port = connection.port()
             _send(connection, log, interval_s)
         else:
             _receive(connection, log, PATIENCE_S + flow.duration_s)

@@ -42,7 +42,10 @@ def summary(story: Story) -> str:
         text.append(f"The retransmission timeout expired {_times(timeouts)}")
     if undone:
         text.append(f"Taken back: {_by(undone)}")
-    if story.captured is not None:
+    if story.run is None:
+        seen = "the capture at its sender and " if story.captured is not None else ""
+        text.append(f"Told from {seen}samples of TCP_INFO" + ("" if seen else "; of an upload --capture tells more"))
+    elif story.captured is not None:
         text.append("Told from the captures at its hosts and samples of TCP_INFO")
     elif not story.events:
         text.append("Reasons are not known: this run has samples of TCP_INFO alone; run it with --pcap hosts for more")

@@ -28,7 +28,7 @@ impl Made {
             body.extend([((8 + self.payload.len()) as u16).to_be_bytes(), [0, 0]].concat());
         } else {
             body.extend([self.seq.to_be_bytes(), 77u32.to_be_bytes()].concat());
-            body.extend([((20 + self.options) / 4 << 4) as u8, self.flags, 1, 0xf5, 0, 0, 0, 0]);
+            body.extend([(((20 + self.options) / 4) << 4) as u8, self.flags, 1, 0xf5, 0, 0, 0, 0]);
             body.extend((0..self.options).map(|_| 1));
         }
         body.extend(&self.payload);
@@ -251,7 +251,8 @@ fn it_is_cut_as_linux_cuts() {
     }
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("it forwards");
     for which in ["all", "from0", "to0"] {
-        std::fs::write(format!("/proc/sys/net/ipv4/conf/{which}/rp_filter"), "0").expect("it does not ask for the way back");
+        std::fs::write(format!("/proc/sys/net/ipv4/conf/{which}/rp_filter"), "0")
+            .expect("it does not ask for the way back");
     }
     netlink.add_route("to0", IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 32, Reach::Behind).expect("a route");
     for udp in [false, true] {

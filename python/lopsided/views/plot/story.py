@@ -34,8 +34,7 @@ def figure(story: Story) -> LabFigure:
     packets = _packets(story)
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
     span = f"{units.seconds(story.begin_s)} to {units.seconds(story.end_s)}"
-    run = story.run
-    subtitle = f"{run.scenario.title or run.scenario.name}: {story.flow}, {span}"
+    subtitle = f"{story.title}: {story.flow}, {span}"
     sheet = style.sheet("What happened and why", subtitle, heights, "time since the run began (s)")
     panels = list(sheet.panels)
     if packets:
@@ -51,7 +50,7 @@ def figure(story: Story) -> LabFigure:
         sheet.figure,
         "shaded: disorder grey, CWR orange, recovery blue, loss red; solid cwnd, dotted ssthresh, thin in flight",
         "" if not packets else bars if story.captured else f"{bars}; crosses: drops",
-        *(run.world, f"seed {run.seed}", f"digest {run.digest}"),
+        *story.facts,
     )
     return sheet.figure
 
@@ -88,8 +87,8 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
     if len(story.connections) != 1:
         return None
     if story.captured is not None:
-        return _captured(story, story.captured.passed)
-    if len(run.events) == 0:
+        return _captured(story, story.captured.passed) if story.captured.passed.height else None
+    if run is None or len(run.events) == 0:
         return None
     row = next(row for row in run.flows.rows() if row["name"] == story.flow)
     mine = run.events.to_polars().filter((pl.col("flow") == row["flow"]) & (pl.col("protocol") == "tcp"))
@@ -154,6 +153,8 @@ def _window(panel: Axes, story: Story) -> None:
 
 def _queues(story: Story) -> list[tuple[str, str]]:
     """The queues that the flow's data crosses, the fullest first."""
+    if story.run is None:
+        return []
     path = story.run.scenario.paths[story.flow]
     rows = {(row["link"], row["direction"]): row for row in notable_links.links(story.run)}
     crossed = [place for place in path if place in rows]
@@ -162,6 +163,7 @@ def _queues(story: Story) -> list[tuple[str, str]]:
 
 def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
     ink = style.colour(direction, 0)
+    assert story.run is not None, "a probe knows no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
     time, value = style.thin_out(backlog.time_s[inside], backlog.value[inside])
@@ -178,6 +180,7 @@ def _dropped_here(story: Story, link: str, direction: str) -> Floats:
     """When this queue dropped a packet of any flow, as far as that was recorded."""
     import polars as pl
 
+    assert story.run is not None, "a probe knows no queues"
     events = story.run.events.to_polars()
     here = (pl.col("event") == "dropped") & (pl.col("node") == link) & (pl.col("direction") == direction)
     times = events.filter(here)["time_s"].to_numpy() if events.height else np.empty(0)

@@ -1,0 +1,119 @@
+//! What goes wrong around a line while it runs: a full disk, an interface that goes away, another MTU, clocks that are not those of others.
+//!
+//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. A step of the machine's date cannot be tested in a
+//! namespace: that nothing here reads it is what clippy holds the crate to (`SystemTime::now` in clippy.toml).
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
+const LEFT_OUT: i32 = 77;
+
+/// Runs a script of bash, behind what stands before it; `None` where it cannot be done here.
+fn run(before: &[&str], script: &str) -> Option<Output> {
+    let folder =
+        std::env::temp_dir().join(format!("lopsided-faults-{}-{:?}", std::process::id(), thread::current().id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let words: Vec<&str> = before.iter().copied().chain(["bash", "-c", script]).collect();
+    let done = Command::new(words[0])
+        .args(&words[1..])
+        .env("LIVE", LIVE)
+        .env("FOLDER", &folder)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let _ = std::fs::remove_dir(&folder);
+    let said = String::from_utf8_lossy(&done.stderr);
+    if done.status.code() == Some(LEFT_OUT) || said.contains("unshare: ") || said.contains("error: cannot make") {
+        println!("left out: {said}");
+        return None;
+    }
+    Some(done)
+}
+
+fn shown(done: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
+}
+
+/// Sends to the first who asks; gives the port.
+fn server(count: usize) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let octets: Vec<u8> = (0..count).map(|place| b'a' + (place % 25) as u8).collect();
+        let _ = stream.write_all(&octets);
+    });
+    port
+}
+
+#[test]
+fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
+    let script = r#"
+        mount -t tmpfs -o size=64k none $FOLDER || exit 77
+        $LIVE emulate -q --no-meter --down 50M --up 50M --rtt 2ms --pcap $FOLDER/line.pcapng -- \
+            bash -c "exec 3<>/dev/tcp/100.64.0.1/PORT; wc -c <&3; exit 4"
+        echo "exit $?"
+    "#;
+    let script = script.replace("PORT", &server(400_000).to_string());
+    let Some(done) = run(&["unshare", "--mount"], &script) else { return };
+    let told = shown(&done);
+    // The command had its line to the end, and its exit code gives way to that of the failure.
+    assert!(told.starts_with("400000\nexit 1\n"), "{told}");
+    assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
+}
+
+#[test]
+fn another_mtu_in_the_middle_of_a_transfer_changes_no_octet() {
+    let script = r#"
+        exec 3<>/dev/tcp/100.64.0.1/PORT
+        { for mtu in 1280 9000 600 1500; do sleep 0.05; ip link set line0 mtu $mtu; done; } >&2 &
+        tr -d '\n' <&3 | wc -c
+    "#;
+    let script = script.replace("PORT", &server(1_500_000).to_string());
+    let line = [LIVE, "emulate", "-q", "--no-meter", "--down", "40M", "--up", "4M", "--rtt", "2ms", "--"];
+    let Some(done) = run(&line, &script) else { return };
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "1500000\n", "{}", shown(&done));
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_its_queue_with_an_error() {
+    let script = r#"
+        rules() { { nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -c 'queue'; }
+        ip link add gone0 type veth peer name gone1 && ip link set gone0 up || exit 77
+        $LIVE shape gone0 --up 4M -q & shaper=$!
+        for _ in $(seq 100); do
+            [ "$(rules)" != 0 ] && break
+            kill -0 $shaper 2>/dev/null || exit 77
+            sleep 0.05
+        done
+        ip link del gone0
+        wait $shaper
+        echo "exit $?, rules $(rules)"
+    "#;
+    let line = [LIVE, "emulate", "-q", "--no-meter", "--down", "40M", "--up", "4M", "--rtt", "2ms", "--"];
+    let Some(done) = run(&line, script) else { return };
+    let told = shown(&done);
+    assert!(told.contains("exit 1, rules 0"), "{told}");
+    assert!(told.contains("the interface gone0 is gone"), "{told}");
+}
+
+#[test]
+fn a_clock_that_counts_from_elsewhere_changes_nothing() {
+    let script = r#"
+        began=$(date +%s%N)
+        $LIVE emulate -q --no-meter --down 8M --up 8M --rtt 2ms -- bash -c "exec 3<>/dev/tcp/100.64.0.1/PORT; wc -c <&3"
+        echo "took $((($(date +%s%N) - began) / 1000000))"
+    "#;
+    let script = script.replace("PORT", &server(300_000).to_string());
+    let elsewhere = ["unshare", "--time", "--fork", "--monotonic", "100000000", "--boottime", "100000000"];
+    let Some(done) = run(&elsewhere, &script) else { return };
+    let told = shown(&done);
+    let took: u64 =
+        told.lines().find_map(|line| line.strip_prefix("took ")).and_then(|ms| ms.parse().ok()).expect(&told);
+    // 300 kB at 8 Mbit/s.
+    assert!(told.starts_with("300000\n") && took >= 300, "{told}");
+}

@@ -1,0 +1,113 @@
+"""Why a probe's flow did what it did: from the samples of TCP_INFO that it logged, and a capture at its sender.
+
+The log is that of `probe send --out`, as .csv or .parquet. Samples tell the congestion states that they fall into, the
+windows, what held the sender back, and how many segments went out again; a capture at the sending host tells also when
+and by which timer. The sender of a download is the sink, so a capture is for uploads.
+
+Left out: why the receiver acknowledged, and what queues held, which nothing at the sender shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.data import columns
+from lopsided.errors import UsageError
+from lopsided.studies import explain
+from lopsided.studies.explain_captures import Captured
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NO_WINDOW = 1 << 50
+"""Stands for a peer's window that a kernel does not tell: it never holds the sender back."""
+_NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
+
+
+def of_log(
+    log: Path,
+    flow: str | None = None,
+    *,
+    capture: Path | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> explain.Story:
+    """The story of one logged flow (default: the first), between two times since the first sample of all.
+
+    Raises `UsageError` where the file is no such log, has no such flow, or the capture does not show it.
+    """
+    table = _read(log)
+    names = table["flow"].unique(maintain_order=True).to_list()
+    name = names[0] if flow is None else flow
+    if name not in names:
+        raise UsageError(f"no flow called {name!r}; there are {', '.join(names)}")
+    origin = float(table["time_s"].to_numpy().min())
+    rows = _as_of_runs(table.filter(table["flow"] == name), origin)
+    samples = list(rows.iter_rows(named=True))
+    last = samples[-1]["time_s"]
+    begin, end = from_s or 0.0, last if to_s is None else min(to_s, last)
+    if not end > begin:
+        raise UsageError(f"no time between {begin:g} s and {end:g} s to tell of")
+    captured = None if capture is None else _captured(table, name, capture, origin)
+    connections, shown = explain.of_samples(samples, captured, begin, end)
+    return explain.Story(None, name, begin, end, connections, shown, captured, sampled=rows, source=log.name)
+
+
+def _read(log: Path) -> pl.DataFrame:
+    import polars as pl
+
+    if log.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"{log.name}: a probe's log is told from as .csv or .parquet")
+    try:
+        table = pl.read_csv(log, infer_schema_length=None) if log.suffix == ".csv" else pl.read_parquet(log)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UsageError(f"{log}: {error}") from None
+    if missing := [name for name in _NEEDED if name not in table.columns]:
+        raise UsageError(f"{log.name} is no log of `lopsided probe send --out`: there is no column {missing[0]}")
+    if table.height == 0 or table["state"].null_count():
+        raise UsageError(f"{log.name}: the sink did not tell the states of its senders: it is of an older version")
+    return table
+
+
+def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
+    """The samples under the names of a run's."""
+    import polars as pl
+
+    return rows.select(
+        (pl.col("time_s") - origin),
+        "state",
+        "cwnd_bytes",
+        pl.col("ssthresh_bytes").cast(pl.Float64),
+        pl.col("send_window_bytes").fill_null(_NO_WINDOW).alias("snd_wnd_bytes"),
+        "in_flight_bytes",
+        "retransmits",
+    )
+
+
+def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> Captured:
+    """What the capture tells of an upload's sender, with times since the first sample."""
+    import polars as pl
+
+    first = table.filter(table["flow"] == name).row(0, named=True)
+    if first["direction"] != "up":
+        raise UsageError(f"{name} comes from the sink: a capture is told from at its sender, for uploads")
+    ends, seen, _, _ = _native.trace(str(capture))
+    passed = pl.concat([columns.frame(ends), columns.frame(seen).select("data_bytes")], how="horizontal")
+    if first["port"]:
+        passed = passed.filter(passed["from_port"] == first["port"])
+    if passed.height == 0:
+        raise UsageError(f"{capture.name} shows nothing of {name}")
+    one = passed.sort("data_bytes", descending=True).row(0, named=True)
+    side = (capture, "sender")
+    found, sent = _native.infer_tcp_events(side, side, (one["to"], one["to_port"]), 0)
+    events: list[dict[str, Any]] = [
+        {**event, "time_s": event["time_s"] - origin}
+        for event in columns.frame(found).iter_rows(named=True)
+        if event["end"] == "sender" and event["opener_port"] == one["from_port"]
+    ]
+    # What passed is told of all connections to the sink together.
+    alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
+    shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
+    return Captured(events, shown if alone else shown.clear())
