@@ -105,6 +105,8 @@ named! {
         Undone = "undo",
         /// Nothing is missing any more.
         NothingMissing = "nothing is missing",
+        /// A router could not pass on what was too long.
+        PathMtu = "the path takes smaller segments",
     }
 }
 
@@ -129,6 +131,8 @@ named! {
         Timeout = "timeout",
         /// The receiver dropped what it had SACKed.
         Reneged = "SACK reneging",
+        /// A router could not pass it on.
+        TooLong = "too long for the path",
     }
 }
 

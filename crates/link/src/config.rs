@@ -19,6 +19,8 @@ pub struct LinkConfig {
     pub shaper: Option<ShaperConfig>,
     pub framing: Framing,
     pub header_compression: HeaderCompressionConfig,
+    /// The largest IP packet that the direction takes. `None`: any.
+    pub mtu: Option<Bytes>,
     /// Propagation delay, one way.
     pub delay: Duration,
     /// When the line may send, where that is more than the rate.
@@ -51,6 +53,7 @@ impl LinkConfig {
             shaper: None,
             framing: Framing::NONE,
             header_compression: HeaderCompressionConfig::default(),
+            mtu: None,
             delay,
             access: None,
             loss: LossConfig::default(),
@@ -114,6 +117,9 @@ impl LinkConfig {
     }
 }
 
+/// Where Linux's path-MTU discovery ends, and the largest IP packet.
+const LEAST_MTU: u64 = 552;
+const MOST_MTU: u64 = 65_535;
 /// 10 Tbit/s: far above any line, and low enough that no sum here overflows.
 const MOST_RATE: u64 = 10_000_000_000_000;
 /// The deepest bucket, of 2^30 octets: its credit fits 64 bits.
@@ -224,6 +230,13 @@ impl Part for LinkConfig {
         .none_word("unlimited"),
         key("delay", |link| &mut link.delay, "One-way propagation delay, such as \"10 ms\"."),
         key(
+            "mtu",
+            |link: &mut Self| &mut link.mtu,
+            "The largest IP packet that it takes, such as \"1400 B\". The router before it drops a larger one (too_big) and tells its \
+             sender, which sends smaller segments from then on (path-MTU discovery, RFC 1191).",
+        )
+        .none_word("any"),
+        key(
             "framing",
             |link: &mut Self| &mut link.framing,
             "Octets a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table.",
@@ -265,6 +278,10 @@ impl Part for LinkConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
+        if let Some(mtu) = self.mtu.filter(|mtu| !(LEAST_MTU..=MOST_MTU).contains(&mtu.get())) {
+            let fault = Fault::new("mtu", format!("an mtu of {} B: it must be from 552 to 65535 B", mtu.get()));
+            return Err(fault.help("below 552 B Linux sends fragments, which are left out"));
+        }
         self.check_header_compression().map_err(|fault| Fault { key: "header_compression", ..fault })
     }
 }

@@ -1,7 +1,7 @@
 //! From a scenario to a world: nodes, wires, routes, applications.
 //!
 //! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before
-//! up, then the stages of each link, and the far ends of links that are sensed.
+//! up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an MTU.
 
 mod flows;
 mod link;
@@ -72,12 +72,12 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         }
     }
     let mut wires = net.wires();
-    let far_ends = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
+    let unnamed = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
     let mut labels = node_labels(scenario);
-    labels.extend(far_ends.into_iter().map(|far_end| NodeLabel {
-        node: far_end.node,
-        name: format!("{}/reflector", scenario.graph.links[far_end.hop.link].name),
-        kind: NodeKind::Stage(far_end.hop.dir),
+    labels.extend(unnamed.into_iter().map(|stage| NodeLabel {
+        node: stage.node,
+        name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
+        kind: NodeKind::Stage(stage.hop.dir),
     }));
     for placed in options.middleboxes {
         if placed.link >= scenario.graph.links.len() {

@@ -2,6 +2,7 @@
 
 use crate::cc::Setup;
 use crate::cc::{self, Controller};
+use crate::connection::PathMtu;
 use crate::profile::Profile;
 use crate::receive::ack_policy::{self, AckPolicy};
 use lopsided_core::Bytes;
@@ -44,6 +45,8 @@ pub struct ConnConfig {
     pub timestamp_offset: u32,
     /// The largest IP packet of the interface.
     pub mtu: Bytes,
+    /// What a router said of the way to this destination before.
+    pub path_mtu: Option<PathMtu>,
     /// Connections of one kind share it.
     pub profile: Arc<Profile>,
     pub controller: Box<dyn Controller>,
@@ -79,12 +82,23 @@ impl ConnConfig {
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
         let ack_policy = ack_policy::build(&profile.ack).expect("a profile names a policy that is known");
-        ConnConfig { local, remote, iss, timestamp_offset: iss.rotate_left(16), mtu, profile, controller, ack_policy }
+        ConnConfig {
+            local,
+            remote,
+            iss,
+            timestamp_offset: iss.rotate_left(16),
+            mtu,
+            path_mtu: None,
+            profile,
+            controller,
+            ack_policy,
+        }
     }
 
-    /// The MSS option: what fits an IP packet without options (RFC 6691).
+    /// The MSS option: what fits an IP packet without options (RFC 6691), on a way that is known to take less too (Linux).
     pub(crate) fn mss_option(&self) -> u16 {
-        payload_limit(self.mtu, false) as u16
+        let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
+        payload_limit(mtu, false) as u16
     }
 }
 

@@ -749,6 +749,7 @@ class Direction(TypedDict):
 
     rate_bps: int | None
     delay_s: float
+    mtu_bytes: int | None
     framing: Framing
     header_compression: HeaderCompression
     queue: Queue

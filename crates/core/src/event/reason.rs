@@ -43,6 +43,7 @@ reasons! {
         AckFiltered = "ack_filtered", "an ACK that a later one in the queue covers, removed by a filter";
         ContextLost = "context_lost", "its compressed header could not be rebuilt: one before it was lost";
         Collided = "collided", "two stations sent at once, and nothing sends it again";
+        TooBig = "too_big", "larger than the link's mtu, and not to be fragmented";
     }
 }
 

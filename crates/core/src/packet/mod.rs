@@ -264,6 +264,11 @@ impl Packet {
         self.0.raw.is_some()
     }
 
+    /// Whether a router may cut it into fragments: not what lopsided's own hosts send, and nothing of IPv6.
+    pub fn may_be_fragmented(&self) -> bool {
+        self.0.raw.as_ref().is_some_and(|raw| raw.may_be_fragmented())
+    }
+
     /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options, extension headers, or
     /// TCP options that cannot be read: those stand in its octets alone.
     pub fn is_read_whole(&self) -> bool {

@@ -36,6 +36,8 @@ impl RawTransport {
 
 /// The checksum field of the IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
+/// In the seventh octet of that header.
+const DO_NOT_FRAGMENT: u8 = 0x40;
 
 impl RawHeaders {
     pub fn new(octets: Vec<u8>, transport_at: usize) -> RawHeaders {
@@ -54,6 +56,11 @@ impl RawHeaders {
     /// The octets of the TCP options, in a packet that has such a header.
     pub fn tcp_options(&self) -> Option<&[u8]> {
         self.octets.get(self.transport_at + TCP_HEADER as usize..)
+    }
+
+    /// It is of IPv4, and says nothing against it.
+    pub fn may_be_fragmented(&self) -> bool {
+        self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
 
     fn is_v4(&self) -> bool {

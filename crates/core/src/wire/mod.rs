@@ -1,10 +1,11 @@
-//! Packets as octets: IPv4 and IPv6, TCP with its options, and UDP, as they stand on the wire.
+//! Packets as octets: IPv4 and IPv6, TCP with its options, UDP, and ICMP's message of a packet too big, as they stand on the wire.
 //!
 //! A synthetic payload is written as zeros, which add nothing to a checksum, so headers alone can be written with the checksum
 //! of the whole packet. A packet that another host made is written as it came. Left out of the fields that are read: IP options, IPv6
 //! extension headers, fragments, TCP options other than those of [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
 
 mod checksum;
+mod icmp;
 mod ip;
 mod tcp;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 mod udp;
 
 pub use checksum::Checksum;
+pub use icmp::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PacketTooBig, packet_too_big, read_packet_too_big};
 pub(crate) use tcp::{reads_options, rewrite_options};
 
 use crate::packet::{NewPacket, RawHeaders, UDP_HEADER};

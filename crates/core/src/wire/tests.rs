@@ -311,3 +311,26 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
         },
     )
 }
+
+#[test]
+fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
+    let router = (Ipv4Addr::new(10, 255, 0, 0), Ipv6Addr::LOCALHOST);
+    let v6 = Addresses::V6 { src: Ipv6Addr::from_bits(1), dst: Ipv6Addr::from_bits(2) };
+    for (ip, largest) in
+        [(IpHeader::v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)), 576), (IpHeader::new(v6), 1280)]
+    {
+        let segment = NewPacket::new(FlowId(0), ip, Transport::Tcp(header()), Payload::virtual_len(1448));
+        let new = packet_too_big(&Packet::unbooked(7, Time::ZERO, segment), 1400, router);
+        assert_eq!(new.size(), crate::Bytes::new(largest));
+        let message = Packet::unbooked(8, Time::ZERO, new);
+        assert_eq!(message.dst(), ip.addresses.src());
+        let told = read_packet_too_big(&message).expect("our own message");
+        assert_eq!((told.mtu, told.src, told.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
+        assert_eq!((told.src_port, told.dst_port, told.seq), (header().src_port, header().dst_port, header().seq));
+        // One octet changed is found.
+        let mut octets = message.payload().bytes().expect("real octets").to_vec();
+        octets[9] ^= 1;
+        let changed = NewPacket::new(FlowId(0), *message.ip(), message.transport().clone(), Payload::real(octets));
+        assert_eq!(read_packet_too_big(&Packet::unbooked(9, Time::ZERO, changed)), None);
+    }
+}

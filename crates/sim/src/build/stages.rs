@@ -7,6 +7,8 @@
 //! A queue whose discipline senses ([`lopsided_queue::Qdisc::senses`]) sees the other direction too, between the entry stages and what
 //! leads to the next node. Where its sensing packets turn at the end of its own link, a reflector stands there, before the
 //! direction's exit stages.
+//!
+//! Before all others stands the router that heeds the direction's MTU.
 
 use super::topology::Topology;
 use crate::error::BuildError;
@@ -16,7 +18,7 @@ use lopsided_link::Link;
 use lopsided_net::{Attachment, NetNode};
 use lopsided_queue::FarEnd;
 use lopsided_scenario::{Hop, Scenario};
-use lopsided_stage::{Reflector, StageNode, StageRole, StageSide};
+use lopsided_stage::{MtuGate, Reflector, StageNode, StageRole, StageSide};
 
 /// A stage that was built, and where it is.
 struct Placed {
@@ -32,10 +34,11 @@ struct Way {
     senses: bool,
 }
 
-/// A far end that no scenario names: its node, and the link whose it is.
-pub(super) struct FarEndNode {
+/// What no scenario names as a stage: its node, the link whose it is, and what it is called there.
+pub(super) struct Unnamed {
     pub node: NodeId,
     pub hop: Hop,
+    pub what: &'static str,
 }
 
 /// Appends the stages to the nodes, in the order of [`crate::node_labels`], and puts them into the wires.
@@ -45,14 +48,14 @@ pub(super) fn place(
     seed: u64,
     nodes: &mut Vec<NetNode<Host>>,
     wires: &mut Vec<Vec<Attachment>>,
-) -> Result<Vec<FarEndNode>, BuildError> {
+) -> Result<Vec<Unnamed>, BuildError> {
+    let mut unnamed = Vec::new();
     let links = 0..scenario.graph.links.len();
     let hops: Vec<[Hop; 2]> = links.map(|link| Dir::BOTH.map(|dir| Hop { link, dir })).collect();
     let mut ways = Vec::new();
     for hop in hops.iter().flatten() {
         ways.push(Way { stages: build(scenario, *hop, seed, nodes, wires)?, senses: false });
     }
-    let mut far_ends = Vec::new();
     for (way, hop) in ways.iter_mut().zip(hops.iter().flatten()) {
         let NetNode::Link(link) = &nodes[net.link_node(*hop).index()] else { unreachable!("a link's own node") };
         let Some(far_end) = link.senses() else { continue };
@@ -62,14 +65,24 @@ pub(super) fn place(
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
-            far_ends.push(FarEndNode { node, hop: *hop });
+            unnamed.push(Unnamed { node, hop: *hop, what: "reflector" });
         }
+    }
+    for (way, hop) in ways.iter_mut().zip(hops.iter().flatten()) {
+        let Some(mtu) = scenario.graph.links[hop.link].dir(hop.dir).mtu else { continue };
+        let gate = MtuGate::new(mtu.get() as u16, unnamed.len() as u16);
+        let node = append(StageNode::new(Box::new(gate)), nodes, wires);
+        // Its messages go back to where the packets come from.
+        let (origin, port) = net.origin(*hop);
+        wires[node.index()][usize::from(StageNode::REVERSE.0)] = Attachment { node: NodeId(origin as u32), port };
+        way.stages.insert(0, Placed { node, side: StageSide::Entry, sees_reverse: false });
+        unnamed.push(Unnamed { node, hop: *hop, what: "mtu" });
     }
     for (of_dir, hops) in ways.chunks(2).zip(&hops) {
         connect(hops[0], &of_dir[0], &of_dir[1], net, wires);
         connect(hops[1], &of_dir[1], &of_dir[0], net, wires);
     }
-    Ok(far_ends)
+    Ok(unnamed)
 }
 
 /// A stage becomes a node whose ports lead nowhere yet: to the stage itself.

@@ -2,7 +2,7 @@
 
 use crate::stack::Stack;
 use lopsided_core::Rng;
-use lopsided_tcp::{ConnConfig, Endpoint};
+use lopsided_tcp::{ConnConfig, Endpoint, PathMtu};
 use std::net::IpAddr;
 
 /// The far end of a connection or datagram flow.
@@ -22,11 +22,12 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    pub fn config(&mut self, local_port: u16, remote: Remote) -> ConnConfig {
+    pub fn config(&mut self, local_port: u16, remote: Remote, path_mtu: Option<PathMtu>) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
         let iss = self.numbers.next_u64() as u32;
-        ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller)
+        let config = ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller);
+        ConnConfig { path_mtu, ..config }
     }
 }

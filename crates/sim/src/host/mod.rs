@@ -3,12 +3,14 @@
 //! A segment for no connection and no listening port is lost with the reason `no_socket`, and answered with a reset (RFC 9293 section
 //! 3.10.7.1).
 //!
-//! Leaves out: forwarding, ICMP, and the time that a real host takes to run.
+//! A message that a packet was too big makes the segments to that destination smaller, of the connections that are and of those to
+//! come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
 
 mod counters;
 mod dialer;
 mod flow_meter;
 mod interface;
+mod path_mtu;
 mod ports;
 mod sockets;
 
@@ -175,7 +177,8 @@ impl Host {
     /// A new connection for a service; `None` for one of datagrams.
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
         let dialer = self.sockets.apps[app as usize].dialer.as_mut()?;
-        let connection = Connection::listen(dialer.config(local_port, remote));
+        let path = self.sockets.paths.to(remote.addr, now);
+        let connection = Connection::listen(dialer.config(local_port, remote, path));
         let slot = self.sockets.free_slot();
         self.sockets.apps[app as usize].accepted.push((remote, slot));
         self.sockets.install(slot, app, connection, local_port, remote, now);
@@ -490,7 +493,7 @@ impl Node for Host {
                 self.take_datagram(&packet, header, app, now);
                 cx.recycle(packet);
             }
-            Transport::Other { .. } => cx.drop(packet, DropReason::NoSocket),
+            Transport::Other { .. } => self.take_message(packet, cx),
         }
     }
 

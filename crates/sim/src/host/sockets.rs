@@ -2,6 +2,7 @@
 
 use super::dialer::{Dialer, Remote};
 use super::flow_meter::{Counted, FlowMeter};
+use super::path_mtu::KnownPaths;
 use super::ports::Ports;
 use lopsided_app::{Report, SocketId, Sockets};
 use lopsided_core::packet::Addresses;
@@ -74,6 +75,7 @@ pub(crate) struct HostSockets {
     pub conns: Vec<Option<Box<Conn>>>,
     pub free: Vec<u32>,
     pub ports: Ports,
+    pub paths: KnownPaths,
     /// One time for each application, then one for each connection. A time may be earlier than the true one, never
     /// later: a timer that moved away is looked at when the old time comes, which costs less than moving it with every
     /// segment.
@@ -91,6 +93,7 @@ impl HostSockets {
             conns: Vec::new(),
             free: Vec::new(),
             ports: Ports::default(),
+            paths: KnownPaths::default(),
             timers: EventQueue::new(1),
             ready: Vec::new(),
             trace: TcpEventMask::NONE,
@@ -210,7 +213,8 @@ impl Sockets for Io<'_> {
             return None;
         };
         let dialer = self.sockets.apps[self.app as usize].dialer.as_mut()?;
-        let connection = Connection::connect(dialer.config(local_port, remote));
+        let path = self.sockets.paths.to(remote.addr, self.now);
+        let connection = Connection::connect(dialer.config(local_port, remote, path));
         self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
         self.touch(SocketId(slot));
         Some(SocketId(slot))

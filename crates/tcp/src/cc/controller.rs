@@ -163,6 +163,10 @@ pub trait Controller: Debug + Send {
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
+    /// A full segment has `mss` octets from now on; window and threshold are already of as many segments as before.
+    fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
+        self.adopt(now, cwnd, ssthresh);
+    }
     /// What it is doing, for a story or a log. The default tells slow start from congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());

@@ -158,6 +158,17 @@ impl Window {
         self.mss = mss.get().max(1);
     }
 
+    /// Segments have another size; the window and its threshold are given in octets.
+    fn resize(&mut self, mss: Bytes, cwnd: u64, ssthresh: Option<u64>) {
+        let before = self.mss;
+        self.set_mss(mss);
+        let scale = |octets: u64| octets / before * self.mss;
+        self.cwnd_cnt = scale(self.cwnd_cnt);
+        self.before = self.before.map(|(cwnd, ssthresh)| (scale(cwnd), ssthresh.map(scale)));
+        self.cwnd = cwnd.clamp(self.mss, LARGEST.max(self.mss));
+        self.ssthresh = ssthresh;
+    }
+
     /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters
     /// of the window take its place (RFC 2861 section 3).
     fn keep(&mut self) {
@@ -291,6 +302,10 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
     fn adopt(&mut self, _now: Time, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.window.set_octets(cwnd.get());
         self.window.ssthresh = ssthresh.map(Bytes::get);
+    }
+
+    fn on_segment_size(&mut self, _now: Time, mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
+        self.window.resize(mss, cwnd.get(), ssthresh.map(Bytes::get));
     }
 
     fn cwnd(&self) -> Bytes {

@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// The offset behind what an acknowledgement number covers: near what is acknowledged, on either side of it.
-    fn ack_offset(&self, ack: Seq) -> i64 {
+    pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
     }

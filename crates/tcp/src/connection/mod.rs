@@ -11,11 +11,13 @@ mod input;
 mod keepalive;
 mod opening;
 mod output;
+mod path_mtu;
 mod socket_options;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
 pub use keepalive::KeepAlive;
 pub use output::Segment;
+pub use path_mtu::PathMtu;
 
 use crate::config::{ConnConfig, Endpoint};
 use crate::ecn::{EcnState, Feedback};
@@ -26,9 +28,9 @@ use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
 use crate::send::{Sender, TimestampClock};
 use application::Readiness;
 use handshake::Handshake;
-use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
 use lopsided_core::tcp_event::{AckReason, CaState, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
+use path_mtu::SegmentLimits;
 use std::collections::VecDeque;
 
 /// One end of a connection.
@@ -41,6 +43,7 @@ pub struct Connection {
     pub(crate) recv: Receiver,
     acks: AckScheduler,
     pub(crate) options: AgreedOptions,
+    limits: SegmentLimits,
     ecn: EcnState,
     handshake: Handshake,
     /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2), or to the handshake.
@@ -146,6 +149,7 @@ impl Connection {
             recv: Receiver::new(&profile, u32::from(mss_option)),
             acks: AckScheduler::new(config.ack_policy),
             options,
+            limits: SegmentLimits::new(config.mtu, config.path_mtu),
             ecn: EcnState::new(&profile, &*config.controller),
             handshake: Handshake::default(),
             pending_old_ack: None,
@@ -247,7 +251,7 @@ impl Connection {
             snd_mss: Bytes::new(flight.mss()),
             rcv_mss: Bytes::new(u64::from(self.acks.rcv_mss())),
             advmss: Bytes::new(mss_option - stamps),
-            pmtu: Bytes::new(mss_option + u64::from(IPV4_HEADER + TCP_HEADER)),
+            pmtu: self.limits.mtu(),
             unacked: flight.scoreboard.segments(),
             sacked: flight.scoreboard.sacked_segments(),
             lost: flight.scoreboard.lost_segments(),

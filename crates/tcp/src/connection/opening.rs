@@ -69,8 +69,9 @@ impl Connection {
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
         let peer = u32::from(options.mss.unwrap_or(536)).max(64);
         let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
+        let mss = self.limit_segments(mss);
         // The initial window is one of segments of the size that holds.
-        let window = profile.initial_window(Bytes::new(u64::from(mss)));
+        let window = self.send.flight.profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
         self.send.agree(mss, sack);
         self.recv.open(syn.seq, sack);

@@ -33,6 +33,7 @@ impl Connection {
         if let Some(segment) = self.poll_urgent(now) {
             return Some(segment);
         }
+        self.forget_old_path(now);
         if self.may_send_data() && !self.send.is_done(now) {
             let full = self.full_segment();
             if let Some(piece) = self.send.poll(now, full) {
@@ -206,7 +207,7 @@ impl Connection {
 
     /// The octets of a full segment: the options of the moment count (RFC 9293 section 3.7.1).
     #[inline]
-    fn full_segment(&self) -> u64 {
+    pub(super) fn full_segment(&self) -> u64 {
         let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
         u64::from(self.mss().saturating_sub(options).max(1))
     }

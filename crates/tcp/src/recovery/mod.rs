@@ -8,6 +8,7 @@
 mod duplicates;
 mod limited_transmit;
 mod loss_detection;
+mod path_mtu;
 mod reduction;
 mod rto;
 mod states;
@@ -108,13 +109,13 @@ impl Recovery {
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         if flight.scoreboard.is_unmarked() && self.dupacks == 0 && self.reduction.is_none() {
-            return flight.outstanding();
+            return flight.window_taken();
         }
         self.estimate_in_flight(flight)
     }
 
     fn estimate_in_flight(&self, flight: &Flight) -> u64 {
-        let out = flight.outstanding();
+        let out = flight.window_taken();
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {

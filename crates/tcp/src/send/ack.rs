@@ -162,7 +162,7 @@ impl Sender {
             if start < end && start >= info.ack as i64 && end <= flight.nxt() as i64 {
                 let min_rtt = flight.rtt.min_rtt();
                 flight.scoreboard.sack(start as u64, end as u64, |sent| {
-                    outcome.delivered += sent.len();
+                    outcome.delivered += sent.weight();
                     recovery.on_delivered(now, sent, min_rtt, prior_fack, outcome);
                     if !sent.was_ever_retransmitted() {
                         let sample = now - sent.sent_at;
@@ -197,7 +197,7 @@ impl Sender {
         let mut newest_once = None;
         while let Some(sent) = flight.scoreboard.pop_acked(ack) {
             if !sent.is_sacked() {
-                outcome.delivered += sent.len();
+                outcome.delivered += sent.weight();
                 // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was
                 // delivered (Linux's tcp_skb_spurious_retrans).
                 let sent_stamp = || flight.clock.value(sent.sent_at);

@@ -65,6 +65,11 @@ impl Flight {
         self.sack = sack;
     }
 
+    /// The path takes segments of so many octets from now on.
+    pub fn set_mss(&mut self, mss: u32) {
+        self.mss = mss;
+    }
+
     pub fn mss(&self) -> u64 {
         u64::from(self.mss)
     }
@@ -85,6 +90,12 @@ impl Flight {
 
     pub fn outstanding(&self) -> u64 {
         self.nxt - self.una
+    }
+
+    /// What is out, as octets of the congestion window.
+    #[inline]
+    pub fn window_taken(&self) -> u64 {
+        self.nxt - self.una + self.scoreboard.padding()
     }
 
     /// The peer's window as the newest segment has it.
@@ -110,9 +121,9 @@ impl Flight {
         self.una = ack;
     }
 
-    /// A segment of new data goes out, up to `end`.
-    pub fn push(&mut self, end: u64, now: Time, stamp: RateStamp) {
-        self.scoreboard.push(self.nxt, end, now, stamp);
+    /// A segment of new data goes out, up to `end`; `pad` is what it takes of the window beyond its octets.
+    pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
+        self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
     }
 

@@ -7,6 +7,7 @@ mod buffer_limit;
 mod busy_time;
 mod flight;
 mod holding_back;
+mod old_segments;
 mod pacing;
 mod peer_window;
 mod push_marks;

@@ -45,6 +45,10 @@ impl PushMarks {
         } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
             self.marks.pop_back();
         }
+        if write.from - self.tail > write.mss {
+            // Segments have become shorter than the one at the tail.
+            self.tail = write.from;
+        }
         let mut end = self.tail + write.mss;
         while end < write.to {
             if end > self.pushed + write.largest_window / 2 {

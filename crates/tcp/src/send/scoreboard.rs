@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod cost;
 mod loss_marking;
+mod resegment;
 mod sack_ranges;
 
 use super::rate_sample::RateStamp;
@@ -34,6 +35,8 @@ pub(crate) struct TxRecord {
     pub lost: u32,
     pub app_limited: bool,
     state: u8,
+    /// What it takes of the window beyond its octets, see [`resegment`].
+    pad: u16,
 }
 
 /// Memory beyond so many records is given back where fewer than one in [`SPARSE`] places is taken.
@@ -50,6 +53,11 @@ const EVER_RETRANS: u8 = 8;
 impl TxRecord {
     pub fn len(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// The octets of the window that it takes: mostly those that it has.
+    pub fn weight(&self) -> u64 {
+        self.end - self.start + u64::from(self.pad)
     }
 
     pub fn is_sacked(&self) -> bool {
@@ -87,6 +95,8 @@ pub(crate) struct Scoreboard {
     lost_segments: u32,
     /// Of these, waiting to be sent again.
     pending: BTreeSet<u64>,
+    /// What pieces take of the window beyond their octets.
+    padding: u64,
     /// Octets ever marked lost, again if a retransmission was lost too.
     total_lost: u64,
     retrans_bytes: u64,
@@ -121,6 +131,12 @@ impl Scoreboard {
     #[inline]
     pub fn is_unmarked(&self) -> bool {
         self.sacked_bytes | self.lost_bytes | self.retrans_bytes == 0
+    }
+
+    /// What the records take of the window beyond their octets.
+    #[inline]
+    pub fn padding(&self) -> u64 {
+        self.padding
     }
 
     pub fn sacked_bytes(&self) -> u64 {
@@ -226,7 +242,9 @@ impl Scoreboard {
         self.ring.reserve_exact((self.ring.len() / 4).max(8));
     }
 
-    pub fn push(&mut self, start: u64, end: u64, now: Time, stamp: RateStamp) {
+    /// A segment of new data; `pad` is what it takes of the window beyond its octets.
+    pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
+        self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {
             self.grow_ring();
         }
@@ -241,6 +259,7 @@ impl Scoreboard {
             lost: stamp.lost,
             app_limited: stamp.app_limited,
             state: 0,
+            pad,
         });
     }
 
@@ -251,6 +270,7 @@ impl Scoreboard {
         }
         let sent = self.ring.pop_front()?;
         self.base += 1;
+        self.padding -= u64::from(sent.pad);
         if sent.state != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
@@ -283,18 +303,18 @@ impl Scoreboard {
 
     fn forget_counts(&mut self, number: u64, sent: &TxRecord) {
         if sent.is_sacked() {
-            self.sacked_bytes -= sent.len();
+            self.sacked_bytes -= sent.weight();
             self.sacked_segments -= 1;
         }
         if sent.is_lost() {
-            self.lost_bytes -= sent.len();
+            self.lost_bytes -= sent.weight();
             self.lost_segments -= 1;
             if sent.is_retransmit_pending() {
                 self.pending.remove(&number);
             }
         }
         if sent.is_retransmitted() {
-            self.retrans_bytes -= sent.len();
+            self.retrans_bytes -= sent.weight();
             self.retrans_out -= 1;
             self.retransmitted.remove(&(sent.sent_at, number));
         }
@@ -395,7 +415,7 @@ impl Scoreboard {
         debug_assert!(!before.is_sacked());
         seen(&before);
         self.forget_counts(number, &before);
-        self.sacked_bytes += before.len();
+        self.sacked_bytes += before.weight();
         self.sacked_segments += 1;
         let sent = self.get_mut(number);
         sent.state = (before.state & EVER_RETRANS) | SACKED;
@@ -422,7 +442,7 @@ impl Scoreboard {
         sent.in_flight = stamp.in_flight;
         sent.lost = stamp.lost;
         sent.app_limited = stamp.app_limited;
-        let (len, was_out, was_pending) = (sent.len(), sent.is_retransmitted(), sent.is_retransmit_pending());
+        let (len, was_out, was_pending) = (sent.weight(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.state |= RETRANS | EVER_RETRANS;
         if was_pending {
             self.pending.remove(&number);
@@ -450,12 +470,13 @@ impl Scoreboard {
     pub fn check(&self) {
         let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));
-            chosen.fold((0u64, 0u32), |(bytes, count), sent| (bytes + sent.len(), count + 1))
+            chosen.fold((0u64, 0u32), |(bytes, count), sent| (bytes + sent.weight(), count + 1))
         };
         assert_eq!(sum(TxRecord::is_sacked), (self.sacked_bytes, self.sacked_segments), "sacked");
         assert_eq!(sum(TxRecord::is_lost), (self.lost_bytes, self.lost_segments), "lost");
         assert_eq!(sum(TxRecord::is_retransmit_pending).1, self.retransmit_pending(), "waiting");
         assert_eq!(sum(TxRecord::is_retransmitted), (self.retrans_bytes, self.retrans_out), "sent again");
+        assert_eq!(self.ring.iter().map(|sent| u64::from(sent.pad)).sum::<u64>(), self.padding, "padding");
         assert_eq!(self.retransmitted.len(), self.retrans_out as usize, "in the order they were sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(pair.0.end, pair.1.start, "records tile the stream");

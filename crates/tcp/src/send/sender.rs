@@ -7,6 +7,7 @@ use super::buffer_limit::{SendBufferLimit, SendBufferState};
 use super::busy_time::{BusyTime, Occupation, Spent};
 use super::flight::Flight;
 use super::holding_back::HoldingBack;
+use super::old_segments::OldSegments;
 use super::pacing::Pacing;
 use super::peer_window::PeerWindow;
 use super::push_marks::{PushMarks, WriteState};
@@ -29,6 +30,7 @@ pub(crate) struct Sender {
     pub rtt_stats: RttStats,
     pub(super) buffer: SendBuffer,
     pub(super) push_marks: PushMarks,
+    pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
     pub(super) limit: SendBufferLimit,
@@ -69,6 +71,7 @@ impl Sender {
             recovery: Recovery::new(),
             buffer: SendBuffer::default(),
             push_marks: PushMarks::default(),
+            old_segments: OldSegments::default(),
             window: PeerWindow::new(),
             closed: false,
             fin_follows: false,
@@ -161,6 +164,18 @@ impl Sender {
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
         self.limit.agree(u64::from(mss));
+    }
+
+    /// Segments have another size from now on.
+    pub fn resize_segments(&mut self, now: Time, mss: u32) {
+        let (nxt, end) = (self.flight.nxt(), self.buffer.end());
+        self.old_segments = OldSegments::new(nxt.min(end), end, self.flight.mss(), u64::from(mss));
+        self.recovery.on_segment_size(now, &mut self.flight, mss);
+    }
+
+    /// What is out and longer than `full` octets did not pass.
+    pub fn repair_too_long(&mut self, now: Time, full: u64) {
+        self.recovery.repair_too_long(now, &mut self.flight, full);
     }
 
     /// The handshake is over: the controller may set up its window and rate.

@@ -122,7 +122,7 @@ impl Sender {
         let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);
         let board = &mut self.flight.scoreboard;
         let number = board.next_to_retransmit()?;
-        let (start, len) = (board.get(number).start, board.get(number).len());
+        let (start, len) = (board.get(number).start, board.get(number).weight());
         if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
             // The peer took back the window that it went into.
             return None;
@@ -145,7 +145,9 @@ impl Sender {
             return None;
         }
         let window_left = (self.flight.una() + self.window.size()).saturating_sub(nxt);
-        let len = left.min(full).min(window_left);
+        let old = self.old_segments.left(nxt);
+        let wanted = old.unwrap_or(left).min(left).min(full);
+        let len = wanted.min(window_left);
         let fin = fin_left && len == left && !(self.fin_follows && len > 0);
         if fin && !self.has_room_for_fin(len, window_left) {
             if self.flight.outstanding() == 0 {
@@ -159,17 +161,18 @@ impl Sender {
         // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out
         // (Nagle, section 3.7.4).
         let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
-        if short && (len < left || self.holds_short_back()) {
+        if short && (len < wanted || (len == left && self.holds_short_back())) {
             if self.flight.outstanding() == 0 {
                 self.flight.arm_persist(now);
             }
-            self.limited(now, if len < left { Limit::Receiver } else { Limit::Nagle });
+            self.limited(now, if len < wanted { Limit::Receiver } else { Limit::Nagle });
             self.note_window_use(now, false);
             return None;
         }
         let in_flight = self.in_flight();
         let beyond = fin && self.flight.profile.fin_beyond_cwnd;
-        if !beyond && in_flight + len > self.recovery.send_limit(&self.flight) && in_flight > 0 {
+        let room = if old.is_some() { full } else { len };
+        if !beyond && in_flight + room > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.limited(now, Limit::Congestion);
             self.note_window_use(now, true);
             return None;
@@ -237,10 +240,12 @@ impl Sender {
         if len < full {
             self.snd_sml = end;
         }
-        let in_flight = self.in_flight() + (end - piece.start);
+        let mss = self.flight.mss();
+        let pad = self.old_segments.left(piece.start).map_or(0, |_| mss.saturating_sub(end - piece.start));
+        let in_flight = self.in_flight() + (end - piece.start) + pad;
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
-        flight.push(end, now, stamp);
+        flight.push(end, pad as u16, now, stamp);
         self.last_sent = Some(now);
         self.recovery.on_sent(len, end);
         self.recovery.arm_after_send(now, flight, was_idle);
@@ -254,7 +259,7 @@ impl Sender {
         if self.in_flight() == 0 {
             self.on_restart(now);
         }
-        let in_flight = self.in_flight() + self.flight.scoreboard.get(number).len();
+        let in_flight = self.in_flight() + self.flight.scoreboard.get(number).weight();
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, false, in_flight, flight.scoreboard.total_lost());
         flight.scoreboard.retransmit(number, now, stamp);

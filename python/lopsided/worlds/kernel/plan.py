@@ -72,6 +72,8 @@ class Direction:
     minimum: int = 0
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
+    mtu: int = LARGEST_PACKET
+    """The largest IP packet that passes; the node before it refuses what is larger and tells the sender."""
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
@@ -83,7 +85,8 @@ class Direction:
     @property
     def ideal(self) -> bool:
         shaped = self.rate_bps or self.queue.shapes
-        return not shaped and not self.delay_ns and not self.lossy and not self.chosen
+        passes_all = self.mtu >= LARGEST_PACKET and not self.lossy and not self.chosen
+        return not shaped and not self.delay_ns and passes_all
 
     @property
     def chosen(self) -> bool:
@@ -181,6 +184,7 @@ class _Planner:
         self.watched: list[Watched] = []
         self.losses: list[Watched] = []
         self.chosen: list[ChosenLoss] = []
+        self.mtus: dict[tuple[str, str], int] = {}
         self.hops: dict[str, list[_Hop]] = {name: [] for name in self.names}
         for line in layout.lines:
             self._lay(line)
@@ -257,13 +261,26 @@ class _Planner:
         for name in (near, far):
             self.names.append(name)
             self.hops[name] = []
-        self._join(first, near)
+        first = self._guard(first, near, line.down.mtu, f"{line.name}.down.mtu")
         self._join(near, far)
-        self._join(far, second)
+        second = self._guard(second, far, line.up.mtu, f"{line.name}.up.mtu")
         self._shape(near, far, line.down, line.name, "down", self._interface(near, first))
         self._shape(far, near, line.up, line.name, "up", self._interface(far, second))
         self._delay(far, second, line.down, line.name, "down")
         self._delay(near, first, line.up, line.name, "up")
+
+    def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
+        """Joins an end to its inlet, by a node that refuses what is too large and whose messages wait for nothing.
+        Gives the node before the inlet."""
+        if mtu >= LARGEST_PACKET:
+            self._join(end, inlet)
+            return end
+        self.names.append(name)
+        self.hops[name] = []
+        self._join(end, name)
+        self._join(name, inlet)
+        self.mtus[name, inlet] = mtu
+        return name
 
     def _join(self, one: str, other: str) -> None:
         number = len(self.veths) * 2 + 1
@@ -353,7 +370,10 @@ class _Planner:
                     continue
                 toward[hop.to] = here
                 waiting.append(hop.to)
-                metrics = self.layout.route_metrics.get(hop.to, {})
+                metrics = dict(self.layout.route_metrics.get(hop.to, {}))
+                if mtu := self.mtus.get((hop.to, here)):
+                    # Of the route, not the interface: the two directions of a link may differ.
+                    metrics["mtu"] = mtu
                 routes.append(
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
                 )
@@ -417,16 +437,17 @@ class _Planner:
         limited = [(name, direction) for name, direction in directions if direction.rate_bps]
         if not limited or any(direction.lossy or direction.queue.shapes for _, direction in directions):
             name = limited[0][0] if limited else (sender, receiver)
-            return Check(sender, receiver, small, 0, 0, 0), name
+            return Check(sender, receiver, small, 0, 0, 0, LARGEST_PACKET), name
         name, narrowest = min(limited, key=lambda pair: pair[1].rate_bps)
-        packet_ns = narrowest.send_ns(LARGEST_PACKET)
-        full = idle_ns(LARGEST_PACKET) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
+        largest = min(LARGEST_PACKET, *(direction.mtu for _, direction in directions))
+        packet_ns = narrowest.send_ns(largest)
+        full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
             # A flood waits, and is refused, before it comes to the queue.
             full = 0
         if narrowest.burst and full:
             # The queue's first packet waits for less than its size when credit is left over from the one before.
-            left_over = self._bucket(narrowest) % narrowest.octets(LARGEST_PACKET)
+            left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
-        octets = narrowest.octets(LARGEST_PACKET)
-        return Check(sender, receiver, small, narrowest.rate_bps, octets, full), name
+        octets = narrowest.octets(largest)
+        return Check(sender, receiver, small, narrowest.rate_bps, octets, full, largest), name

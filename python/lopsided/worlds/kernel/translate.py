@@ -92,6 +92,11 @@ def layout(scenario: said.Resolved) -> Layout:
     found = stacks(scenario)
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
+    smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
+    if big := next((each for each in scenario["flows"] if _datagram_size(each) > smallest), None):
+        raise Unsupported(
+            f"flow {big['name']}: its datagrams are beyond an mtu, and Linux would send them in fragments"
+        )
     if back := next((each for each in scenario["links"] if each["one_way"]), None):
         raise Unsupported(f"{back['name']}: the kernel world has no links of one way (one_way)")
     ends = {
@@ -257,6 +262,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
         minimum=framing["minimum_bytes"],
         atm=framing["cell_format"] == "atm",
         queue=_discipline(direction["queue"], where),
+        mtu=min(LARGEST_PACKET, direction["mtu_bytes"] or LARGEST_PACKET),
         delay_ns=nanoseconds(direction["delay_s"]),
         loss=loss["random"],
         lost_packets=tuple(loss["packets"]),
@@ -545,6 +551,11 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     if app["kind"] == "on_off":
         return Flow(**common, on_ns=nanoseconds(app["on_s"]), off_ns=nanoseconds(app["off_s"]))
     return Flow(**common)
+
+
+def _datagram_size(flow: said.Flow) -> int:
+    """Of a flow of datagrams, else 0."""
+    return flow["app"]["size_bytes"] if flow["app"]["kind"] == "udp" else 0
 
 
 def _buffer(size: int | str | None) -> int:

@@ -17,7 +17,7 @@ const STAMP: RateStamp = RateStamp {
 fn sent() -> Scoreboard {
     let mut board = Scoreboard::default();
     for number in 0..2 * HOLES {
-        board.push(number, number + 1, at(number), STAMP);
+        board.push(number, number + 1, 0, at(number), STAMP);
     }
     board
 }

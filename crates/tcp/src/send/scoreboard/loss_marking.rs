@@ -208,11 +208,11 @@ impl Scoreboard {
         }
     }
 
-    fn mark_lost(&mut self, number: u64) {
+    pub(super) fn mark_lost(&mut self, number: u64) {
         let before = self.total_lost;
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
-        let (len, was_pending) = (sent.len(), sent.is_retransmit_pending());
+        let (len, was_pending) = (sent.weight(), sent.is_retransmit_pending());
         if sent.state & RETRANS != 0 {
             // The retransmission was lost too.
             sent.state &= !RETRANS;

@@ -12,6 +12,7 @@ mod handshake;
 mod hostile;
 mod info;
 mod leaving;
+mod path_mtu;
 mod recovery;
 mod script;
 mod sending;

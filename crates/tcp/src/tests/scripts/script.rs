@@ -229,6 +229,16 @@ impl Script {
         (header, Payload::virtual_len(spec.len()))
     }
 
+    /// A router could not pass on the segment that begins at `start`: the way takes packets of `mtu` octets.
+    #[track_caller]
+    pub fn too_big(&mut self, at_ms: impl Into<f64>, start: i64, mtu: u64) {
+        self.advance(at_ms);
+        self.assert_all_expected();
+        self.note(&format!("-> too big: {start}, mtu {mtu}"));
+        self.connection.handle_too_big(self.now, wrapped(ISS, start), Bytes::new(mtu));
+        self.collect();
+    }
+
     // What the application does.
 
     #[track_caller]

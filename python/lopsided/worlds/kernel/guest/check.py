@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from .job import Check
 from .topology import Network
 
-SMALL, LARGE = 36, 1472
-"""UDP payloads: 64 and 1500 octets of IP."""
+SMALL, UDP_HEADERS = 36, 28
+"""The UDP payload of a datagram of 64 octets, and the octets of its headers."""
 PORT = 9
 LONE, MOST_LONE = 3, 12
 TRAIN_SPEEDUP = 4
@@ -88,6 +88,7 @@ class _Probe:
         with network.nodes[check.sender].entered():
             self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._sender.connect((addresses[check.receiver], PORT))
+        self._largest = check.largest - UDP_HEADERS
         self._longest_wait_ns = QUIET_NS + 2 * max(check.base_one_way_ns, check.full_queue_one_way_ns)
 
     def __enter__(self) -> _Probe:
@@ -116,7 +117,7 @@ class _Probe:
             ahead = began + round(index * spacing_ns) - time.monotonic_ns()
             if ahead > 0:
                 time.sleep(ahead / 1e9)
-            self._send(LARGE)
+            self._send(self._largest)
         arrivals += self._arrivals(count)
         return arrivals
 

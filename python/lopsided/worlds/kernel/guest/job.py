@@ -155,9 +155,11 @@ class Check:
     """What a small datagram needs on the idle path."""
     bottleneck_bps: int
     datagram_octets: int
-    """What a datagram of 1500 octets counts as at the bottleneck, framing included."""
+    """What the largest datagram counts as at the bottleneck, framing included."""
     full_queue_one_way_ns: int
     """What the last datagram that finds room in the full bottleneck queue needs."""
+    largest: int
+    """Octets of the largest IP packet that the way takes whole."""
 
 
 @dataclass(frozen=True)

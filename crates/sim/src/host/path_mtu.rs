@@ -1,0 +1,58 @@
+//! What routers told a host of the ways to its destinations (RFC 1191 section 6.3): as Linux keeps it, by destination and for ten
+//! minutes.
+
+use super::{Host, Remote};
+use crate::host::ports::Owner;
+use lopsided_core::wire::{PacketTooBig, read_packet_too_big};
+use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
+use lopsided_tcp::PathMtu;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+#[derive(Debug, Default)]
+pub(super) struct KnownPaths(BTreeMap<IpAddr, PathMtu>);
+
+impl KnownPaths {
+    /// What is known of the way to a destination.
+    #[inline]
+    pub fn to(&self, destination: IpAddr, now: Time) -> Option<PathMtu> {
+        if self.0.is_empty() { None } else { self.0.get(&destination).copied().filter(|known| known.until > now) }
+    }
+}
+
+impl Host {
+    /// A packet that is neither a segment nor a datagram.
+    #[cold]
+    pub(super) fn take_message(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let Some(told) = read_packet_too_big(&packet).filter(|told| told.src == self.addr) else {
+            return cx.drop(packet, DropReason::NoSocket);
+        };
+        let packet = cx.deliver(packet);
+        cx.recycle(packet);
+        if let Some(slot) = self.connection_of(&told) {
+            self.shrink_segments(slot, &told, cx.now());
+        }
+    }
+
+    /// The connection that sent what was too big.
+    fn connection_of(&self, told: &PacketTooBig) -> Option<u32> {
+        let remote = Remote { addr: told.dst, port: told.dst_port };
+        let slot = match self.sockets.ports.owner(told.src_port)? {
+            Owner::Connection(slot) => slot,
+            Owner::Service(app) => {
+                let accepted = &self.sockets.apps[app as usize].accepted;
+                accepted.iter().find(|(from, _)| *from == remote)?.1
+            }
+            Owner::Datagrams(_) => return None,
+        };
+        (self.sockets.conn(slot)?.remote == remote).then_some(slot)
+    }
+
+    fn shrink_segments(&mut self, slot: u32, told: &PacketTooBig, now: Time) {
+        let Some(conn) = self.sockets.conn_mut(slot) else { return };
+        let mtu = Bytes::new(u64::from(told.mtu));
+        let Some(known) = conn.connection.handle_too_big(now, told.seq, mtu) else { return };
+        self.sockets.paths.0.insert(told.dst, known);
+        self.sockets.ready.push(self.sockets.number(slot));
+    }
+}

@@ -1,0 +1,112 @@
+//! Path-MTU discovery by what routers say (RFC 1191, RFC 8201): segments are never fragmented, and a message that one was too big
+//! makes those that follow smaller.
+//!
+//! As in Linux the message counts if it quotes a sequence number that is out, the size holds for ten minutes, and what was out
+//! goes again at once, see [`crate::recovery`]. Leaves out the search by probes (RFC 4821, tcp_mtu_probing), and fragments: an MTU
+//! below [`LEAST_V4`] counts as that.
+
+use super::Connection;
+use lopsided_core::packet::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
+use lopsided_core::tcp_event::State;
+use lopsided_core::{Bytes, Duration, Seq, Time};
+
+/// Linux's min_pmtu, and the least MTU of IPv6 (RFC 8200 section 5).
+const LEAST_V4: u64 = 552;
+const LEAST_V6: u64 = 1280;
+/// How long a message holds: Linux's mtu_expires (RFC 1191 section 6.3).
+const HOLDS: Duration = Duration::from_secs(600);
+/// No segment is shorter than this by its size alone.
+const LEAST_SEGMENT: u32 = 64;
+
+/// What a router said of the way to a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathMtu {
+    /// The largest IP packet that arrives.
+    pub mtu: Bytes,
+    /// When larger ones are tried again.
+    pub until: Time,
+}
+
+/// The sizes that bound a connection's segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentLimits {
+    /// Of the interface.
+    mtu: Bytes,
+    known: Option<PathMtu>,
+    /// The octets of data in a segment that both ends agreed on.
+    agreed: u32,
+}
+
+impl SegmentLimits {
+    pub fn new(mtu: Bytes, known: Option<PathMtu>) -> SegmentLimits {
+        SegmentLimits { mtu, known, agreed: u32::MAX }
+    }
+
+    /// The largest IP packet that may leave.
+    pub fn mtu(&self) -> Bytes {
+        self.known.map_or(self.mtu, |known| known.mtu.min(self.mtu))
+    }
+}
+
+impl Connection {
+    /// A router could not pass on a segment that begins with `seq`: the way takes `mtu` at most. What this host may remember of the
+    /// destination; `None` if the message is not of this connection, or says nothing new.
+    pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
+        self.send.flight.trace.set_now(now);
+        if matches!(self.state, State::Closed | State::Listen) {
+            return None;
+        }
+        let start = self.ack_offset(seq);
+        if start < self.send.flight.una() as i64 || start > self.send.flight.nxt() as i64 {
+            return None;
+        }
+        let mtu = mtu.max(Bytes::new(if self.remote.addr.is_ipv4() { LEAST_V4 } else { LEAST_V6 }));
+        if mtu >= self.limits.mtu() {
+            return None;
+        }
+        let known = PathMtu { mtu, until: now + HOLDS };
+        self.limits.known = Some(known);
+        if self.resize_segments(now) {
+            let full = self.full_segment();
+            self.send.repair_too_long(now, full);
+        }
+        Some(known)
+    }
+
+    /// Segments of this size were agreed on: the path may take less. Gives what it takes.
+    pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
+        self.limits.agreed = agreed;
+        self.largest_segment()
+    }
+
+    fn largest_segment(&self) -> u32 {
+        let ip = if self.remote.addr.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
+        let headers = ip + TCP_HEADER + if self.options.timestamps { 12 } else { 0 };
+        match self.limits.known {
+            None => self.limits.agreed,
+            Some(known) => {
+                let room = (known.mtu.get().min(65_535) as u32).saturating_sub(headers);
+                self.limits.agreed.min(room.max(LEAST_SEGMENT))
+            }
+        }
+    }
+
+    /// A message holds no longer: larger segments are tried again.
+    #[inline]
+    pub(super) fn forget_old_path(&mut self, now: Time) {
+        if self.limits.known.is_some_and(|known| known.until <= now) {
+            self.limits.known = None;
+            self.resize_segments(now);
+        }
+    }
+
+    /// True if segments become shorter.
+    fn resize_segments(&mut self, now: Time) -> bool {
+        let (before, after) = (self.mss(), self.largest_segment());
+        if self.limits.agreed == u32::MAX || after == before {
+            return false;
+        }
+        self.send.resize_segments(now, after);
+        after < before
+    }
+}

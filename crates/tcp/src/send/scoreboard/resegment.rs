@@ -1,0 +1,69 @@
+//! Segments that were sent and have become too long for the path: what goes out again goes in pieces.
+//!
+//! Linux counts segments. A piece shorter than a full segment takes the room of a full one in the window: it is padded.
+
+use super::sack_ranges::{SackRange, SackRanges};
+use super::{Scoreboard, TxRecord};
+use std::collections::VecDeque;
+
+impl Scoreboard {
+    /// From now on a full segment has `full` octets: cuts every record that is longer, but for what has been SACKed.
+    pub fn cut_to(&mut self, full: u64) {
+        let mut ring = VecDeque::with_capacity(2 * self.ring.len());
+        // The new place of each record, and of the one behind the last.
+        let mut places = Vec::with_capacity(self.ring.len() + 1);
+        for sent in &self.ring {
+            places.push(self.base + ring.len() as u64);
+            let mut start = sent.start;
+            if sent.is_sacked() {
+                ring.push_back(*sent);
+                continue;
+            }
+            while start < sent.end {
+                let end = sent.end.min(start + full);
+                let is_piece = sent.pad > 0 || sent.len() > full;
+                let pad = if is_piece { (full - (end - start)) as u16 } else { 0 };
+                ring.push_back(TxRecord { start, end, pad, ..*sent });
+                start = end;
+            }
+        }
+        places.push(self.base + ring.len() as u64);
+        let place = |number: u64| places[(number - self.base) as usize];
+        let mut ranges = SackRanges::default();
+        for run in self.sack_ranges.descending() {
+            ranges.insert(SackRange { first: place(run.first), next: place(run.next), ..*run });
+        }
+        self.sack_ranges = ranges;
+        self.ring = ring;
+        self.recount();
+    }
+
+    /// All sums and lists that the records themselves tell.
+    fn recount(&mut self) {
+        let numbered = || (self.base..).zip(&self.ring);
+        let chosen = |keep: fn(&TxRecord) -> bool| numbered().filter(move |(_, sent)| keep(sent));
+        let sum = |keep: fn(&TxRecord) -> bool| {
+            chosen(keep).fold((0, 0), |(octets, count), (_, sent)| (octets + sent.weight(), count + 1))
+        };
+        let (lost, again) = (sum(TxRecord::is_lost), sum(TxRecord::is_retransmitted));
+        let pending = chosen(TxRecord::is_retransmit_pending).map(|(number, _)| number).collect();
+        let retransmitted = chosen(TxRecord::is_retransmitted).map(|(number, sent)| (sent.sent_at, number)).collect();
+        let padding = numbered().map(|(_, sent)| u64::from(sent.pad)).sum();
+        (self.lost_bytes, self.lost_segments) = lost;
+        (self.retrans_bytes, self.retrans_out) = again;
+        (self.pending, self.retransmitted, self.padding) = (pending, retransmitted, padding);
+        self.keeps_marks = true;
+        self.first_open = self.base;
+        self.not_before_newest = self.base;
+    }
+
+    /// Marks every longer record as lost, one that was sent again too. What is SACKed has arrived.
+    pub fn mark_too_long_lost(&mut self, longer_than: u64) {
+        for number in self.base..self.next_number() {
+            let sent = self.get(number);
+            if !sent.is_sacked() && sent.len() > longer_than {
+                self.mark_lost(number);
+            }
+        }
+    }
+}

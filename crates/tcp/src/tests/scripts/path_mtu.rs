@@ -1,0 +1,102 @@
+//! Path-MTU discovery (RFC 1191): a router tells that segments are too long. What Linux makes of that, as a capture of the kernel
+//! world shows it (tests/python/test_path_mtu.py).
+
+use super::script::{PEER, Script, linux};
+use crate::CaState;
+
+/// Ten segments out since 100 ms; a router says at 110 ms that the way takes segments of 800 octets.
+fn told(octets: u32) -> Script {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, octets);
+    t.expect_train(100, 1, 10_001);
+    t.too_big(110, 1, 840);
+    t
+}
+
+#[test]
+fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
+    let mut t = told(60_000);
+    // A window of ten segments: of each of the five first records two.
+    for start in [1, 1001, 2001, 3001, 4001] {
+        t.expect(110, &format!("{start}:{} .", start + 800));
+        t.expect(110, &format!("{}:{} .", start + 800, start + 1000));
+    }
+    t.expect_ca_state(CaState::Loss);
+    assert_eq!(t.info().snd_cwnd.get(), 10 * 800);
+    assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (840, 800));
+    // The window was not at fault: it stays, and slow start goes on.
+    assert_eq!(t.info().snd_ssthresh, None);
+    // The same message for each of the others says nothing new.
+    for start in [1001, 2001, 9001] {
+        t.too_big(110, start, 840);
+    }
+    t.inject(210, "ack 1001");
+    for piece in ["5001:5801 .", "5801:6001 .", "6001:6801 .", "6801:7001 ."] {
+        t.expect(210, piece);
+    }
+    assert_eq!(t.info().snd_cwnd.get(), 12 * 800);
+    t.inject(211, "ack 7001");
+    for start in [7001, 8001, 9001] {
+        t.expect(211, &format!("{start}:{} .", start + 800));
+        t.expect(211, &format!("{}:{} .", start + 800, start + 1000));
+    }
+    // What was written before lies in segments of the old size, whose rest goes by itself.
+    t.expect(211, "10001:10801 .");
+    t.expect(211, "10801:11001 .");
+    t.drain();
+    t.inject(310, "ack 10001");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    assert_eq!(t.info().counters.timeouts, 0);
+}
+
+#[test]
+fn what_is_written_later_goes_in_full_segments_of_the_new_size() {
+    let mut t = told(10_000);
+    t.drain();
+    t.inject(210, "ack 10001");
+    t.expect_ca_state(CaState::Open);
+    t.write(220, 2_400);
+    for start in [10_001, 10_801, 11_601] {
+        t.expect(220, &format!("{start}:{} .", start + 800));
+    }
+}
+
+#[test]
+fn a_message_that_quotes_what_is_not_out_is_ignored() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 10_000);
+    t.expect_train(100, 1, 10_001);
+    for seq in [-5000, 20_001] {
+        t.too_big(110, seq, 840);
+    }
+    t.inject(200, "ack 10001");
+    t.too_big(210, 9001, 840);
+    assert_eq!(t.info().snd_mss.get(), 1000);
+    assert_eq!(t.info().counters.retransmits, 0);
+}
+
+#[test]
+fn no_message_makes_segments_smaller_than_linux_does() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 2_000);
+    t.expect_train(100, 1, 2_001);
+    t.too_big(110, 1, 68);
+    assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (552, 512));
+    t.drain();
+}
+
+#[test]
+fn after_ten_minutes_larger_segments_are_tried_again() {
+    let mut t = told(10_000);
+    t.drain();
+    t.inject(210, "ack 10001");
+    t.write(600_109, 1_600);
+    for start in [10_001, 10_801] {
+        t.expect(600_109, &format!("{start}:{} .", start + 800));
+    }
+    t.inject(600_209, "ack 11601");
+    t.write(600_209, 2_000);
+    t.expect_train(600_209, 11_601, 13_601);
+    assert_eq!(t.info().pmtu.get(), 1052);
+}
