@@ -21,8 +21,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What the sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Always more, until the flow stops.
-    Bulk,
+    /// Always more, until the flow stops, from so long after the connection was opened.
+    Bulk { wait: Duration, wait_jitter: Duration },
     /// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
     Bytes {
         size: Bytes,
@@ -39,7 +39,7 @@ impl Transfer {
     pub fn size(&self) -> Option<Bytes> {
         match self {
             Transfer::Bytes { size, .. } => Some(*size),
-            Transfer::Bulk | Transfer::OnOff { .. } => None,
+            Transfer::Bulk { .. } | Transfer::OnOff { .. } => None,
         }
     }
 }
@@ -75,10 +75,18 @@ impl Sender {
         let now = io.now();
         self.phase = Phase::Sending;
         self.attempts += 1;
+        let wait = match self.transfer {
+            Transfer::Bulk { wait, wait_jitter } => wait + Duration::from_nanos(io.rng().below(wait_jitter.as_nanos())),
+            _ => Duration::ZERO,
+        };
+        if !wait.is_zero() {
+            self.phase = Phase::Silent;
+        }
         (self.left, self.next) = match self.transfer {
             Transfer::Bytes { size, .. } => (size.get(), None),
             Transfer::OnOff { on, .. } => (PLENTY, Some(now + on)),
-            Transfer::Bulk => (PLENTY, None),
+            Transfer::Bulk { .. } if !wait.is_zero() => (0, Some(now + wait)),
+            Transfer::Bulk { .. } => (PLENTY, None),
         };
         if self.transfer.size().is_some() {
             io.report(Report::Begun);
@@ -154,10 +162,13 @@ impl Application for Sender {
                 self.phase = Phase::Silent;
                 self.next = Some(now + off);
             }
-            (Phase::Silent, Transfer::OnOff { on, .. }) => {
+            (Phase::Silent, Transfer::OnOff { .. } | Transfer::Bulk { .. }) => {
                 self.left = PLENTY;
                 self.phase = Phase::Sending;
-                self.next = Some(now + on);
+                self.next = match self.transfer {
+                    Transfer::OnOff { on, .. } => Some(now + on),
+                    _ => None,
+                };
                 if let Some(socket) = self.socket {
                     self.write(socket, io);
                 }

@@ -91,7 +91,7 @@ impl<A: AppSettings> From<A> for AppConfig {
 
 impl Default for AppConfig {
     fn default() -> AppConfig {
-        AppConfig::new(BulkConfig)
+        AppConfig::new(BulkConfig::default())
     }
 }
 

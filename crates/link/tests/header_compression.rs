@@ -62,6 +62,11 @@ fn cslip() -> HeaderCompressionConfig {
     HeaderCompressionConfig { scheme: CompressionScheme::Cslip, ..HeaderCompressionConfig::default() }
 }
 
+/// Headers of a fixed size.
+fn fixed(octets: u32) -> HeaderCompressionConfig {
+    HeaderCompressionConfig { scheme: CompressionScheme::Fixed, octets, ..HeaderCompressionConfig::default() }
+}
+
 /// The octets that each segment takes on the line, and what became of it.
 fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
     let config = LinkConfig {
@@ -340,4 +345,13 @@ fn keys_of_another_scheme_are_refused() {
         let error = LinkConfig { header_compression, ..line.clone() }.build(1, "link").unwrap_err();
         assert_eq!(error.key(), key);
     }
+}
+
+#[test]
+fn headers_of_a_fixed_size_take_that_whatever_changed_and_a_loss_costs_one_packet() {
+    let syn = Segment { flags: Flags::SYN, ..ACK };
+    let ticks = |at| Segment { timestamp: Some(at), payload: 100, ..ACK };
+    let segments = [syn, ACK, ACK, ticks(1), ticks(9)];
+    assert_eq!(cross(fixed(6), &[], &segments).0, [6, 6, 6, 106, 106]);
+    assert_eq!(fates(fixed(6), &[2], &segments), ".x...");
 }

@@ -155,6 +155,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
             adaptive: false,
             marks: if ecn { Marks::All } else { Marks::Capable },
             victim: if ecn { Victim::Random } else { Victim::Tail },
+            count_first: ecn,
         })
     });
     let above = prop_oneof![

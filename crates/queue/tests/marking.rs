@@ -25,6 +25,7 @@ const RED: RedConfig = RedConfig {
     gentle: false,
     marks: Marks::Capable,
     victim: Victim::Tail,
+    count_first: false,
     adaptive: false,
 };
 
@@ -314,4 +315,65 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
         );
     }
     assert_eq!(gone.len(), 5, "each that waited was the victim of some seed, the arriving one of none: {gone:?}");
+}
+
+#[test]
+fn above_the_upper_threshold_a_random_victim_goes_in_place_of_the_arriving_packet() {
+    let hard = RedConfig {
+        limit: Limit::Packets(10),
+        min: Threshold::Packets(2),
+        max: Threshold::Packets(3),
+        weight: 1.0,
+        victim: Victim::Random,
+        ..RED
+    };
+    let mut gone = std::collections::BTreeSet::new();
+    for seed in 0..60 {
+        let mut queue = QueueConfig::new(hard).build(seed, "test").unwrap().checked();
+        let (drops, mut accounting) = common::Drops::watched();
+        for id in 1..=4 {
+            queue.enqueue(common::Segment::ack(1, id as u32).packet(id), &mut cx(Time::ZERO, &mut accounting));
+        }
+        assert_eq!(drops.seen().len(), 1, "the fourth finds three");
+        gone.extend(drops.seen().into_iter().map(|(id, _)| id));
+        while queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).is_some() {}
+    }
+    assert_eq!(gone, (1..=4).collect::<std::collections::BTreeSet<u64>>(), "any of them, the arriving one too");
+}
+
+#[test]
+fn the_packet_that_ends_an_idle_time_may_count_as_a_sample() {
+    // A line without a rate: the average falls to nothing while it is idle; with a slow one it hardly does.
+    let slow = RedConfig {
+        limit: Limit::Packets(10),
+        min: Threshold::Packets(5),
+        max: Threshold::Packets(8),
+        weight: 0.5,
+        bandwidth: Some(lopsided_core::BitRate::from_bps(1)),
+        ..RED
+    };
+    let average = |count_first| {
+        let mut queue = QueueConfig::new(RedConfig { count_first, ..slow }).build(1, "test").unwrap();
+        let mut accounting = lopsided_core::Accounting::new(1);
+        for id in 1..=3 {
+            queue.enqueue(common::Segment::ack(1, id).packet(u64::from(id)), &mut cx(Time::ZERO, &mut accounting));
+        }
+        let drain = |queue: &mut dyn Qdisc, accounting: &mut lopsided_core::Accounting| {
+            while let Some(given) = queue.dequeue(&mut cx(Time::ZERO, accounting)) {
+                cx(Time::ZERO, accounting).deliver(given.packet);
+            }
+        };
+        drain(&mut queue, &mut accounting);
+        queue.enqueue(common::Segment::ack(1, 4).packet(4), &mut cx(Time::ZERO, &mut accounting));
+        let mut found = f64::NAN;
+        queue.gauges(&mut |gauge, value| {
+            if gauge == "average" {
+                found = value
+            }
+        });
+        drain(&mut queue, &mut accounting);
+        found
+    };
+    assert_eq!(average(false), 1.25, "0, 0.5, 1.25");
+    assert_eq!(average(true), 0.625);
 }

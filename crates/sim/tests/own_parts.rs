@@ -64,7 +64,7 @@ impl Part for OwnApp {
 
 impl AppSettings for OwnApp {
     fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
-        BulkConfig.build(flow, own)
+        BulkConfig::default().build(flow, own)
     }
 }
 

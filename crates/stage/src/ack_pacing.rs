@@ -132,7 +132,9 @@ impl Stage for AckPacing {
     }
 
     fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
-        self.spread.release_due(cx.now(), out);
+        while let Some(connection) = self.spread.due(cx.now()) {
+            self.spread.release(connection, cx.now(), out);
+        }
     }
 
     fn held(&self) -> Count {

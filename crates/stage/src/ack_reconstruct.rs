@@ -6,6 +6,10 @@
 //! of them, the arriving one last, are spread over the mean time between arriving ACKs. That is an average with the weight `gain`.
 //! The gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fills it evenly; the paper prints one fewer, `text = true`.
 //!
+//! With `spacing = "interval"` it is a pacer, as in the authors' code in ns-2 (not in the text): the first of those that are missing goes on at
+//! once, each other one a whole mean interval after the one before, and gaps count from what went on last. So no more than `every` segments
+//! are acknowledged for each ACK that arrives, what is behind waits, and the sender's round trip grows. A duplicate takes what waits with it.
+//!
 //! Nothing is acknowledged that was not: inserted numbers lie between two that arrived. An inserted ACK is the arriving one with its number and
 //! the smaller of the two windows. Only plain ACKs are spread. One with data, flags, SACK blocks or counts of marks goes on at
 //! once, behind those that wait. State is soft; an ACK waits no longer than `max_delay`.
@@ -14,7 +18,7 @@ use crate::spread::{Connection, Spread, connection};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
-use lopsided_spec::{Fault, Key, Part, key};
+use lopsided_spec::{Choice, Fault, Key, Part, key};
 use std::collections::BTreeMap;
 
 /// ACK reconstruction as plain data.
@@ -27,7 +31,25 @@ pub struct AckReconstructConfig {
     pub segment: Bytes,
     pub max_delay: Duration,
     pub text: bool,
+    pub spacing: Spacing,
 }
+
+/// How far apart the ACKs of a gap go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Spacing {
+    /// By their share of the gap, in the mean interval.
+    #[default]
+    Share,
+    /// A mean interval, each.
+    Interval,
+}
+
+impl Choice for Spacing {
+    const WORDS: &'static [(&'static str, Spacing)] = &[("share", Spacing::Share), ("interval", Spacing::Interval)];
+}
+
+/// Added to the mean interval where ACKs are paced: one that arrives on time finds what was made for this time still waiting.
+const MOMENT: Duration = Duration::from_nanos(2);
 
 impl Default for AckReconstructConfig {
     fn default() -> AckReconstructConfig {
@@ -39,6 +61,7 @@ impl Default for AckReconstructConfig {
             segment: Bytes::new(1448),
             max_delay: Duration::from_millis(100),
             text: false,
+            spacing: Spacing::Share,
         }
     }
 }
@@ -54,6 +77,11 @@ impl Part for AckReconstructConfig {
         key("segment", |part: &mut Self| &mut part.segment, "The data of a full segment."),
         key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
         key("text", |part: &mut Self| &mut part.text, "One ACK fewer for each gap, as balakrishnan1999 prints it."),
+        key(
+            "spacing",
+            |part: &mut Self| &mut part.spacing,
+            "The ACKs of a gap share the mean time between ACKs (share), or go on one such time apart (interval).",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {
@@ -65,6 +93,9 @@ impl Part for AckReconstructConfig {
         }
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(Fault::new("gain", "a gain is above 0 and at most 1"));
+        }
+        if self.text && self.spacing == Spacing::Interval {
+            return Err(Fault::new("text", "the text has the ACKs share the time: leave out `spacing`"));
         }
         Ok(())
     }
@@ -99,6 +130,22 @@ struct Stream {
     came: Time,
     /// The mean time between them, in nanoseconds; `None` before the second.
     interval: Option<f64>,
+    /// The highest number that went on.
+    sent: Seq,
+}
+
+impl Stream {
+    fn new(number: Seq, window: u16, came: Time) -> Stream {
+        Stream { number, window, came, interval: None, sent: number }
+    }
+
+    /// The mean interval with that of an ACK that arrives now.
+    fn sample(&mut self, gain: f64, now: Time) -> f64 {
+        let sample = (now - self.came).as_nanos() as f64;
+        let mean = self.interval.map_or(sample, |mean| mean + gain * (sample - mean));
+        self.interval = Some(mean);
+        mean
+    }
 }
 
 impl AckReconstruct {
@@ -118,9 +165,7 @@ impl AckReconstruct {
         let AckReconstructConfig { every, threshold, gain, segment, max_delay, text, .. } = self.config;
         let now = cx.now();
         let stream = self.connections.get_mut(&connection).expect("only a known connection's");
-        let sample = (now - stream.came).as_nanos() as f64;
-        let mean = stream.interval.map_or(sample, |mean| mean + gain * (sample - mean));
-        stream.interval = Some(mean);
+        let mean = stream.sample(gain, now);
         let gap = header.ack.since(stream.number);
         let step = every * segment.get() as u32;
         let missing = if u64::from(gap) > u64::from(threshold) * segment.get() {
@@ -151,18 +196,57 @@ impl AckReconstruct {
         self.spread.release(connection, now, out);
     }
 
+    /// The same, each a mean interval after the one before, and those that wait anew with them.
+    fn pace(&mut self, connection: Connection, header: &TcpHeader, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let AckReconstructConfig { every, threshold, gain, segment, max_delay, .. } = self.config;
+        let now = cx.now();
+        let stream = self.connections.get_mut(&connection).expect("only a known connection's");
+        let interval = Duration::from_nanos(stream.sample(gain, now) as u64) + MOMENT;
+        let waiting = self.spread.take(connection);
+        let gap = header.ack.since(stream.sent);
+        let step = every * segment.get() as u32;
+        let fills = !waiting.is_empty() || u64::from(gap) > u64::from(threshold) * segment.get();
+        let missing = if fills { gap.div_ceil(step).saturating_sub(1) } else { 0 };
+        let window = stream.window.min(header.window);
+        // What an earlier arrival set for a number, or one behind it, stands where it is sooner.
+        let mut earlier = waiting.iter().map(|(time, old)| (*time, old.tcp().expect("only such wait").ack)).peekable();
+        let mut at = |place: u32, number: Seq| {
+            while earlier.next_if(|(_, old)| number.after(*old)).is_some() {}
+            let anew = now + (interval * u64::from(place)).min(max_delay);
+            earlier.peek().map_or(anew, |(time, _)| anew.min(*time))
+        };
+        for place in 0..missing {
+            let number = stream.sent + (place + 1) * step;
+            let header = TcpHeader { ack: number, window, ..header.clone() };
+            let new = NewPacket::new(packet.flow(), *packet.ip(), Transport::Tcp(header), Payload::EMPTY);
+            self.spread.hold(connection, at(place, number), cx.originate(new));
+        }
+        self.spread.hold(connection, at(missing, header.ack), packet);
+        self.inserted += u64::from(missing);
+        (stream.number, stream.window, stream.came) = (header.ack, header.window, now);
+        waiting.into_iter().for_each(|(_, old)| cx.absorb(old));
+        self.release_paced(connection, now, out);
+    }
+
+    /// Lets go what waits of a connection until then, and notes how far that is.
+    fn release_paced(&mut self, connection: Connection, until: Time, out: &mut Outlet) {
+        let last = self.spread.release(connection, until, out);
+        if let Some((number, stream)) = last.zip(self.connections.get_mut(&connection)) {
+            stream.sent = number;
+        }
+    }
+
     /// What a segment that is not spread says, which goes on at once.
     fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
         if header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) || header.flags.has(Flags::SYN) {
             self.connections.remove(&connection);
         } else if header.flags.has(Flags::ACK) {
             let (number, window) = (header.ack, header.window);
-            let new = || Stream { number, window, came: now, interval: None };
-            let stream = self.connections.entry(connection).or_insert_with(new);
+            let stream = self.connections.entry(connection).or_insert_with(|| Stream::new(number, window, now));
             if number.after(stream.number) {
                 (stream.number, stream.came) = (number, now);
             }
-            stream.window = window;
+            (stream.sent, stream.window) = (stream.number, window);
         }
     }
 }
@@ -173,9 +257,21 @@ impl Stage for AckReconstruct {
         let header = header.clone();
         let known = self.connections.get(&connection);
         if is_plain(&packet, &header) && known.is_some_and(|stream| header.ack.after(stream.number)) {
-            return self.spread(connection, &header, packet, out, cx);
+            return match self.config.spacing {
+                Spacing::Share => self.spread(connection, &header, packet, out, cx),
+                Spacing::Interval => self.pace(connection, &header, packet, out, cx),
+            };
         }
-        self.spread.release(connection, Time::MAX, out);
+        match self.config.spacing {
+            Spacing::Share => _ = self.spread.release(connection, Time::MAX, out),
+            // What was made in between tells nothing beside the last, which was not.
+            Spacing::Interval => {
+                let mut waiting = self.spread.take(connection);
+                let last = waiting.pop();
+                waiting.into_iter().for_each(|(_, made)| cx.absorb(made));
+                last.into_iter().for_each(|(_, real)| out.forward(real));
+            }
+        }
         self.note(connection, &header, cx.now());
         out.forward(packet);
     }
@@ -185,7 +281,9 @@ impl Stage for AckReconstruct {
     }
 
     fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
-        self.spread.release_due(cx.now(), out);
+        while let Some(connection) = self.spread.due(cx.now()) {
+            self.release_paced(connection, cx.now(), out);
+        }
     }
 
     fn held(&self) -> Count {

@@ -16,7 +16,7 @@ mod spread;
 mod stage;
 
 pub use ack_pacing::{AckPacing, AckPacingConfig};
-pub use ack_reconstruct::{AckReconstruct, AckReconstructConfig};
+pub use ack_reconstruct::{AckReconstruct, AckReconstructConfig, Spacing};
 pub use ack_thinning::{AckThinning, AckThinningConfig};
 pub use config::{STAGES, StageConfig, StageKind, StageRole, StageSide, register};
 pub use mtu_gate::MtuGate;

@@ -2,7 +2,7 @@
 
 use crate::Outlet;
 use lopsided_core::packet::TcpHeader;
-use lopsided_core::{Count, Packet, Time};
+use lopsided_core::{Count, Packet, Seq, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
@@ -40,30 +40,36 @@ impl Spread {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
 
-    /// Lets go what waits of a connection until then.
-    pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) {
-        let Some(waiting) = self.waiting.get_mut(&connection) else { return };
-        let Some((first, _)) = waiting.front() else { return };
-        self.deadlines.remove(&(*first, connection));
+    /// Lets go what waits of a connection until then. Gives what the last of it acknowledges.
+    pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
+        let waiting = self.waiting.get_mut(&connection)?;
+        self.deadlines.remove(&(waiting.front()?.0, connection));
+        let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {
             if time > until {
                 self.deadlines.insert((time, connection));
-                return waiting.push_front((time, packet));
+                waiting.push_front((time, packet));
+                return last;
             }
             self.held.remove(packet.size());
+            last = packet.tcp().map(|header| header.ack);
             out.forward(packet);
         }
         self.waiting.remove(&connection);
+        last
     }
 
-    /// Lets go what waits until now, of whatever connection.
-    pub fn release_due(&mut self, now: Time, out: &mut Outlet) {
-        while let Some(&(deadline, connection)) = self.deadlines.first() {
-            if deadline > now {
-                return;
-            }
-            self.release(connection, now, out);
-        }
+    /// A connection of which something waits that is due.
+    pub fn due(&self, now: Time) -> Option<Connection> {
+        self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
+    }
+
+    /// All that waits of a connection, and when it would have gone on.
+    pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
+        let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
+        waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));
+        waiting.iter().for_each(|(_, packet)| self.held.remove(packet.size()));
+        waiting.into()
     }
 
     pub fn next(&self) -> Option<Time> {

@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
 use lopsided_core::{Duration, Seq};
-use lopsided_stage::{AckReconstruct, AckReconstructConfig};
+use lopsided_stage::{AckReconstruct, AckReconstructConfig, Spacing};
 use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
@@ -60,12 +60,44 @@ fn an_inserted_ack_offers_no_more_than_either_of_its_neighbours() {
     assert_eq!(windows, [40, 40, 40]);
 }
 
+fn paced() -> AckReconstructConfig {
+    AckReconstructConfig { spacing: Spacing::Interval, ..config() }
+}
+
+#[test]
+fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
+    let mut bench = Bench::new(AckReconstruct::new(paced()));
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 9000);
+    bench.run_until(at(39));
+    assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
+    // ACKs for two segments each go in at the mean interval: as many come out, six segments behind.
+    for step in 1..4 {
+        bench.ack(at(20 + 20 * u64::from(step)), 9000 + 2000 * step);
+    }
+    assert_eq!(bench.passed()[2..], [(5000, at(40)), (7000, at(60)), (9000, at(80))]);
+    bench.run_until(at(200));
+    let ends = bench.passed().last().copied().unwrap();
+    assert_eq!((ends.0, ends.1.saturating_since(at(140)) < Duration::from_millis(1)), (15_000, true));
+}
+
+#[test]
+fn a_duplicate_takes_what_a_pacer_holds_with_it() {
+    let mut bench = Bench::new(AckReconstruct::new(paced()));
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 9000);
+    bench.ack(at(30), 9000);
+    assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20)), (9000, at(30)), (9000, at(30))]);
+    assert_eq!(bench.held().packets, 0);
+}
+
 proptest! {
     #[test]
     fn nothing_is_acknowledged_before_it_was_and_nothing_waits_for_long(
         steps in prop::collection::vec((0..40_u64, 0..30_000_u32, any::<bool>()), 1..100),
+        paces in any::<bool>(),
     ) {
-        let mut bench = Bench::new(AckReconstruct::new(config()));
+        let mut bench = Bench::new(AckReconstruct::new(if paces { paced() } else { config() }));
         let (mut now, mut ack, mut arrived) = (0, 1000, Vec::new());
         for (wait, more, plain) in steps {
             (now, ack) = (now + wait, ack + more);

@@ -77,6 +77,7 @@ class RedQueue(TypedDict):
     adaptive: bool
     marks: Literal["capable", "capable_and_acks", "all"]
     victim: Literal["tail", "random"]
+    count_first: bool
 
 
 class StepQueue(TypedDict):
@@ -602,11 +603,12 @@ Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
 class HeaderCompression(TypedDict):
     """Compression of TCP/IP headers on the line, and its loss of context."""
 
-    scheme: Literal["none", "cslip", "iphc"]
+    scheme: Literal["none", "cslip", "iphc", "fixed"]
     slots: int
     compress_slot: bool
     twice: bool
     feedback: bool
+    octets: int
 
 
 class Shaper(TypedDict):
@@ -724,6 +726,7 @@ class AckReconstructStage(TypedDict):
     segment_bytes: int
     max_delay_s: float
     text: bool
+    spacing: Literal["share", "interval"]
 
 
 class AckPacingStage(TypedDict):
@@ -786,6 +789,8 @@ class BulkApp(TypedDict):
     """Always more to send, until the flow stops."""
 
     kind: Literal["bulk"]
+    wait_s: float
+    wait_jitter_s: float
 
 
 class TransferApp(TypedDict):

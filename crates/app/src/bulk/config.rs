@@ -8,7 +8,12 @@ use lopsided_spec::{Fault, Key, Part, key};
 
 /// Always more to send, until the flow stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BulkConfig;
+pub struct BulkConfig {
+    /// From the flow's start, when the connection is opened, to the first octet.
+    pub wait: Duration,
+    /// A random time from 0 to this is added.
+    pub wait_jitter: Duration,
+}
 
 /// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +40,14 @@ impl Default for TransferConfig {
 impl Part for BulkConfig {
     const NAME: &'static str = "bulk";
     const TEXT: &'static str = "Always more to send, until the flow stops.";
-    const KEYS: &'static [Key<BulkConfig>] = &[];
+    const KEYS: &'static [Key<BulkConfig>] = &[
+        key(
+            "wait",
+            |bulk: &mut Self| &mut bulk.wait,
+            "From the flow's start, which opens the connection, to the first octet.",
+        ),
+        key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this is added to the wait."),
+    ];
 }
 
 impl Part for TransferConfig {
@@ -78,7 +90,7 @@ impl Part for OnOffConfig {
 
 impl AppSettings for BulkConfig {
     fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
-        Ok(one_way(Transfer::Bulk))
+        Ok(one_way(Transfer::Bulk { wait: self.wait, wait_jitter: self.wait_jitter }))
     }
 }
 

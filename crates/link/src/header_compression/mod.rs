@@ -14,9 +14,11 @@
 //! behind. The identification of IP counts the packets of a host, whatever their connection, as BSD's does (RFC 1144 section 3.2.2).
 
 mod cslip;
+mod fixed;
 mod iphc;
 
 use crate::header_compression::cslip::Cslip;
+use crate::header_compression::fixed::Fixed;
 use crate::header_compression::iphc::Iphc;
 use lopsided_core::{Bytes, Duration, Packet, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
@@ -34,6 +36,8 @@ pub struct HeaderCompressionConfig {
     pub twice: bool,
     /// The far end asks for a header that it cannot do without.
     pub feedback: bool,
+    /// What every header takes, whatever changed.
+    pub octets: u32,
 }
 
 /// A way to compress headers.
@@ -44,11 +48,17 @@ pub enum CompressionScheme {
     Cslip,
     /// RFC 2507.
     Iphc,
+    /// A number of octets for every header, and no context to lose: what a simulation takes for a line with compression.
+    Fixed,
 }
 
 impl Choice for CompressionScheme {
-    const WORDS: &'static [(&'static str, CompressionScheme)] =
-        &[("none", CompressionScheme::None), ("cslip", CompressionScheme::Cslip), ("iphc", CompressionScheme::Iphc)];
+    const WORDS: &'static [(&'static str, CompressionScheme)] = &[
+        ("none", CompressionScheme::None),
+        ("cslip", CompressionScheme::Cslip),
+        ("iphc", CompressionScheme::Iphc),
+        ("fixed", CompressionScheme::Fixed),
+    ];
 }
 
 impl Default for HeaderCompressionConfig {
@@ -59,6 +69,7 @@ impl Default for HeaderCompressionConfig {
             compress_slot: true,
             twice: true,
             feedback: true,
+            octets: 6,
         }
     }
 }
@@ -78,7 +89,7 @@ impl Part for HeaderCompressionConfig {
         key(
             "scheme",
             |part: &mut Self| &mut part.scheme,
-            "How: none; cslip, which is RFC 1144, Van Jacobson's; iphc, which is RFC 2507.",
+            "How: none; cslip, which is RFC 1144, Van Jacobson's; iphc, which is RFC 2507; fixed, of so many `octets`.",
         ),
         key("slots", |part: &mut Self| &mut part.slots, "The connections that both ends remember, from 1 to 256."),
         key(
@@ -96,12 +107,20 @@ impl Part for HeaderCompressionConfig {
             |part: &mut Self| &mut part.feedback,
             "With iphc: the far end asks for a header in full where it lost the context (RFC 2507 section 10.2).",
         ),
+        key(
+            "octets",
+            |part: &mut Self| &mut part.octets,
+            "With fixed: what every header of TCP over IP takes, whatever changed; nothing is remembered, and nothing can be lost.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {
         if !(1..=256).contains(&self.slots) {
             let fault = Fault::new("slots", "a connection's slot is one octet: there are from 1 to 256");
             return Err(fault.help("16 is what RFC 1144 takes"));
+        }
+        if self.scheme == CompressionScheme::Fixed && !(1..=40).contains(&self.octets) {
+            return Err(Fault::new("octets", "a header has 40 octets or more, of which from 1 to 40 can be left"));
         }
         if self.is_on() && self.scheme != CompressionScheme::Cslip && !self.compress_slot {
             return Err(Fault::new("compress_slot", "only cslip may leave out the slot: the others always name it"));
@@ -189,6 +208,7 @@ impl HeaderCompression {
             CompressionScheme::None => return None,
             CompressionScheme::Cslip => Box::new(Cslip::new(config.slots, config.compress_slot)),
             CompressionScheme::Iphc => Box::new(Iphc::new(config)),
+            CompressionScheme::Fixed => Box::new(Fixed { octets: config.octets as usize }),
         };
         let (line, requests) = (VecDeque::new(), VecDeque::new());
         Some(HeaderCompression { scheme, line, requests, way_back, counts: CompressionCounts::default() })

@@ -29,6 +29,8 @@ pub struct RedConfig {
     pub adaptive: bool,
     pub marks: Marks,
     pub victim: Victim,
+    /// The packet that ends an idle time is a sample of an empty queue.
+    pub count_first: bool,
 }
 
 /// Which packets are marked in place of dropped, with ECN.
@@ -78,6 +80,7 @@ impl Default for RedConfig {
             adaptive: false,
             marks: Marks::default(),
             victim: Victim::default(),
+            count_first: false,
         }
     }
 }
@@ -139,7 +142,12 @@ impl Part for RedConfig {
         key(
             "victim",
             |red: &mut Self| &mut red.victim,
-            "What goes when the queue is full: the arriving packet (tail) or one that waits (random).",
+            "What goes when the queue is full, or where all are dropped from max on: the arriving packet (tail) or one at random (random).",
+        ),
+        key(
+            "count_first",
+            |red: &mut Self| &mut red.count_first,
+            "The packet that ends an idle time counts as a sample of an empty queue beside that time, as in ns-2.",
         ),
     ];
 

@@ -12,12 +12,19 @@ pub(crate) struct Average {
     value: f64,
     /// The queue is empty, and its average accounts for the time until then.
     idle_since: Option<Time>,
+    /// The packet that ends an idle time is a sample too.
+    counts_first: bool,
 }
 
 impl Average {
     /// Of an empty queue.
     pub fn new(weight: f64, idle_packet: Duration) -> Average {
-        Average { weight, idle_packet, value: 0.0, idle_since: Some(Time::ZERO) }
+        Average { weight, idle_packet, value: 0.0, idle_since: Some(Time::ZERO), counts_first: false }
+    }
+
+    /// The same; the packet that ends an idle time may be a sample too.
+    pub fn counting_first(self, counts_first: bool) -> Average {
+        Average { counts_first, ..self }
     }
 
     /// A packet arrives and finds this backlog.
@@ -25,6 +32,9 @@ impl Average {
         match self.idle_since {
             Some(since) => {
                 self.value *= self.decay(now - since);
+                if self.counts_first {
+                    self.value *= 1.0 - self.weight;
+                }
                 self.idle_since = Some(now);
             }
             None => self.value += self.weight * (backlog as f64 - self.value),

@@ -64,7 +64,8 @@ impl Red {
             config: *config,
             fifo: Fifo::new(&FifoConfig::new(config.limit))?,
             rng,
-            average: Average::new(config.weight, law::idle_packet(config.bandwidth, config.avpkt)),
+            average: Average::new(config.weight, law::idle_packet(config.bandwidth, config.avpkt))
+                .counting_first(config.count_first),
             slope: Slope::new(min, max, config.probability, config.gentle),
             adaptation: config.adaptive.then(|| Adaptation::new(min, max)),
         })
@@ -107,6 +108,16 @@ impl Red {
         }
     }
 
+    /// A packet that waits, to go in place of the arriving one: with a random victim, above the upper threshold.
+    fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
+        if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
+            return None;
+        }
+        // The arriving one may be picked as well.
+        let place = self.rng.unit() * f64::from(self.fifo.backlog().packets + 1);
+        self.fifo.take_at(place as usize)
+    }
+
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -115,16 +126,19 @@ impl Red {
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let verdict = self.judge(cx.now());
-        if verdict != Verdict::Pass && !(self.may_mark(verdict) && self.is_markable(&packet)) {
-            cx.drop(packet, DropReason::Early);
-            return;
+        let marks = self.may_mark(verdict) && self.is_markable(&packet);
+        if verdict != Verdict::Pass && !marks {
+            match self.pick(verdict) {
+                Some(victim) => cx.drop(victim, DropReason::Early),
+                None => return cx.drop(packet, DropReason::Early),
+            }
         }
         if self.config.victim == Victim::Random {
             self.make_room(packet.size(), cx);
         }
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
-            if verdict != Verdict::Pass {
+            if verdict != Verdict::Pass && marks {
                 cx.mark_regardless(&mut packet, verdict.mark_reason());
             }
         }

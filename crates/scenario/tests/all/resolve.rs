@@ -31,7 +31,7 @@ fn the_least_file_has_every_default_filled() {
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.from, flow.to, flow.direction), ("flow1", 0, 1, Some(Dir::Down)));
     assert_eq!((flow.start, flow.stop), (Time::ZERO, Time::from_nanos(60_000_000_000)));
-    assert_eq!(flow.app, BulkConfig.into());
+    assert_eq!(flow.app, BulkConfig::default().into());
     assert_eq!((flow.from_stack.profile.as_str(), flow.from_stack.cc.as_str()), ("linux-6.1", "reno"));
 }
 
@@ -270,7 +270,7 @@ fn delayed_acks_in_each_way_of_writing() {
 fn applications_of_each_kind() {
     let app = |value: &str| with(&[("flow.1.app", value)]).expect(value).flows[0].app.clone();
     let size = Bytes::new(100_000);
-    assert_eq!(app("bulk"), BulkConfig.into());
+    assert_eq!(app("bulk"), BulkConfig::default().into());
     assert_eq!(app("100 kB"), TransferConfig { size, repeat: Some(1), pause: Duration::ZERO }.into());
     // The keys tell the kind.
     assert_eq!(

@@ -81,6 +81,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 adaptive: false,
                 marks,
                 victim,
+                count_first: gentle,
             }
             .into()
         },

@@ -109,6 +109,22 @@ fn jitter_spreads_the_starts() {
     assert!(starts.windows(2).all(|pair| pair[0] != pair[1]), "{starts:?}");
 }
 
+#[test]
+fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
+    let text = line(r#"app = { kind = "bulk", wait = "2 s", wait_jitter = "500 ms" }"#);
+    let begins: Vec<f64> = (1..4)
+        .map(|seed| {
+            let result = run_seed(&text, seed);
+            let samples = &result.samples;
+            let connected = samples.state.iter().position(|state| *state == "open").expect("it connects");
+            assert!(samples.time_s[connected] <= 0.2, "the handshake does not wait");
+            samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("it sends")]
+        })
+        .collect();
+    assert!(begins.iter().all(|begin| (2.0..2.7).contains(begin)), "{begins:?}");
+    assert!(begins.windows(2).any(|pair| pair[0] != pair[1]), "{begins:?}");
+}
+
 /// Headers that cannot be rebuilt are losses like others: what is sent arrives, no more and no less, and the context is repaired.
 #[test]
 fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {

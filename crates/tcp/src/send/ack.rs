@@ -273,7 +273,7 @@ impl Sender {
 
     /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp
     /// does. Others take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps
-    /// the segments sent once (Karn's rule).
+    /// the segments sent once (Karn's rule), those that count ticks one segment of each window.
     fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
         let flight = &mut self.flight;
         if let Some(rtt) = outcome.newest_rtt {
@@ -283,7 +283,8 @@ impl Sender {
         let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
-            RtoRule::Rfc6298 { .. } | RtoRule::Ticks { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
+            RtoRule::Ticks { .. } => echoed().or_else(|| flight.take_timed(now)),
+            RtoRule::Rfc6298 { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {
             flight.rtt.sample(now, rtt, flight.una(), flight.nxt());

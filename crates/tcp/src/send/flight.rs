@@ -34,6 +34,8 @@ pub(crate) struct Flight {
     max_window: u64,
     /// What the peer offers.
     peer_window: u64,
+    /// The one segment at a time whose round trip is measured: its end, and when it was sent.
+    timed: Option<(u64, Time)>,
 }
 
 impl Flight {
@@ -50,6 +52,7 @@ impl Flight {
             give_up_at: None,
             sack: false,
             peer_window: 0,
+            timed: None,
             una: 0,
             nxt: 0,
             mss,
@@ -125,6 +128,20 @@ impl Flight {
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
+        self.timed.get_or_insert((end, now));
+    }
+
+    /// The round trip of the segment that is timed, if it is acknowledged: what a stack without timestamps measures, one
+    /// segment in each window (4.4BSD's t_rtt, ns-2's rtt_active_).
+    pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
+        let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
+        self.timed = None;
+        Some(now - sent)
+    }
+
+    /// Something was sent again: what is timed may be acknowledged by that (Karn's rule).
+    pub fn forget_timed(&mut self) {
+        self.timed = None;
     }
 
     // The timer that guards what was sent.

@@ -263,6 +263,7 @@ impl Sender {
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, false, in_flight, flight.scoreboard.total_lost());
         flight.scoreboard.retransmit(number, now, stamp);
+        flight.forget_timed();
         let sent = *flight.scoreboard.get(number);
         self.recovery.on_retransmit(flight.clock.value(now));
         self.recovery.on_sent(sent.len(), sent.end);

@@ -20,9 +20,9 @@ PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
 WHOLE = PACKET_BYTES / PAYLOAD_BYTES
 """Octets of packets for each octet of payload."""
 
-SCALED_PAYLOAD_BYTES, SCALED_PACKET_BYTES = 6627, 6667
-"""Of the uploads, on a return line that is scaled by 40/6."""
-UNSCALED = SCALED_PACKET_BYTES / SCALED_PAYLOAD_BYTES * 6 / 40
+UPLOAD_PAYLOAD_BYTES = 994
+"""Of the uploads, whose packets of 1034 B take 1000 of the return line."""
+WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
 def one_way(run: Run, _case: Case) -> Mapping[str, float]:
@@ -71,14 +71,14 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
     import polars as pl
 
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
-    begin = max(row["start_s"] for row in run.flows.rows())
+    begin = _all_send_from(run, ("forward", "reverse"))
     up = run.queues.to_polars().filter(
         (pl.col("link") == "link") & (pl.col("direction") == "up") & (pl.col("time_s") >= begin)
     )
     flows = {row["name"]: row for row in run.flows.rows()}
     return {
         "forward_bps": forward * WHOLE,
-        "reverse_bps": reverse * UNSCALED,
+        "reverse_bps": reverse * WHOLE_UPLOAD,
         "backlog_packets": float(up["backlog_packets"].cast(pl.Float64).to_numpy().mean()),
         "forward_timeouts": float(flows["forward"]["timeouts"]),
         "reverse_timeouts": float(flows["reverse"]["timeouts"]),
@@ -86,12 +86,21 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """The goodputs from the last beginning to the first end."""
+    """The goodputs from when all send to the first end."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
-    begin = max(flows[name]["start_s"] for name in names)
+    begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
     traces = traces_of(run, names)
     return [traces[name].goodput_bps(begin, end) for name in names]
+
+
+def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
+    """When the last of the flows sends its first octet."""
+    import polars as pl
+
+    numbers = [row["flow"] for row in run.flows.rows() if row["name"] in names]
+    sends = run.samples.to_polars().filter((pl.col("sent_bytes") > 0) & pl.col("flow").is_in(numbers))
+    return float(sends.group_by("flow").agg(pl.col("time_s").min())["time_s"].to_numpy().max())
 
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:

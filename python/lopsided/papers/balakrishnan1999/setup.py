@@ -34,8 +34,10 @@ class Line:
 
     @property
     def overrides(self) -> Overrides:
-        """The rate at which a bare ACK of 40 B takes the time that it has."""
-        return {"link.up.rate": f"{self.rate_bps * ACK_BYTES / self.ack_bytes / 1e3:g} kbit/s"}
+        """Its rate, and what a header takes of it."""
+        fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
+        compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
+        return {"link.up.rate": f"{self.rate_bps / 1e3:g} kbit/s", "link.up.header_compression": compression}
 
 
 LINES = (
@@ -95,11 +97,15 @@ EVERY_OCTET = "1000"
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", min = "2 packets", max = "6 packets", weight = 0.01, '
-    'probability = 0.1, ecn = true, marks = "all", victim = "random" }}'
+    'probability = 0.1, ecn = true, harddrop = true, marks = "all", victim = "random", avpkt = "500 B", '
+    "count_first = true }}"
 )
 """Of the example scripts of the authors' simulator, whose lower threshold is 1.5."""
 
-RECONSTRUCT = '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, segment = "960 B" }]'
+RECONSTRUCT = (
+    '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, segment = "960 B", spacing = "interval", '
+    'max_delay = "1 s" }]'
+)
 
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))
 ACC_SA = Scheme("acc_sa", "ACC/SA", (1, 2, 3, 5), marked=True, adapted=True)

@@ -544,6 +544,8 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
     }
+    if app["kind"] == "bulk" and (app["wait_s"] or app["wait_jitter_s"]):
+        raise Unsupported(f"flow {flow['name']}: app.wait is the simulator's alone; on Linux a flow sends as it starts")
     if app["kind"] == "transfer":
         repeat = FOREVER if app["repeat"] is None else app["repeat"]
         pause = nanoseconds(app["pause_s"])

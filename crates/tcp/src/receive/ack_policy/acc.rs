@@ -35,8 +35,9 @@ pub(super) struct AckCongestionControl {
     delayed: Option<u32>,
     /// What the peer may have out, in segments, as it said.
     peer_window: u32,
-    /// When `delayed` last went up, or down.
-    changed: Time,
+    /// When `delayed` last went up by a mark, and when it last went down.
+    raised: Time,
+    lowered: Time,
     /// The last round trip that was known.
     rtt: Duration,
     /// An ACK from the peer was marked, and no segment has told it back.
@@ -58,7 +59,8 @@ impl AckCongestionControl {
             acks_per_window: settings.min_acks_per_window.max(1),
             delayed: None,
             peer_window: 0,
-            changed: Time::ZERO,
+            raised: Time::ZERO,
+            lowered: Time::ZERO,
             rtt: Duration::ZERO,
             owes_echo: false,
         }
@@ -72,23 +74,20 @@ impl AckCongestionControl {
     fn segments(&mut self, now: Time) -> u32 {
         let bound = self.bound();
         let Some(delayed) = &mut self.delayed else { return bound };
-        if !self.rtt.is_zero() {
-            while *delayed > 1 && now.saturating_since(self.changed) >= self.rtt {
-                *delayed -= 1;
-                self.changed += self.rtt;
-            }
+        let since = now.saturating_since(self.raised.max(self.lowered));
+        if !self.rtt.is_zero() && since >= self.rtt {
+            let rounds = (since.as_nanos() / self.rtt.as_nanos()).min(u64::from(self.most)) as u32;
+            *delayed = delayed.saturating_sub(rounds).max(1);
+            self.lowered = self.raised.max(self.lowered) + self.rtt * u64::from(rounds);
         }
-        *delayed = (*delayed).min(bound);
-        *delayed
+        (*delayed).min(bound)
     }
 
     fn on_mark(&mut self, now: Time) {
-        let bound = self.bound();
-        if let Some(delayed) = &mut self.delayed {
-            if *delayed == 1 || now.saturating_since(self.changed) >= self.rtt {
-                *delayed = (2 * *delayed).min(bound);
-                self.changed = now;
-            }
+        let Some(delayed) = &mut self.delayed else { return };
+        if self.raised == Time::ZERO || now.saturating_since(self.raised) >= self.rtt {
+            *delayed = (2 * *delayed).min(self.most);
+            self.raised = now;
         }
     }
 }
