@@ -9,7 +9,7 @@ import pytest
 import lopsided as lop
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
-from lopsided.metrics.responsiveness import round_trips_per_minute, trimmed_mean, weighted_quantiles
+from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, trimmed_mean, weighted_quantiles
 from lopsided.studies.aqm import SUITES, WORKLOADS, Aqm, known, run_suite, suite
 from lopsided.studies.aqm.disciplines import disciplines
 
@@ -110,9 +110,9 @@ def test_distributions_rise(found: Aqm):
 def test_every_workload_fits_the_line(line: lop.Scenario, workload: str):
     short = line.with_(**{"scenario.duration": "6 s"})
     found = lop.aqm(short, "fq_codel", workload=workload, repeat=1)
-    assert all(row["goodput_bps"] > 0 for row in found.cells.rows())
+    assert all(row["goodput_bps"] > 0 for row in found.cells.rows() if workload not in ("rpm_down", "rpm_up"))
     names = found.scenario.flow_names
-    assert "download" in names or "tcp-down-BE" in names or "tcp-down-1" in names
+    assert {"download", "tcp-down-BE", "tcp-down-1", "load-down-1", "load-up-1"} & set(names)
     assert next(found.users.rows())["rpm"] > 0
 
 
@@ -178,10 +178,44 @@ def test_what_is_no_suite_is_refused():
     assert invoke(["aqm"]) == 2
 
 
-def test_responsiveness_is_a_minute_over_the_mean_of_two_delays():
-    assert round_trips_per_minute(30, 90) == 1000
-    assert round_trips_per_minute(None, 60) == 1000
-    assert round_trips_per_minute(None, None) is None
+def test_responsiveness_is_the_mean_of_foreign_and_loaded():
+    # The draft's TCP-only case: 60000 / ((20 + 40) / 2) and 60000 / 60.
+    assert round_trips_per_minute(20, 40, 60) == (2000 + 1000) / 2
+    assert round_trips_per_minute(None, None, 60) == 1000
+    assert round_trips_per_minute(20, 40, None) == 2000
+    assert round_trips_per_minute(None, None, None) is None
+
+
+def test_the_draft_ends_where_goodput_and_then_responsiveness_are_stable():
+    seen = []
+
+    def rpm_at(interval: int) -> float:
+        seen.append(interval)
+        return 500.0 if interval < 9 else 100.0
+
+    # Moving averages of 0 to 3 are 1, 2, 2.3, ...: four of them are near each other from interval 7 on.
+    found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
+    assert (found.goodput, found.responsiveness) == (True, True)
+    # What changes at 9 must have left the last four before it counts as stable.
+    assert seen[0] > 4 and found.interval == 12
+    rising = saturation([2.0**number for number in range(12)], lambda _: 1.0)
+    assert (rising.goodput, rising.responsiveness, rising.interval) == (False, False, 11)
+
+
+def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Scenario):
+    long = line.with_(**{"scenario.duration": "70 s"})
+    found = lop.aqm(long, "fq_codel", workload="rpm_down", repeat=1, direction="down")
+    starts = sorted(flow["start_s"] for flow in found.scenario.resolved["flows"] if flow["name"].startswith("load"))
+    assert [round(start / 5) for start in starts[:4]] == [0, 1, 2, 3]
+    users = next(found.users.rows())
+    assert users["rpm_confidence"] == 3
+    # No faster than the empty line, and under fair queueing near it.
+    assert 1000 < users["rpm"] < 2000
+    probes = [flow for flow in found.scenario.resolved["flows"] if flow["name"].startswith("responsiveness-probe")]
+    assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"
+
+
+def test_means_and_quantiles_of_what_was_counted():
     # The slowest twentieth is left out; a value at the border counts in part.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)

@@ -265,7 +265,7 @@ table! {
     TransferTable of TransferRow as "transfers" {
         /// The flow's number.
         flow: u32 [Label "flow"],
-        /// `transfer`; `fetch` of one in ranges; of a web flow `page`, and its parts `index` and `object`.
+        /// `transfer`; `fetch` of one in ranges; of a web flow `page`, and its parts `connect`, `index` and `object`.
         what: &'static str [Text "what"],
         /// When it began.
         start_s: f64 [Second "start"],

@@ -137,6 +137,12 @@ _AQM_USERS = (
     _of("probe_ms", "ms", "probe", "Round trip of probes on connections of their own, mean without the slowest 5 %."),
     _of("load_ms", "ms", "loaded RTT", "Round trip of the bulk flows' packets, mean without the slowest 5 %."),
     _of("rpm", "count", "RPM", "Round trips per minute under load (draft-ietf-ippm-responsiveness)."),
+    _of(
+        "rpm_confidence",
+        "count",
+        "RPM confidence",
+        "Of the loads `rpm*`: 3 high (stable), 2 medium (out of time before it was), 1 low (too few intervals).",
+    ),
 )
 
 AQM_CELLS = TableSpec(

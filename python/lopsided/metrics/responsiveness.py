@@ -1,14 +1,15 @@
 """How quickly a loaded line answers: round trips per minute, and percentiles of what was counted by intervals.
 
-Round trips per minute are those of draft-ietf-ippm-responsiveness ("Responsiveness under Working Conditions"): a minute
-over the mean of two delays under load, that of probes on connections of their own and that of the connections which
-make the load, each a mean without the slowest twentieth. Left out: the draft's search for the load that saturates a
-line, which the caller's scenario sets, and a probe's TLS handshake, which would count like its other round trips.
+Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions"), for
+connections without TLS: the mean of a minute over the delay of probes on connections of their own, and of a minute over
+the delay on the connections that make the load; each delay is a mean without the slowest twentieth. `saturation` is the
+draft's end of the test. Left out: requests within the loaded connections, for which TCP's round trip may stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 from ._series import Array
 
 _KEPT = 0.95
+MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
@@ -37,13 +39,63 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
     return [float(value) for value in order[places]]
 
 
-def round_trips_per_minute(probe_ms: float | None, load_ms: float | None) -> float | None:
-    """Responsiveness from the delay of probes on their own connections and of the loaded ones, equally weighted.
+def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
+    """The draft's responsiveness without TLS: the mean of that of foreign probes and that of the loaded connections.
 
-    Where one of them was not measured, the other stands alone; None without both.
+    `connect_ms` is a probe's TCP handshake and `answer_ms` its request, which weigh the same; `load_ms` is the round
+    trip on the connections that make the load. Where one of both kinds was not measured, the other stands alone.
     """
-    known = [delay for delay in (probe_ms, load_ms) if delay is not None and delay > 0]
-    return 60_000 / (sum(known) / len(known)) if known else None
+    foreign = [delay for delay in (connect_ms, answer_ms) if delay]
+    delays = [sum(foreign) / len(foreign)] if foreign else []
+    parts = [MINUTE_MS / delay for delay in (*delays, load_ms) if delay]
+    return sum(parts) / len(parts) if parts else None
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Where the draft's test ends."""
+
+    interval: int
+    """The last interval, from 0."""
+    goodput: bool
+    """Goodput was stable by then."""
+    responsiveness: bool
+    """And responsiveness: the draft's high confidence. Otherwise the test ran out of time."""
+
+
+def saturation(
+    bytes_in: Sequence[float],
+    responsiveness_at: Callable[[int], float | None],
+    *,
+    mad: int = 4,
+    tolerance: float = 0.05,
+) -> Saturation:
+    """When the draft's test ends (its section "Final Algorithm").
+
+    `bytes_in` is what the load delivered in each interval. `responsiveness_at` is asked for the responsiveness of an
+    interval and the `mad - 1` before it. Goodput is stable where the standard deviation of its last `mad` moving
+    averages is within `tolerance` of the last; from then on responsiveness is looked at in the same way.
+    """
+    averages: list[float] = []
+    found: list[float] = []
+    stable = False
+    for interval in range(len(bytes_in)):
+        last = bytes_in[max(0, interval + 1 - mad) : interval + 1]
+        averages.append(sum(last) / len(last))
+        if not stable:
+            stable = _is_stable(averages, mad, tolerance)
+            continue
+        value = responsiveness_at(interval)
+        if value is not None:
+            found.append(value)
+        if value is not None and _is_stable(found, mad, tolerance):
+            return Saturation(interval, goodput=True, responsiveness=True)
+    return Saturation(len(bytes_in) - 1, goodput=stable, responsiveness=False)
+
+
+def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
+    last = values[-count:]
+    return len(last) == count and bool(np.std(last) <= tolerance * last[-1])
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:

@@ -81,7 +81,8 @@ class AqmOptions:
     """Where they stand instead: before this link."""
     workload: str | None = None
     """In place of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all best
-    effort) or `home` (a download, an upload, pages, short transfers, a call)."""
+    effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (the
+    responsiveness draft's: a connection more each 5 s)."""
     probe: bool = True
     """Send a small request each half second, which tells the responsiveness."""
     ecn: bool = False

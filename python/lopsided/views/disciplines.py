@@ -15,7 +15,16 @@ _CELLS = (
     *("goodput_bps", "jain", "rtt_p50_ms", "rtt_p95_ms", "sojourn_p50_ms", "sojourn_p95_ms"),
     *("dropped_packets", "drop_ratio", "marked_packets", "datagram_p95_ms", "datagram_loss"),
 )
-_USERS = ("page_p50_s", "page_p95_s", "transfer_p50_s", "transfer_p95_s", "probe_ms", "load_ms", "rpm")
+_USERS = (
+    "page_p50_s",
+    "page_p95_s",
+    "transfer_p50_s",
+    "transfer_p95_s",
+    "probe_ms",
+    "load_ms",
+    "rpm",
+    "rpm_confidence",
+)
 
 
 def cells(found: Aqm, direction: str) -> View:

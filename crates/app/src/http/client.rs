@@ -37,6 +37,7 @@ struct Page {
 #[derive(Debug)]
 struct Connection {
     socket: SocketId,
+    began: Time,
     open: bool,
     inbox: Vec<u8>,
     /// Requests that wait for room.
@@ -82,7 +83,7 @@ impl HttpClient {
                 Some(at) => at,
                 None if page.connections.len() < config.connections_at_once() => {
                     let Some(socket) = io.connect() else { break };
-                    page.connections.push(Connection::new(socket));
+                    page.connections.push(Connection::new(socket, io.now()));
                     page.connections.len() - 1
                 }
                 None => break,
@@ -183,9 +184,10 @@ enum Step {
 }
 
 impl Connection {
-    fn new(socket: SocketId) -> Connection {
+    fn new(socket: SocketId, began: Time) -> Connection {
         // Streams that a client opens have odd numbers (RFC 9113 section 5.1.1).
-        Connection { socket, open: false, inbox: Vec::new(), outbox: Vec::new(), fetches: Vec::new(), next_stream: 1 }
+        let (inbox, outbox) = (Vec::new(), Vec::new());
+        Connection { socket, began, open: false, inbox, outbox, fetches: Vec::new(), next_stream: 1 }
     }
 
     fn ask(&mut self, size: Bytes, is_index: bool, config: &HttpConfig, io: &mut dyn Sockets) {
@@ -278,6 +280,8 @@ impl Application for HttpClient {
             SocketEvent::Accepted => {}
             SocketEvent::Connected => {
                 page.connections[at].open = true;
+                let start = page.connections[at].began;
+                io.report(Report::Completed { what: "connect", start, size: Bytes::ZERO });
                 page.connections[at].write(io);
             }
             SocketEvent::Ready => {

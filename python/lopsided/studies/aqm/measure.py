@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 
 from lopsided import metrics
 from lopsided.data import series
-from lopsided.metrics.responsiveness import round_trips_per_minute, trimmed_mean, weighted_quantiles
-from lopsided.studies.aqm.workloads import PROBE
+from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, trimmed_mean, weighted_quantiles
+from lopsided.studies.aqm.workloads import INTERVAL_S, PROBE
 
 if TYPE_CHECKING:
     from lopsided.run import Run
     from lopsided.studies.aqm.disciplines import Direction
 
 Floats = NDArray[np.float64]
+
+MAD = 4
+"""Intervals that the draft's moving averages are over."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,11 @@ class Measured:
     sojourns: dict[Direction, Delays]
 
 
-def measure(run: Run, links: Mapping[Direction, str]) -> Measured:
-    """The numbers of the run at the links where the disciplines stand."""
+def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
+    """The numbers of the run at the links where the disciplines stand.
+
+    With `ramps` the load is the responsiveness draft's, and its test ends where the draft ends it.
+    """
     flows = _flows(run)
     crossing = {
         way: [flow for flow in flows if (link, way) in run.scenario.paths[flow["name"]]] for way, link in links.items()
@@ -67,14 +73,14 @@ def measure(run: Run, links: Mapping[Direction, str]) -> Measured:
     cells: dict[Direction, dict[str, Any]] = {
         way: _cell(run, link, way, crossing[way], rtts[way]) for way, link in links.items()
     }
-    return Measured(cells, _users(run, flows), rtts, sojourns)
+    return Measured(cells, _users(run, flows, ramps), rtts, sojourns)
 
 
 def _flows(run: Run) -> list[dict[str, Any]]:
     """The flows but the probe, with what they do."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
-    return [row for row in rows if row["name"] != PROBE]
+    return [row for row in rows if row["group"] != PROBE]
 
 
 def _cell(run: Run, link: str, way: Direction, flows: list[dict[str, Any]], rtts: Delays) -> dict[str, Any]:
@@ -103,17 +109,9 @@ def _cell(run: Run, link: str, way: Direction, flows: list[dict[str, Any]], rtts
     }
 
 
-def _users(run: Run, flows: list[dict[str, Any]]) -> dict[str, Any]:
+def _users(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[str, Any]:
     pages = _completions(run, "page", [flow["name"] for flow in flows])
     transfers = _completions(run, "transfer", [flow["name"] for flow in flows])
-    bulk = [flow for flow in flows if flow["kind"] == "bulk"]
-    loaded = min((flow["start_s"] for flow in bulk), default=0.0)
-    probes = _completions(run, "page", [PROBE], since_s=loaded)
-    load = _rtts(run, bulk)
-    # A probe takes a round trip for the handshake and one for the answer.
-    probe_s = trimmed_mean(probes)
-    probe_ms = None if probe_s is None else probe_s * 1e3 / 2
-    load_ms = trimmed_mean(load.value_ms, load.weight)
     return {
         "pages": len(pages),
         "page_p50_s": _quantile(pages, 50),
@@ -121,20 +119,81 @@ def _users(run: Run, flows: list[dict[str, Any]]) -> dict[str, Any]:
         "short_transfers": len(transfers),
         "transfer_p50_s": _quantile(transfers, 50),
         "transfer_p95_s": _quantile(transfers, 95),
-        "probe_ms": probe_ms,
-        "load_ms": load_ms,
-        "rpm": None if probe_ms is None else round_trips_per_minute(probe_ms, load_ms),
+        **_responsiveness(run, flows, ramps),
     }
 
 
-def _completions(run: Run, what: str, names: Sequence[str], since_s: float = 0.0) -> Floats:
-    """Completion times of what began at `since_s` or later, in the named flows."""
+def _responsiveness(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[str, Any]:
+    """Under the whole load, or at the end of the draft's test."""
+    bulk = [flow for flow in flows if flow["kind"] == "bulk"]
+    loaded = min((flow["start_s"] for flow in bulk), default=0.0)
+    connects, answers = _probes(run)
+    curves = [series.rtt(run, flow["name"]) for flow in bulk]
+    counts = [np.nan_to_num(series.flow_column(run, flow["name"], "rtt_count").value) for flow in bulk]
+    none: Floats = np.empty(0)
+    time = np.concatenate([none, *(curve.time_s for curve in curves)])
+    delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
+
+    def between(since_s: float, until_s: float) -> dict[str, Any]:
+        """Of probes that were complete by then, and of data that was acknowledged."""
+        connect, answer = (
+            trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
+            for times in (connects, answers)
+        )
+        within = (time > since_s) & (time <= until_s + 1e-9)
+        load = trimmed_mean(delay[within], weight[within])
+        both = [each for each in (connect, answer) if each is not None]
+        return {
+            "probe_ms": sum(both) / len(both) if both else None,
+            "load_ms": load,
+            "rpm": round_trips_per_minute(connect, answer, load) if both else None,
+        }
+
+    end = float(run.scenario.resolved["duration_s"])
+    if not ramps:
+        return {**between(loaded, end), "rpm_confidence": None}
+    ends = [INTERVAL_S * (number + 1) for number in range(int(end / INTERVAL_S))]
+    total = sum(_delivered(run, flow["name"], ends) for flow in bulk)
+
+    def rpm_at(interval: int) -> float | None:
+        return between(ends[interval] - MAD * INTERVAL_S, ends[interval])["rpm"]
+
+    found = saturation(list(np.diff(total, prepend=0.0)) if ends else [], rpm_at)
+    until = ends[found.interval] if ends else end
+    confidence = 3 if found.responsiveness else 2 if found.goodput and until >= 2 * MAD * INTERVAL_S else 1
+    return {**between(max(0.0, until - MAD * INTERVAL_S), until), "rpm_confidence": confidence}
+
+
+def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
+    """Octets of a flow by these times."""
+    curve = series.flow_column(run, name, "delivered_bytes")
+    if not len(curve.time_s):
+        return np.zeros(len(times))
+    return np.interp(times, curve.time_s, np.nan_to_num(curve.value), left=0.0)
+
+
+def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """When each probe's handshake and request began, and how long they took."""
+    import polars as pl
+
+    numbers = [row["flow"] for row in run.flows.rows() if row["group"] == PROBE]
+    rows = run.transfers.to_polars().filter(pl.col("flow").is_in(numbers))
+    connects, pages = (rows.filter(pl.col("what") == what).sort("flow", "start_s") for what in ("connect", "page"))
+    joined = pages.join(connects, on=("flow", "start_s"), suffix="_connect")
+    handshakes = [(start, took) for start, took in connects.select("start_s", "completion_s").iter_rows()]
+    answers = [
+        (start + connect, took - connect)
+        for start, took, connect in joined.select("start_s", "completion_s", "completion_s_connect").iter_rows()
+    ]
+    return handshakes, answers
+
+
+def _completions(run: Run, what: str, names: Sequence[str]) -> Floats:
+    """Completion times in the named flows."""
     import polars as pl
 
     numbers = [row["flow"] for row in run.flows.rows() if row["name"] in names]
-    rows = run.transfers.to_polars().filter(
-        (pl.col("what") == what) & pl.col("flow").is_in(numbers) & (pl.col("start_s") >= since_s)
-    )
+    rows = run.transfers.to_polars().filter((pl.col("what") == what) & pl.col("flow").is_in(numbers))
     return rows["completion_s"].to_numpy().astype(np.float64)
 
 

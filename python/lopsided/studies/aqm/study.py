@@ -19,7 +19,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
-from lopsided.studies.aqm.workloads import Ends, with_workload
+from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
 from lopsided.studies.arms import kernel_in
 from lopsided.studies.jobs import Progress, part_of, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
@@ -131,6 +131,7 @@ def aqm(
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
+    ramps = asked.workload is not None and WORKLOADS[asked.workload].ramps
     arms = [each.placed(full, places, ecn=asked.ecn) for each in found]
     first = scenario.seed if asked.seed is None else asked.seed
     jobs = [Job(arm, first + number) for arm in arms for number in range(asked.repeat)]
@@ -141,7 +142,7 @@ def aqm(
         def reduce(job: int, run: Run, name: str = name) -> tuple[dict[str, Any], Measured]:
             which, repetition = divmod(job, asked.repeat)
             keys = {"world": name, "queue": found[which].label, "repetition": repetition, "seed": run.seed}
-            return {**keys, "digest": run.digest}, measure(run, links)
+            return {**keys, "digest": run.digest}, measure(run, links, ramps=ramps)
 
         part = part_of(progress, number / len(worlds), 1 / len(worlds))
         its = kernel_in(name, worlds, kernel)
@@ -173,7 +174,8 @@ def _ends(scenario: Scenario, link: str) -> Ends:
         way = next((way for name, way in scenario.paths[flow["name"]] if name == link), None)
         if way is not None:
             down = (flow["from"], flow["to"])
-            return Ends(*(down if way == "down" else reversed(down)))
+            server, client = down if way == "down" else reversed(down)
+            return Ends(server, client, float(scenario.resolved["duration_s"]))
     raise UsageError(f"no flow crosses {link}: there are no ends to put a load between")
 
 

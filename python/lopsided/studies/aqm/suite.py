@@ -1,8 +1,8 @@
 """Suites: scenarios that someone asks every discipline to be shown in, each compared as one scenario is.
 
-`rfc7928` is the Characterization Guidelines for AQM (RFC 7928): a scenario for each section that recommends a test.
-Left out: 8.2.6 (a capacity that varies), and what is no scenario (implementation cost, operator control). Section 4.5
-asks for every test with ECN too: `ecn`.
+`rfc7928` is the Characterization Guidelines for AQM (RFC 7928): a scenario for each section that recommends a test;
+the two experiments of 8.2.6 are `8.2.6-1` and `8.2.6-2`. Left out is what is no scenario (implementation cost, operator
+control). Section 4.5 asks for every test with ECN too: `ecn`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ SUITES: Mapping[str, tuple[Section, ...]] = {
     "rfc7928": (
         *(Section(number, f"{number}.toml") for number in ("5.1.1", "5.1.2", "5.2", "5.3", "5.4")),
         Section("6", "6.toml", link="bottleneck"),
-        *(Section(number, f"{number}.toml") for number in ("7.2", "8.2.2", "8.2.3", "8.2.4", "8.2.5", "9.1")),
+        *(Section(number, f"{number}.toml") for number in ("7.2", "8.2.2", "8.2.3", "8.2.4", "8.2.5")),
+        *(Section(number, f"{number}.toml") for number in ("8.2.6-1", "8.2.6-2", "9.1")),
         Section("9.2", "9.2.toml", "both"),
         Section("10", "10.toml", link="second", beside=("first",)),
     )
@@ -92,12 +93,16 @@ def run_suite(
     return Suite(name, found)
 
 
+def _begins(wanted: str) -> str:
+    return wanted.replace("-", ".") + "."
+
+
 def _chosen(name: str, sections: Sequence[str]) -> list[Section]:
     if name not in SUITES:
         raise UsageError(f"no suite is called {name!r}: there is {', '.join(SUITES)}")
     chosen: list[Section] = []
     for wanted in sections:
-        begun = [each for each in SUITES[name] if f"{each.number}.".startswith(f"{wanted}.")]
+        begun = [each for each in SUITES[name] if f"{each.number}.".replace("-", ".").startswith(_begins(wanted))]
         if not begun:
             raise UsageError(f"{name} has no section {wanted!r}: {', '.join(each.number for each in SUITES[name])}")
         chosen += [each for each in begun if each not in chosen]

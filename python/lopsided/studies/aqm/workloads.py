@@ -1,11 +1,15 @@
 """What crosses the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
 
-Every load is TOML in place of the scenario's flows. Beside it goes a probe, a request for a hundred octets on a new
-connection every half second, whose times tell the responsiveness.
+Every load is TOML in place of the scenario's flows. Beside it goes a probe, a request for one octet on a new connection
+every half second, whose times tell the responsiveness.
+
+The loads `rpm`, `rpm_down` and `rpm_up` are those of draft-ietf-ippm-responsiveness-08: one connection more in each
+interval of 5 s, up to 16 in a direction, and as many probes as may take a twentieth of the slower direction.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +21,14 @@ if TYPE_CHECKING:
     from lopsided.studies.aqm.disciplines import Direction
 
 PROBE = "responsiveness-probe"
-"""The name of the flow that probes."""
+"""The name of the flows that probe."""
+
+INTERVAL_S = 5
+MOST_CONNECTIONS = 16
+MOST_PROBES_PER_S = 100
+PROBES_SHARE = 0.05
+PAIR_BYTES = 6000
+"""The draft's ID, MNP, MPS and PTC, and the octets that it counts for a probe of each kind."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,8 @@ class Ends:
 
     server: str
     client: str
+    duration_s: float
+    """Of the scenario: no flow begins later."""
 
     def flow(self, name: str, direction: Direction, app: str = '"bulk"', dscp: int = 0, count: int = 1) -> str:
         """A flow as TOML; those of a load begin within a second, so that seeds differ."""
@@ -42,6 +55,8 @@ class Workload:
 
     text: str
     flows: Callable[[Ends], str]
+    ramps: bool = False
+    """It is the draft's, whose end is when goodput and responsiveness are stable."""
 
 
 _PING = '{ kind = "udp", rate = "8 kbit/s", size = "100 B" }'
@@ -71,6 +86,17 @@ def _home(ends: Ends) -> str:
     )
 
 
+def _rpm(ends: Ends, *ways: Direction) -> str:
+    """The draft's load-generating connections."""
+    return "".join(
+        ends.flow(f"load-{way}-{number + 1}", way).replace(
+            'start_jitter = "1 s"', f'start = "{INTERVAL_S * number} s"\nstart_jitter = "100 ms"'
+        )
+        for way in ways
+        for number in range(min(MOST_CONNECTIONS, math.ceil(ends.duration_s / INTERVAL_S)))
+    )
+
+
 WORKLOADS: Mapping[str, Workload] = {
     "rrul": Workload(
         "Flent's realtime response under load: four downloads and four uploads, one of each in the classes BE, BK, "
@@ -81,6 +107,14 @@ WORKLOADS: Mapping[str, Workload] = {
         "as rrul, all of it best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
     ),
     "home": Workload("a download, an upload, web pages, transfers of 100 kB, and a call", _home),
+    "rpm": Workload(
+        "the responsiveness draft's, both ways at once: a connection more each 5 s, up to 16, until goodput and "
+        "responsiveness are stable",
+        lambda ends: _rpm(ends, "down", "up"),
+        ramps=True,
+    ),
+    "rpm_down": Workload("the same, downloads alone", lambda ends: _rpm(ends, "down"), ramps=True),
+    "rpm_up": Workload("the same, uploads alone", lambda ends: _rpm(ends, "up"), ramps=True),
 }
 
 
@@ -92,13 +126,24 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
         scenario.to_toml() if workload is None else _without_flows(scenario.to_toml()) + WORKLOADS[workload].flows(ends)
     )
     if probe:
-        text += (
-            f'\n[[flow]]\nname = "{PROBE}"\nfrom = "{ends.server}"\nto = "{ends.client}"\nstart_jitter = "500 ms"\n'
-            'app = { kind = "http", objects = 0, index_size = "100 B", request_size = "100 B", '
-            'pages = "forever", pause = "500 ms" }\n'
-        )
+        text += _probes(ends, scenario if workload and WORKLOADS[workload].ramps else None)
     controllers = {name: make for name, make in scenario.controllers.items() if make}
     return Scenario.from_text(text, scenario.name, controllers=controllers or None)
+
+
+def _probes(ends: Ends, ramping: Scenario | None) -> str:
+    """One probe every half second, or what the draft allows on the slowest line of the scenario."""
+    count, pause_s = 1, 0.5
+    if ramping is not None:
+        known = [link[way]["rate_bps"] for link in ramping.resolved["links"] for way in ("down", "up")]
+        rates = [float(rate) for rate in known if rate]
+        per_s = min([MOST_PROBES_PER_S, *(PROBES_SHARE * rate / 8 / PAIR_BYTES for rate in rates)])
+        count, pause_s = max(1, int(per_s / 2)), max(0.5, 1 / per_s)
+    return (
+        f'\n[[flow]]\nname = "{PROBE}"\nfrom = "{ends.server}"\nto = "{ends.client}"\nstart_jitter = "500 ms"\n'
+        f'count = {count}\napp = {{ kind = "http", objects = 0, index_size = "1 B", request_size = "100 B", '
+        f'pages = "forever", pause = "{pause_s:.3f} s" }}\n'
+    )
 
 
 def _without_flows(text: str) -> str:
