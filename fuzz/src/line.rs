@@ -76,7 +76,7 @@ pub(crate) fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>)
 }
 
 fn accepts(part: &mut dyn AnyPart, given: &[&str]) -> bool {
-    let given = Given { keys: given, preset: None, line_rate: Some(RATE), folder: "" };
+    let given = Given { keys: given, preset: None, line_rate: Some(RATE), line_peeks: false, folder: "" };
     part.complete(&given).and_then(|()| part.check()).is_ok()
 }
 

@@ -190,6 +190,10 @@ def test_options_are_whole_attributes():
     assert struct.unpack_from("=I", options, 12) == (300_000,)
     # The kernel adds the overhead to the burst as to a packet.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
+    # In cells the burst is a time, in ticks of 64 ns: 2,000 octets at 128 kbit/s are 125 ms.
+    options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
+    assert len(options) == 40
+    assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
 
 
 def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:

@@ -66,7 +66,8 @@ fn by_name(kind: &str) -> QueueConfig {
             keys.push(key);
         }
     }
-    part.complete(&Given { keys: &keys, preset: None, line_rate: Some(FAST), folder: "" }).expect("a valid discipline");
+    part.complete(&Given { keys: &keys, preset: None, line_rate: Some(FAST), line_peeks: false, folder: "" })
+        .expect("a valid discipline");
     QueueConfig::from_value(Value::Part(part)).expect("a known kind")
 }
 

@@ -56,6 +56,12 @@ impl Part for ChokeConfig {
             .none_word("unlimited")
             .default_text("the line's"),
         key(
+            "idle_decay",
+            |choke: &mut Self| &mut choke.red.idle_decay,
+            "Whether the average falls while the queue is empty: see red.",
+        )
+        .default_text("false where the direction has a shaper"),
+        key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,
             "Mark what RED picks and can be marked, in place of dropping it.",
@@ -112,7 +118,7 @@ impl Choke {
             config: red,
             limit: config.limit()?,
             rng,
-            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt)),
+            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt)).falling(red.idle_decay),
             slope: Slope::new(red.min.count() as f64, red.max.count() as f64, red.probability, red.gentle),
             packets: VecDeque::new(),
             backlog: Backlog::default(),

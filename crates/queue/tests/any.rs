@@ -148,6 +148,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
             weight,
             avpkt: Bytes::new(1000),
             bandwidth: None,
+            idle_decay: !ecn,
             burst: None,
             ecn,
             harddrop: false,

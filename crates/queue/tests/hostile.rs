@@ -20,7 +20,7 @@ const MOST_WAITING: u32 = 20_480;
 fn all() -> Vec<(&'static str, Queue)> {
     let built = |member: lopsided_spec::Member| {
         let mut part = member.part;
-        let given = Given { keys: &[], preset: None, line_rate: Some(LINE), folder: "" };
+        let given = Given { keys: &[], preset: None, line_rate: Some(LINE), line_peeks: false, folder: "" };
         part.complete(&given).unwrap();
         let config = QueueConfig::from_value(Value::Part(part)).unwrap();
         (member.info.name, config.build(1, "test").unwrap())

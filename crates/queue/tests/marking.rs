@@ -18,6 +18,7 @@ const RED: RedConfig = RedConfig {
     weight: 1.0,
     // A millisecond each.
     avpkt: Bytes::new(1000),
+    idle_decay: true,
     bandwidth: Some(BitRate::from_bps(8_000_000)),
     burst: None,
     ecn: true,
@@ -153,6 +154,24 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     // A packet that a full buffer refuses counts too, and the queue is idle no more.
     queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
+}
+
+/// Below a token bucket Linux' RED is never asked for a packet that it does not have, so it learns of no idle time: kernel captures of
+/// 19.4 Mbit/s have 57 of 57 SYNs and retransmissions dropped while the average over arrivals is above `max`, up to 10 s after the queue was last
+/// full, and with idle times counted 18 of them would have found less.
+#[test]
+fn without_idle_decay_arrivals_alone_move_the_average() {
+    let mut queue = red(RedConfig { weight: 0.25, idle_decay: false, ..RED });
+    let mut accounting = Accounting::new(1);
+    for id in 1..=3 {
+        queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
+    }
+    for _ in 0..3 {
+        queue.dequeue(&mut cx(at(10), &mut accounting)).unwrap();
+    }
+    queue.enqueue(packet(4, 1000), &mut cx(at(5000), &mut accounting));
+    let average = (0.25 * 2.0 + 0.75 * 0.25) * 0.75;
+    assert!((average_of(&queue) - average).abs() < 1e-12, "{}", average_of(&queue));
 }
 
 #[test]

@@ -191,6 +191,7 @@ impl FairShare {
             nxt: self.delivered.get() + requested,
             app_limited: false,
             sack: true,
+            ca_state: CaState::Open,
         }
     }
 }

@@ -300,6 +300,8 @@ pub struct Given<'g> {
     pub preset: Option<&'g str>,
     /// The rate of the line that the part belongs to; `None`: unlimited, or there is no line.
     pub line_rate: Option<BitRate>,
+    /// The line has a token bucket, which looks at the packet at the head and asks for none where there is none.
+    pub line_peeks: bool,
     /// Where the scenario's file is: that of files which it names.
     pub folder: &'g str,
 }

@@ -71,6 +71,7 @@ class RedQueue(TypedDict):
     weight: float
     avpkt_bytes: int
     bandwidth_bps: int | None
+    idle_decay: bool
     ecn: bool
     harddrop: bool
     gentle: bool
@@ -452,6 +453,7 @@ class ChokeQueue(TypedDict):
     weight: float
     avpkt_bytes: int
     bandwidth_bps: int | None
+    idle_decay: bool
     ecn: bool
 
 

@@ -117,7 +117,8 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets, rate_bps) if marks else f'{{ limit = "{packets} packets" }}'
     rows = [f"[link.{name}]", f'rate = "{rate_bps} bit/s"', f"queue = {queue}"]
-    if chance.random() < 0.5:
+    # RED's average falls while the queue is empty behind a plain serializer, but not behind the kernel world's, an htb.
+    if chance.random() < 0.5 or marks:
         # A tbf must hold one packet: 1500 octets are 33 cells with what PPPoE over ATM adds.
         rows.append(f'shaper = {{ burst = "{2000 if cells else 1600} B" }}')
     if chance.random() < 0.15:

@@ -19,6 +19,8 @@ pub struct RedConfig {
     /// the average falls while the queue is idle.
     pub avpkt: Bytes,
     pub bandwidth: Option<BitRate>,
+    /// Whether it falls then.
+    pub idle_decay: bool,
     /// Where it is given, [`Part::complete`] makes the weight of it.
     pub burst: Option<u32>,
     /// The share of a new sample in the average, above 0 and at most 1.
@@ -72,6 +74,7 @@ impl Default for RedConfig {
             probability: 0.02,
             avpkt: Bytes::new(1000),
             bandwidth: None,
+            idle_decay: true,
             burst: None,
             weight: 1.0,
             ecn: false,
@@ -118,6 +121,12 @@ impl Part for RedConfig {
         )
         .none_word("unlimited")
         .default_text("the line's"),
+        key(
+            "idle_decay",
+            |red: &mut Self| &mut red.idle_decay,
+            "Whether the average falls while the queue is empty. Below a token bucket Linux' RED never learns that it is.",
+        )
+        .default_text("false where the direction has a shaper"),
         key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN in place of dropping them."),
         key(
             "harddrop",
@@ -162,6 +171,9 @@ impl Part for RedConfig {
         }
         if !given.has("bandwidth") {
             self.bandwidth = given.line_rate;
+        }
+        if !given.has("idle_decay") {
+            self.idle_decay = !given.line_peeks;
         }
         self.check_thresholds()?;
         if !given.has("weight") {

@@ -9,6 +9,8 @@ pub(crate) struct Average {
     weight: f64,
     /// How long a packet of the mean size takes on the line. Zero: no time.
     idle_packet: Duration,
+    /// False: nothing falls while the queue is empty.
+    falls: bool,
     value: f64,
     /// The queue is empty, and its average accounts for the time until then.
     idle_since: Option<Time>,
@@ -19,12 +21,17 @@ pub(crate) struct Average {
 impl Average {
     /// Of an empty queue.
     pub fn new(weight: f64, idle_packet: Duration) -> Average {
-        Average { weight, idle_packet, value: 0.0, idle_since: Some(Time::ZERO), counts_first: false }
+        Average { weight, idle_packet, falls: true, value: 0.0, idle_since: Some(Time::ZERO), counts_first: false }
     }
 
     /// The same; the packet that ends an idle time may be a sample too.
     pub fn counting_first(self, counts_first: bool) -> Average {
         Average { counts_first, ..self }
+    }
+
+    /// Of a queue that never learns that it is empty again, unless it `falls`.
+    pub fn falling(self, falls: bool) -> Average {
+        Average { falls, ..self }
     }
 
     /// A packet arrives and finds this backlog.
@@ -61,7 +68,9 @@ impl Average {
 
     /// The last packet has left.
     pub fn emptied(&mut self, now: Time) {
-        self.idle_since = Some(now);
+        if self.falls {
+            self.idle_since = Some(now);
+        }
     }
 
     /// What is left of the average after an idle time.

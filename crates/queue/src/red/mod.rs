@@ -24,8 +24,10 @@
 //! packets are marked there too.
 //!
 //! **Linux's `sch_red`** (tc-red(8)) is the plain variant in octets, its weight a power of two, without `harddrop` unless asked for: settings
-//! here under the same names give the same. It counts in fixed point, and below a shaper it never notices that it is
-//! idle, as `tbf` looks before it takes.
+//! here under the same names give the same. It counts in fixed point. Below a shaper it never notices that it is idle: `tbf`
+//! looks before it takes, and idle time begins when a packet is wanted and there is none. Its average then moves with
+//! arrivals alone (`idle_decay`), and once above `max` it drops what cannot be marked for hundreds of packets more, however long they take:
+//! SYNs and retransmissions.
 //!
 //! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): `marks` has it mark ACKs, which never
 //! say that they are capable, and `victim` has a full queue drop any packet that waits. There the packet to mark is picked at
@@ -65,7 +67,8 @@ impl Red {
             fifo: Fifo::new(&FifoConfig::new(config.limit))?,
             rng,
             average: Average::new(config.weight, law::idle_packet(config.bandwidth, config.avpkt))
-                .counting_first(config.count_first),
+                .counting_first(config.count_first)
+                .falling(config.idle_decay),
             slope: Slope::new(min, max, config.probability, config.gentle),
             adaptation: config.adaptive.then(|| Adaptation::new(min, max)),
         })

@@ -88,7 +88,8 @@ fn resolve_direction(
     // A rate that is wrong was reported; what depends on it is not reported too.
     let assumed =
         rate.or(if layers.has("rate") && !is_unlimited(layers) { Some(BitRate::from_bps(1_000_000)) } else { None });
-    let line = Line { rate: assumed, base_rtt, queue_packets: Some(defaults.queue_packets) };
+    let shaped = layers.has("shaper");
+    let line = Line { rate: assumed, shaped, base_rtt, queue_packets: Some(defaults.queue_packets) };
     let direction: LinkConfig = read_part(layers, line, report);
     let queue = if layers.has("queue") { direction.queue } else { QueueConfig::packets(defaults.queue_packets) };
     LinkConfig { rate, delay, queue, ..direction }

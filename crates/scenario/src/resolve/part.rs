@@ -13,6 +13,8 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     pub rate: Option<BitRate>,
+    /// It has a token bucket.
+    pub shaped: bool,
     /// The RTT of BDP, where there is one.
     pub base_rtt: Option<Duration>,
     /// The limit of a queue that says nothing, where the place has one of its own.
@@ -118,7 +120,8 @@ fn fill<'t>(
         return;
     }
     let folder = report.folder();
-    let completed = part.complete(&Given { keys: &given, preset, line_rate: line.rate, folder });
+    let completed =
+        part.complete(&Given { keys: &given, preset, line_rate: line.rate, line_peeks: line.shaped, folder });
     if let Err(fault) = completed.and_then(|()| part.check()) {
         let place = source(fault.key).place_of(fault.key);
         report.problem(place, &join(own.path(), fault.key), fault.message, fault.help);

@@ -77,7 +77,12 @@ fn red_has_the_defaults_of_tc() {
     assert_eq!((plain.min, plain.max), (Threshold::Bytes(Bytes::new(80_000)), Threshold::Bytes(Bytes::new(240_000))));
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
     assert_eq!(plain.bandwidth, Some(BitRate::from_bps(2_400_000)));
-    assert!(!plain.ecn && !plain.harddrop && !plain.gentle);
+    assert!(!plain.ecn && !plain.harddrop && !plain.gentle && plain.idle_decay);
+    // A token bucket asks for no packet where there is none: the average does not fall.
+    let queue = "{ kind = \"red\", limit = \"960 kB\" }";
+    let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
+    let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
+    assert!(!behind_bucket.idle_decay);
     // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is the next below.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));

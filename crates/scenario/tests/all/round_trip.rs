@@ -57,9 +57,9 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
     let step = (limit.clone(), mark_threshold, prop_oneof![Just(Markable::Ect), Just(Markable::Ect1)])
         .prop_map(|(limit, mark_threshold, ect)| ThresholdConfig { limit, mark_threshold, ect }.into());
     let weight = probability().prop_filter("no weight at all", |weight| *weight > 0.0);
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let red = (limit, (depth(), 0u32..1000), (probability(), weight), (1u64..3000, of(rate())), flags).prop_map(
-        |(limit, (min, more), (probability, weight), (avpkt, bandwidth), (ecn, harddrop, gentle))| {
+        |(limit, (min, more), (probability, weight), (avpkt, bandwidth), (ecn, harddrop, gentle, idle_decay))| {
             let max = match min {
                 Threshold::Packets(count) => Threshold::Packets(count.saturating_add(more)),
                 Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new(bytes.get() + u64::from(more))),
@@ -74,6 +74,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 weight,
                 avpkt,
                 bandwidth,
+                idle_decay,
                 burst,
                 ecn,
                 harddrop,

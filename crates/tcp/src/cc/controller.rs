@@ -92,6 +92,7 @@ pub struct PathState {
     pub app_limited: bool,
     /// The peer sends selective acknowledgements, so that more than one loss a round trip can be seen.
     pub sack: bool,
+    pub ca_state: CaState,
 }
 
 /// Why the window must come down.

@@ -13,8 +13,11 @@ pub(super) struct RoundRtt {
     pub min: Option<Duration>,
     pub samples: u32,
     round_end: u64,
-    /// False outside the open phase, when RTTs say little of the queue; a round begins when it is open again.
+    /// Whether RTTs tell of the queue. The open state switches this on, which begins a round, and any other off; and a
+    /// restart switches it on, whatever the state. So Linux' Vegas works on in the repair behind a timeout, which begins with an
+    /// empty network (tcp_vegas_cwnd_event).
     pub open: bool,
+    ca_state: Option<CaState>,
 }
 
 impl RoundRtt {
@@ -28,13 +31,16 @@ impl RoundRtt {
         }
     }
 
-    /// Follows the sender's phase; a new round begins when trouble is over.
-    pub fn follow(&mut self, ca_state: CaState, path: &PathState) {
-        let open = ca_state == CaState::Open;
-        if open && !self.open {
+    /// Follows the sender's state; a new round begins when trouble is over, which it says.
+    pub fn follow(&mut self, ca_state: CaState, path: &PathState) -> bool {
+        if self.ca_state.replace(ca_state) == Some(ca_state) {
+            return false;
+        }
+        self.open = ca_state == CaState::Open;
+        if self.open {
             self.begin(path);
         }
-        self.open = open;
+        self.open
     }
 
     /// True once a round trip, when what was sent after the last time is acknowledged.
@@ -50,7 +56,7 @@ impl RoundRtt {
 
     /// Everything is forgotten: the path may be another after an idle time.
     pub fn restart(&mut self, path: &PathState) {
-        *self = RoundRtt { open: true, round_end: path.nxt, ..RoundRtt::default() };
+        *self = RoundRtt { open: true, round_end: path.nxt, ca_state: Some(path.ca_state), ..RoundRtt::default() };
     }
 
     /// The base RTT and this round's smallest in nanoseconds.

@@ -37,6 +37,7 @@ pub fn path_state() -> PathState {
         nxt: 0,
         app_limited: false,
         sack: true,
+        ca_state: CaState::Open,
     }
 }
 

@@ -42,10 +42,9 @@ impl WindowAlgorithm for Veno {
     fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.rtt.sample(ack);
         self.enough |= self.rtt.samples > TOO_FEW;
-        if ack.ca_state == crate::CaState::Open && !self.rtt.open {
+        if self.rtt.follow(ack.ca_state, path) {
             self.enough = false;
         }
-        self.rtt.follow(ack.ca_state, path);
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {

@@ -29,6 +29,8 @@ pub(crate) struct Receiver {
     records: Records,
     /// As many octets and records before the last segment out of order came.
     held_before: (u64, u64),
+    /// Where the last segment in order ended, and all records, before what it filled was joined to it.
+    before_joining: (u64, u64),
     /// The window of the acknowledgement that is due, where that is made before the application reads.
     due_window: Option<u64>,
     /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
@@ -67,6 +69,7 @@ impl Receiver {
             held_octets: 0,
             records: Records::default(),
             held_before: (0, 0),
+            before_joining: (0, 0),
             due_window: None,
             recent: Vec::new(),
             dsack: None,
@@ -347,11 +350,12 @@ impl Receiver {
     }
 
     /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
-    /// opens nothing: its ACK must stay a duplicate.
+    /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what waited
+    /// behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {
         let counts = match arrival {
             Arrival::InOrder { .. } => {
-                self.buffer.rounds.time_window(now, self.next, self.offered);
+                self.buffer.rounds.time_window(now, self.before_joining.0, self.offered);
                 true
             }
             Arrival::OutOfOrder => self.sack,
@@ -361,7 +365,9 @@ impl Receiver {
             return false;
         }
         let mut filling = self.filling(mss, 0);
-        if arrival == Arrival::OutOfOrder && filling.held_records > self.held_before.1 {
+        if arrival != Arrival::OutOfOrder {
+            (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
+        } else if filling.held_records > self.held_before.1 {
             // Without the segment itself, unless it was joined to a record.
             (filling.held, filling.held_records) = self.held_before;
         }
@@ -382,6 +388,7 @@ impl Receiver {
         let before = self.next;
         self.next = to;
         self.records.append(before, to);
+        self.before_joining = (to, self.records.unread() + self.records.held());
         let had_gaps = !self.held.is_empty();
         if had_gaps {
             let mut covered = false;

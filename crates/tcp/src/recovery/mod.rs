@@ -177,6 +177,7 @@ impl Recovery {
             nxt: flight.nxt(),
             app_limited: flight.delivery.is_app_limited(),
             sack: flight.sack(),
+            ca_state: self.ca_state,
         }
     }
 

@@ -59,8 +59,13 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
-    parameters = rate + bytes(12) + struct.pack("=III", 1 << 20, 0, 0)
+    limit = 1 << 20
+    if atm:
+        # A burst in octets would be rounded up to whole cells with their headers. As a time it is what it says.
+        ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
+        return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
     # The kernel counts the burst like a packet, overhead and all.
+    parameters = rate + bytes(12) + struct.pack("=III", limit, 0, 0)
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 

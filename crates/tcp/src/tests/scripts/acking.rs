@@ -531,6 +531,34 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
 }
 
 #[test]
+fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
+    // Kernel capture, reno alone on 3000/1000: from the 372nd packet on the window is 384 octets less than by the records that are left when
+    // what waited has been joined to the segment that fills the gap.
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    for n in 0..21u64 {
+        let at = if n < 20 { 150 } else { 200 };
+        t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
+        t.drain();
+    }
+    // Twenty-one segments a round trip where ten were expected: a buffer for 185 segments, of 2,024 octets each. A segment in a record of its
+    // own takes 768 octets more than its data.
+    let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
+    let gap = |n: u64| 21_001 + 2000 * n;
+    for n in 0..50 {
+        t.inject(210, &format!("{}:{}{}", gap(n) + 1000, gap(n) + 2000, stamp(210)));
+        t.drain();
+    }
+    let before = t.connection.recv.window_threshold();
+    for n in 0..40 {
+        t.inject(220, &format!("{}:{}{}", gap(n), gap(n) + 1000, stamp(220)));
+        t.drain();
+        // The segment itself and all that waited, each in its record.
+        let expected = before.max(room(51 - n));
+        assert_eq!(t.connection.recv.window_threshold(), expected, "gap {n}");
+    }
+}
+
+#[test]
 fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
     // Linux (tcp_ofo_queue); RFC 2883 section 4: the report is the first block, below the acknowledgement.
     let mut t = Script::established(linux(), PEER);
