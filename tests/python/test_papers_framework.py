@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,24 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
     assert miracle.verdict.why_not.startswith("most 1.") and moves.verdict.why_not == ""
     assert reproduction.counts()[0] == "1 of the paper's 2 statements hold"
     assert reproduction.answer.startswith("It carries 1.")
+
+
+def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) -> None:
+    every = run_experiments(paper, paper.experiments, 4, run_jobs).runs("queues").filter(pl.col("queue_packets") == 40)
+    middle = float(np.median(every["goodput_bps"].to_numpy()))
+
+    @Statements(("queues",))("More than in the middle run.", "section 1")
+    def more(m: Measurements) -> Verdict:
+        found = m.value("queues", "goodput_bps", queue_packets=40)
+        return at_least(middle, [number("goodput", found, "bit/s")])
+
+    tossed = replace(paper, experiments=(replace(paper.experiments[0], usual=4),), claims=(more,))
+    run = partial(reproduce_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
+    found = run(repetitions=3)
+    assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
+    assert found.counts()[-1].endswith("coin tosses, with the seeds in which they hold: more 2 of 4")
+    # Who asks for a number gets that number.
+    assert run(repetitions=2).claims[0].repetitions == 2
 
 
 def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -> None:

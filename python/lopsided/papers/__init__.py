@@ -11,6 +11,8 @@ import difflib
 import importlib
 import pkgutil
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lopsided.papers.framework.model import Figure, Paper
-    from lopsided.papers.framework.reproduction import Progress, Reproduction
+    from lopsided.papers.framework.reproduction import Entry, Progress, Reproduction
 
 
 def available() -> list[str]:
@@ -107,33 +109,56 @@ def reproduce_all(
 ) -> int:
     """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
 
-    A paper that fails is told and keeps the others from nothing. The code is 1 if one failed, or if a claim is not as
-    recorded.
+    While one study's runs go, the figures of the one before are drawn. A paper that fails is told and keeps the others
+    from nothing. The code is 1 if one failed, or if a claim is not as recorded.
     """
     from lopsided.papers.framework import console as on_console
     from lopsided.papers.framework import index, report_folder
     from lopsided.papers.framework.reproduction import Entry
 
     report_folder.check(out)
+    begun = time.monotonic()
     keys = available()
-    entries: list[Entry] = []
-    for number, key in enumerate(keys):
-        known = load(key)
-        begun = time.monotonic()
+    drawing: list[Future[Entry]] = []
+    artist = ThreadPoolExecutor(1)
+    try:
+        for number, key in enumerate(keys):
+            known = load(key)
 
-        def within(what: str, share: float, key: str = key, number: int = number) -> object:
-            return progress(f"{key}: {what}", (number + share) / len(keys))
+            def within(what: str, share: float, key: str = key, number: int = number) -> object:
+                return progress(f"{key}: {what}", (number + share) / len(keys))
 
-        asked = _Asked(known.figures, True, sensitivity, repeat, seed)
-        try:
-            found, _ = _reproduce(known, asked, out / key, within)
-        except LopsidedError as error:
-            entries.append(Entry(known, time.monotonic() - begun, failure=str(error)))
-        else:
-            entries.append(Entry(known, time.monotonic() - begun, found))
-    page = index.write(entries, out)
+            asked = _Asked(known.figures, True, sensitivity, repeat, seed)
+            started = time.monotonic()
+            try:
+                found = _run(known, asked, out / key, within)
+            except LopsidedError as error:
+                failed: Future[Entry] = Future()
+                failed.set_result(Entry(known, time.monotonic() - started, failure=str(error)))
+                drawing.append(failed)
+            else:
+                # The column that is drawn for is the caller's.
+                seconds = time.monotonic() - started
+                task = copy_context().run
+                drawing.append(artist.submit(task, _draw_entry, known, asked, out / key, found, seconds))
+        entries = [entry.result() for entry in drawing]
+    finally:
+        artist.shutdown(wait=False, cancel_futures=True)
+    page = index.write(entries, time.monotonic() - begun, out)
     on_console.show_all(entries, console, page)
     return 1 if any(entry.failure or entry.surprises for entry in entries) else 0
+
+
+def _draw_entry(known: Paper, asked: _Asked, folder: Path, found: Reproduction, seconds: float) -> Entry:
+    """The study's report and its line on the page of all; `seconds`: of its runs."""
+    from lopsided.papers.framework.reproduction import Entry
+
+    begun = time.monotonic()
+    try:
+        whole, _ = _draw(found, asked, folder)
+    except LopsidedError as error:
+        return Entry(known, seconds + time.monotonic() - begun, failure=str(error))
+    return Entry(known, seconds + time.monotonic() - begun, whole)
 
 
 @dataclass(frozen=True)
@@ -147,14 +172,19 @@ class _Asked:
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
     """Runs what is asked for and writes its report into the folder."""
-    from lopsided.papers.framework import page, report_folder
+    return _draw(_run(known, asked, folder, progress), asked, folder)
+
+
+def _run(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Reproduction:
+    """Runs what is asked for; the figures are still to be drawn."""
+    from lopsided.papers.framework import report_folder
     from lopsided.papers.framework import reproduction as study
     from lopsided.studies.jobs import run_jobs, seeds
 
     repetitions = known.repeat if asked.repeat is None else asked.repeat
     seeds(1 if asked.seed is None else asked.seed, repetitions)
     report_folder.check(folder)
-    reproduction = study.reproduce(
+    return study.run(
         known,
         partial(run_jobs, world=known.world),
         figures=asked.figures,
@@ -164,8 +194,16 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
         seed=asked.seed,
         progress=progress,
     )
+
+
+def _draw(found: Reproduction, asked: _Asked, folder: Path) -> tuple[Reproduction, Path]:
+    """Draws the figures and writes the report into the folder."""
+    from lopsided.papers.framework import page
+    from lopsided.papers.framework import reproduction as study
+
+    whole = study.drawn(found, asked.figures)
     with told(folder):
-        return reproduction, page.write(reproduction, folder)
+        return whole, page.write(whole, folder)
 
 
 def _in_world(study: Paper, world: str) -> Paper:

@@ -63,12 +63,13 @@ def run_experiments(
     from lopsided.studies.jobs import seeds
     from lopsided.worlds.base import Job
 
+    times = {each.key: each.repetitions(repetitions, usual=repetitions == paper.repeat) for each in experiments}
     due = [
         _Due(experiment, case, repetition)
-        for repetition in range(repetitions)
+        for repetition in range(max(times.values(), default=0))
         for experiment in experiments
         for case in experiment.cases
-        if repetition < experiment.repetitions(repetitions, usual=repetitions == paper.repeat)
+        if repetition < times[experiment.key]
     ]
     scenarios = _scenarios(paper, due, overrides or {})
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}

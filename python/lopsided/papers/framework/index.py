@@ -12,19 +12,22 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import Entry
 
 
-def write(entries: Sequence[Entry], folder: Path) -> Path:
-    """Writes index.html into the folder that holds the studies' reports, which stay; returns the page's path."""
+def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
+    """Writes index.html into the folder that holds the studies' reports, which stay; returns the page's path.
+
+    `seconds`: how long all of them took together.
+    """
     with report_folder.writing(folder, "all") as temporary:
-        (temporary / "index.html").write_text(render(entries), encoding="utf-8")
+        (temporary / "index.html").write_text(render(entries, seconds), encoding="utf-8")
     return folder / "index.html"
 
 
-def render(entries: Sequence[Entry]) -> str:
+def render(entries: Sequence[Entry], seconds: float) -> str:
     """The whole page."""
     return page.template("index.html.j2").render(
         studies=[_study(entry) for entry in entries],
         version=page.version(),
-        seconds=f"{sum(entry.seconds for entry in entries):.0f}",
+        seconds=f"{seconds:.0f}",
     )
 
 

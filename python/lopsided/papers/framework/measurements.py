@@ -108,7 +108,11 @@ class Measurements:
     @property
     def repetitions(self) -> tuple[int, ...]:
         """The repetitions that were run, counted from 0."""
-        found = {int(number) for rows in self._rows.values() for number in rows["repetition"].unique()}
+        return self.repetitions_of(self._rows)
+
+    def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
+        """The repetitions of which one of these experiments at least was run."""
+        found = {int(number) for key in experiments for number in self._rows[key]["repetition"].unique()}
         return tuple(sorted(found))
 
     def has(self, *experiments: str) -> bool:

@@ -41,8 +41,8 @@ class Experiment:
     `measure` turns one run into one row of numbers (column names end in units). It is called once per run, and the run
     is forgotten afterwards, so everything that is to have a median must be a column. With `keep` the first
     repetition's runs stay whole, for figures over time. `most` bounds the repetitions, for runs that no random number
-    touches; `usual` is how many there are where nobody asks for a number, for runs beside the statements and those that
-    random numbers hardly touch.
+    touches; `usual` is how many there are where nobody asks for a number: fewer than the paper's for runs beside the
+    statements and those that random numbers hardly touch, more for those of which a statement is a coin toss.
     """
 
     key: str
@@ -56,9 +56,9 @@ class Experiment:
     usual: int | None = None
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """How many of those that are asked for it has; `usual` where that is the paper's own number."""
-        bounds = (asked, self.most, self.usual if usual else None)
-        return min(bound for bound in bounds if bound is not None)
+        """How many it has where so many are asked for; `usual`: where that is the paper's own number."""
+        wanted = self.usual if usual and self.usual is not None else asked
+        return wanted if self.most is None else min(wanted, self.most)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lopsided.papers.framework.experiments import RunJobs, run_experiments
 from lopsided.papers.framework.measurements import Measurements
@@ -43,6 +43,11 @@ class ClaimOutcome:
     def unanimous(self) -> bool:
         """Whether every single repetition says what the medians say."""
         return self.held_in == (self.repetitions if self.verdict.holds else 0)
+
+    @property
+    def is_toss(self) -> bool:
+        """Whether a quarter of the seeds at least says the opposite of the others."""
+        return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
 @dataclass(frozen=True)
@@ -140,8 +145,12 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
         if judged:
             found.append(f"{_held(judged)} of {len(judged)} hold {words}")
     split = [each for each in outcomes if not each.unanimous]
-    if outcomes and outcomes[0].repetitions > 1 and split:
+    if split:
         found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: some seed by itself disagrees")
+    tosses = [each for each in split if each.repetitions > 3 and each.is_toss]
+    if tosses:
+        named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]
+        found.append(f"{len(tosses)} of these are coin tosses, with the seeds in which they hold: {', '.join(named)}")
     return found
 
 
@@ -167,6 +176,31 @@ def reproduce(
     pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
     """
     figures = tuple(figures)
+    found = run(
+        paper,
+        run_jobs,
+        figures=figures,
+        claims=claims,
+        sensitivity=sensitivity,
+        repetitions=repetitions,
+        seed=seed,
+        progress=progress,
+    )
+    return drawn(found, figures)
+
+
+def run(
+    paper: Paper,
+    run_jobs: RunJobs,
+    *,
+    figures: Iterable[Figure],
+    claims: bool,
+    sensitivity: bool,
+    repetitions: int,
+    seed: int | None = None,
+    progress: Progress = lambda _what, _share: None,
+) -> Reproduction:
+    """The same without the figures: all that takes the simulator."""
     judged = paper.claims if claims else ()
     needed = {key for item in (*figures, *judged) for key in item.needs}
     needed |= set(paper.answer_needs) if claims else set()
@@ -175,14 +209,12 @@ def reproduce(
     m = run_experiments(
         paper, experiments, repetitions, run_jobs, seed=first, progress=lambda share: progress("runs", share)
     )
-    artifacts = tuple((figure, figure.make(m)) for figure in figures)
     outcomes = judge(judged, m, recorded=repetitions == paper.repeat and first == 1)
     return Reproduction(
         paper=paper,
         measurements=m,
         repetitions=repetitions,
         seed=first,
-        artifacts=artifacts,
         claims=outcomes,
         key_outcomes=_key_outcomes(paper, m) if sensitivity else (),
         sensitivities=_vary(paper, outcomes, run_jobs, first, progress) if sensitivity else (),
@@ -191,22 +223,22 @@ def reproduce(
     )
 
 
+def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
+    """The reproduction with these figures and tables."""
+    return replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
+
+
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
-    """Each claim on the medians, and again on every single repetition.
+    """Each claim on the medians, and again on every single repetition of its experiments.
 
     `recorded`: whether the verdicts on record are for as many repetitions as these.
     """
-    single = [m.repetition(repetition) for repetition in m.repetitions]
-    return tuple(
-        ClaimOutcome(
-            claim=claim,
-            verdict=claim.check(m),
-            held_in=sum(claim.check(one).holds for one in single),
-            repetitions=len(single),
-            recorded=recorded,
-        )
-        for claim in claims
-    )
+    single = {repetition: m.repetition(repetition) for repetition in m.repetitions}
+    outcomes: list[ClaimOutcome] = []
+    for claim in claims:
+        held = [claim.check(single[repetition]).holds for repetition in m.repetitions_of(claim.needs) or m.repetitions]
+        outcomes.append(ClaimOutcome(claim, claim.check(m), sum(held), len(held), recorded))
+    return tuple(outcomes)
 
 
 def _key_outcomes(paper: Paper, m: Measurements) -> tuple[KeyOutcome, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.havey2015 import chapter2, chapter3
+from lopsided.papers.havey2015 import chapter2, chapter3, traces
 from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.figures import FIGURES
@@ -40,9 +40,9 @@ PAPER = Paper(
     summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
     folder=Path(__file__).parent,
     experiments=EXPERIMENTS,
-    figures=(*chapter2.FIGURES, *chapter3.FIGURES, *FIGURES),
-    claims=(*chapter2.CLAIMS, *chapter3.CLAIMS, *CLAIMS),
-    assumptions=(*chapter2.ASSUMPTIONS, *chapter3.ASSUMPTIONS, *ASSUMPTIONS),
+    figures=(*traces.FIGURES, *chapter2.FIGURES, *chapter3.FIGURES, *FIGURES),
+    claims=(*chapter2.CLAIMS, *traces.CLAIMS, *chapter3.CLAIMS, *CLAIMS),
+    assumptions=(*chapter2.ASSUMPTIONS, *traces.ASSUMPTIONS, *chapter3.ASSUMPTIONS, *ASSUMPTIONS),
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,
     varied=("evening",),

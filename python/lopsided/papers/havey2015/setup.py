@@ -10,7 +10,7 @@ requests that contend and grants, behind token buckets with a committed and a pe
 from __future__ import annotations
 
 from lopsided.papers.framework.model import Case, Experiment, Overrides
-from lopsided.papers.havey2015 import chapter2, chapter3
+from lopsided.papers.havey2015 import chapter2, chapter3, traces
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
@@ -44,11 +44,11 @@ CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
 CHANNEL = {"night": "48 Mbit/s", "peak": "21 Mbit/s"}
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "2": tuple(each.key for each in chapter2.EXPERIMENTS),
+    "2": tuple(each.key for each in (*chapter2.EXPERIMENTS, *traces.EXPERIMENTS)),
     "3": tuple(each.key for each in chapter3.EXPERIMENTS),
     "4": ("knee",),
     "5": ("night", "evening", "night-up", "evening-up", "readings-5", *CABLE),
-    "6": ("delays", "delays-up", "alone", "readings-6"),
+    "6": ("delays", "delays-100", "delays-up", "alone", "readings-6"),
 }
 """The experiments of each chapter."""
 
@@ -166,6 +166,14 @@ DELAYS = Experiment(
     measure=modems,
 )
 
+AT_100 = Experiment(
+    key="delays-100",
+    summary="the same at 100 ms, with more seeds: the order there is a coin toss",
+    cases=_grid("modem.toml", CHAPTER_6, (100,)),
+    measure=modems,
+    usual=4,
+)
+
 DELAYS_UP = Experiment(
     key="delays-up",
     summary="uploads of one modem under each discipline of chapter 6, at two round trips",
@@ -212,6 +220,7 @@ READINGS_6 = Experiment(
 
 EXPERIMENTS = (
     *chapter2.EXPERIMENTS,
+    *traces.EXPERIMENTS,
     *chapter3.EXPERIMENTS,
     KNEE,
     NIGHT,
@@ -221,6 +230,7 @@ EXPERIMENTS = (
     READINGS_5,
     *CABLE_EXPERIMENTS,
     DELAYS,
+    AT_100,
     DELAYS_UP,
     ALONE,
     READINGS_6,

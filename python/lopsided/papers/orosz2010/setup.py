@@ -102,7 +102,7 @@ WINDOWED = Experiment(
         for window in WINDOWS
     ),
     measure=three_phases,
-    usual=3,
+    usual=4,
 )
 
 RATIOS = Experiment(

@@ -1,0 +1,405 @@
+"""Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
+
+What the receiver sees of losses is held against what the sender did about them, the window that it works out against
+its equation, and what it asks for against that window. Of the mesh two throughputs are printed and no loss: it is read
+off the first, and the second is the test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lopsided.papers.framework.claims import Statements, all_of, at_least, at_most, between, near, number
+from lopsided.papers.framework.measurements import Array, Measurements
+from lopsided.papers.framework.model import Assumption, Case, Experiment, Figure, Verdict
+from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from lopsided.run import Run
+
+SEEN_S = 0.2
+"""A back-off follows the hole that it is for within this: half a round trip, and three packets at 2 Mbit/s."""
+APART_S = 1.2
+"""Holes closer together are one event: a round trip with the queue full."""
+BEGUN_S = 5.0
+"""The window of equation 2.2 has left its beginning."""
+MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
+MESH_SINGLE_BPS = 190e3
+"""A little under 200 kbit/s."""
+MESH = {
+    "single": '{ kind = "rdra", mode = "single" }',
+    "rdra": '{ kind = "rdra", detection = "every", window = "havey2015" }',
+    "rdra-queued": '{ kind = "rdra" }',
+    "greedy": '{ kind = "rdra", mode = "greedy" }',
+}
+NAMES = {
+    "single": "one connection",
+    "rdra": "RDRA as printed",
+    "rdra-queued": "RDRA that looks for a queue",
+    "greedy": "eight plain streams",
+}
+INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "greedy": style.MUTED}
+
+
+# --- Experiments
+
+
+def _holes(run: Run) -> list[float]:
+    """When the receiver saw a hole after a round trip without one."""
+    times: list[float] = []
+    count, open_hole = 0, False
+    for row in run.fetches.rows():
+        if row["step"] == "received":
+            open_hole = False
+        elif row["step"] == "observed":
+            if int(row["out_of_order"]) > count and not open_hole:
+                times.append(float(row["time_s"]))
+                open_hole = True
+            count = int(row["out_of_order"])
+    earlier = [-math.inf, *times]
+    return [time for time, before in zip(times, earlier, strict=False) if time - before > APART_S]
+
+
+def _back_offs(run: Run) -> list[float]:
+    """When the sender began to repair a loss, or waited for its timer."""
+    rows = run.tcp_events.rows()
+    return [float(row["time_s"]) for row in rows if row["event"] == "cwnd_reduced"]
+
+
+def detection(run: Run, _case: Case) -> Mapping[str, float]:
+    """Holes that the receiver saw beside back-offs of the sender."""
+    holes, backs = _holes(run), _back_offs(run)
+    before = [back - max((hole for hole in holes if hole <= back), default=-math.inf) for back in backs]
+    after = [min((back for back in backs if back >= hole), default=math.inf) - hole for hole in holes]
+    return {
+        "back_offs": float(len(backs)),
+        "holes": float(len(holes)),
+        "back_offs_seen_share": float(np.mean([lag <= SEEN_S for lag in before])),
+        "holes_answered_share": float(np.mean([lag <= SEEN_S for lag in after])),
+        "lag_ms": 1e3 * float(np.median(before)),
+    }
+
+
+def _controller(run: Run) -> tuple[Array, Array, Array]:
+    """Times, the window and what is asked for, in octets, after each step of the controller."""
+    rows = list(run.fetches.rows())
+    time, window, requested = (
+        np.array([float(row[name]) for row in rows]) for name in ("time_s", "window_bytes", "requested_bytes")
+    )
+    return time, window, requested
+
+
+def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
+    """From one congestion to the next: times since it, windows, and the window before it, in segments."""
+    rows = list(run.fetches.rows())
+    mss = max(float(row["mss_bytes"] or 0) for row in rows)
+    starts = [at for at, row in enumerate(rows) if row["loss"] == "every"]
+    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        part: list[Any] = [row for row in rows[start + 1 : end] if row["step"] == "received"]
+        times = np.array([float(row["time_s"]) for row in part]) - float(rows[start]["time_s"])
+        windows = np.array([float(row["window_bytes"]) for row in part]) / mss
+        yield times, windows, float(rows[start - 1]["window_bytes"]) / mss
+
+
+def control(run: Run, _case: Case) -> Mapping[str, float]:
+    """The window beside equation 2.2, and what is asked for beside the window."""
+    time, window, requested = _controller(run)
+    whole = time > BEGUN_S
+    lasted = np.diff(time, append=float(time[-1]))[whole]
+    window, requested = window[whole], requested[whole]
+    spare = 100 * (requested - window) / window
+    order = np.argsort(spare)
+    heavy = np.cumsum(lasted[order])
+    low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
+    mean_window = float(np.average(window, weights=lasted))
+    mean_requested = float(np.average(requested, weights=lasted))
+    off: list[float] = [0.0]
+    for since, windows, before in _epochs(run):
+        k = (before * 0.2 / 0.4) ** (1 / 3)
+        # In the round trip of the congestion itself the window stands still, as a sender's does.
+        later = since > APART_S
+        off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
+    row = next(iter(run.flows.rows()))
+    return {
+        "goodput_bps": float(row["goodput_bps"]),
+        "window_bytes": mean_window,
+        "requested_bytes": mean_requested,
+        "requested_to_window_percent": 100 * mean_requested / mean_window,
+        "spare_p5_percent": low,
+        "spare_p50_percent": half,
+        "spare_p95_percent": high,
+        "off_curve_percent": 100 * max(off),
+        "congestions": float(sum(row["loss"] == "every" for row in run.fetches.rows())),
+    }
+
+
+def goodput(run: Run, _case: Case) -> Mapping[str, float]:
+    """What one download has."""
+    return {"goodput_bps": float(run.flows["goodput_bps"][0])}
+
+
+DETECTION = Experiment(
+    key="detection-trace",
+    summary="one download over one connection: holes at the receiver, back-offs of the sender, and the queue",
+    cases=(
+        Case(
+            "one-fetch.toml",
+            {
+                "flow.tested.app": '{ kind = "rdra", mode = "single", record_steps = true }',
+                "record.tcp_events": "true",
+            },
+            {"mode": "single"},
+        ),
+    ),
+    measure=detection,
+    keep=True,
+)
+
+CONTROL = Experiment(
+    key="window-trace",
+    summary="one download by RDRA as printed: its window, and what it asks for",
+    cases=(
+        Case(
+            "one-fetch.toml",
+            {
+                "flow.tested.app": '{ kind = "rdra", detection = "every", window = "havey2015", record_steps = true }',
+            },
+            {"kind": "rdra"},
+        ),
+    ),
+    measure=control,
+    keep=True,
+)
+
+ON_MESH = Experiment(
+    key="mesh",
+    summary="each alone over 6 Mbit/s and 100 ms with the losses of a bad radio",
+    cases=tuple(
+        Case(
+            "one-fetch.toml",
+            {
+                "flow.tested.app": app,
+                "link.down.rate": "6 Mbit/s",
+                "link.down.queue": "100 ms",
+                "link.down.loss": f"{loss:g}",
+            },
+            {"kind": kind, "loss": loss},
+        )
+        for kind, app in MESH.items()
+        for loss in MESH_LOSSES
+    ),
+    measure=goodput,
+)
+
+EXPERIMENTS = (DETECTION, CONTROL, ON_MESH)
+
+of_detection = Statements(("detection-trace",))
+of_control = Statements(("window-trace",))
+of_mesh = Statements(("mesh",), "fitted")
+
+
+# --- Claims
+
+
+@of_detection("What the receiver takes for losses lines up with the sender's back-offs.", "section 2.4.1, figure 2.7")
+def detection_lines_up(m: Measurements) -> Verdict:
+    """Nine back-offs in ten have a hole before them, and nine holes in ten a back-off behind them, within 200 ms."""
+    found = [
+        number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
+        for name, column in (
+            ("back-offs with a hole before them", "back_offs_seen_share"),
+            ("holes with a back-off behind them", "holes_answered_share"),
+        )
+    ]
+    others = [
+        number(name, m.value("detection-trace", column, mode="single"), unit)
+        for name, column, unit in (("back-offs", "back_offs", ""), ("lag", "lag_ms", "ms"))
+    ]
+    return at_least(90, found).but(*others)
+
+
+@of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8")
+def window_is_cubic(m: Measurements) -> Verdict:
+    """From a round trip after each congestion to the next, within 1 % of equation 2.2."""
+    off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
+    seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
+    return all_of(at_most(1, [off]), at_least(1, [seen]))
+
+
+@of_control("What is asked for stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
+def asked_is_near_window(m: Measurements) -> Verdict:
+    """In the mean over time: within a fifth of it below."""
+    part = number("asked for, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
+    half = number("the middle of asked for less the window", _spare(m, "p50"), "%")
+    return between(80, 105, [part]).but(
+        half,
+        why="by equation 2.4 a stream that is done asks for an eighth of what the window leaves, so that eight of them "
+        "come to rest where they have about half of it",
+    )
+
+
+@of_control("It rises above the window for short times as chunks end.", "section 2.4.4, figure 2.10", fails=True)
+def spikes_above_window(m: Measurements) -> Verdict:
+    """In one moment of twenty."""
+    return at_least(0, [number("asked for less the window, 95 %", _spare(m, "p95"), "%")]).but(
+        why="about half of the window is asked for, so that nothing that ends brings it above the window",
+    )
+
+
+def _spare(m: Measurements, quantile: str) -> Any:
+    return m.value("window-trace", f"spare_{quantile}_percent", kind="rdra")
+
+
+def _mesh_loss(m: Measurements) -> float:
+    """The loss at which one connection has what is printed of it, by the logarithms of both."""
+    single = m.curve("mesh", "goodput_bps", "loss", kind="single")
+    return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
+
+
+def _at_mesh(m: Measurements, kind: str) -> float:
+    """Goodput at that loss."""
+    found = m.curve("mesh", "goodput_bps", "loss", kind=kind)
+    return math.exp(float(np.interp(math.log(_mesh_loss(m)), np.log(found.x), np.log(found.median))))
+
+
+def _on_mesh(m: Measurements, kind: str) -> Verdict:
+    printed = m.published.find("Section 2.4.5 / Figure 2.15", "throughput")
+    found = number(f"{NAMES[kind]} on the mesh", _at_mesh(m, kind), "kbit/s", scale=1e-3, published=printed)
+    others = [
+        number(f"{NAMES[other]} there", _at_mesh(m, other), "kbit/s", scale=1e-3) for other in MESH if other != kind
+    ]
+    return near([found]).but(*others)
+
+
+of_mesh_as_printed = of_mesh(
+    "On a mesh where one connection has a little under 200 kbit/s RDRA has a little under 700.",
+    "section 2.4.5, figures 2.15 and 2.16",
+    fails=True,
+    key="mesh-as-printed",
+)(
+    lambda m: _on_mesh(m, "rdra").but(
+        why="what is printed lies between RDRA as printed and RDRA that looks for a queue; a mesh loses packets in "
+        "bursts, of which each may be one hole (not tried)",
+    )
+)
+
+of_mesh_queued = of_mesh(
+    "The same of RDRA that looks for a queue.",
+    "of section 2.4.5",
+    fails=True,
+    key="mesh-that-looks-for-a-queue",
+)(
+    lambda m: _on_mesh(m, "rdra-queued").but(
+        why="losses without a queue lower no window, so that it has most of what eight plain streams have",
+    )
+)
+
+CLAIMS = (
+    detection_lines_up,
+    window_is_cubic,
+    asked_is_near_window,
+    spikes_above_window,
+    of_mesh_as_printed,
+    of_mesh_queued,
+)
+
+
+# --- Figures
+
+
+def _queue_line(m: Measurements) -> Iterable[Line]:
+    import polars as pl
+
+    queue = m.run("detection-trace", mode="single").queues.to_polars().filter(pl.col("direction") == "down")
+    yield Line(queue["time_s"].to_numpy(), queue["backlog_bytes"].to_numpy() / 1e3, style.INK, column="backlog_kb")
+
+
+def _drawn_control(m: Measurements) -> tuple[Array, Array, Array]:
+    """Every tenth of a second what holds then."""
+    time, window, requested = _controller(m.run("window-trace", kind="rdra"))
+    at = np.searchsorted(time, np.arange(float(time[0]), float(time[-1]), 0.1), side="right") - 1
+    return time[at], window[at], requested[at]
+
+
+def _window_line(m: Measurements) -> Iterable[Line]:
+    time, window, _ = _drawn_control(m)
+    yield Line(time, window / 1e3, style.RED, look="step", column="window_kb")
+
+
+def _spare_line(m: Measurements) -> Iterable[Line]:
+    time, window, requested = _drawn_control(m)
+    yield Line(time, (requested - window) / 1e3, style.DOWN[0], look="step", column="asked_less_window_kb")
+
+
+FIGURE_2_7 = Plot(
+    "The receiver sees what the sender answers to",
+    "One connection over 2 Mbit/s; lines: holes that the receiver saw (havey2015 figure 2.7)",
+    "time (s)",
+    (
+        Panel(
+            "kB",
+            _queue_line,
+            "waiting before the bottleneck",
+            2.4,
+            uprights=lambda m: _holes(m.run("detection-trace", mode="single")),
+        ),
+    ),
+    ("detection-trace",),
+)
+
+FIGURE_2_8 = Plot(
+    "A window that nobody sends by: what one connection would have",
+    "RDRA as printed alone on 2 Mbit/s (havey2015 figures 2.8 and 2.10)",
+    "time (s)",
+    (
+        Panel("kB", _window_line, "window by equation 2.2", 2.0),
+        Panel(
+            "kB",
+            _spare_line,
+            "asked for, less the window",
+            2.0,
+            levels=lambda _: [(0.0, style.MUTED)],
+        ),
+    ),
+    ("window-trace",),
+)
+
+
+def _mesh_lines(m: Measurements) -> Iterable[Line]:
+    for kind in MESH:
+        curve = m.curve("mesh", "goodput_bps", "loss", kind=kind)
+        yield Line.of(curve, INKS[kind], 1e-3, column=kind, label=NAMES[kind])
+    at = _mesh_loss(m)
+    yield printed_mark(at, 200, style.INK)
+    yield printed_mark(at, 700, style.RED)
+
+
+FIGURE_2_15 = Plot(
+    "What a bad radio leaves of a download",
+    "6 Mbit/s and 100 ms (havey2015 figures 2.15 and 2.16); diamonds: as printed, at the loss that fits the lower one",
+    "packets lost (share)",
+    (Panel("kbit/s", _mesh_lines, "goodput of a download alone", 2.4, legend=("best", 1)),),
+    ("mesh",),
+    data=lambda m: m.table("mesh"),
+)
+
+FIGURES = (
+    Figure("2.7", "Losses seen at the receiver", ("detection-trace",), FIGURE_2_7),
+    Figure("2.8", "The receiver's window, and what is asked for", ("window-trace",), FIGURE_2_8),
+    Figure("2.15", "Downloads on a mesh", ("mesh",), FIGURE_2_15),
+)
+
+ASSUMPTIONS = (
+    Assumption(
+        key="rdra-mesh",
+        parameter="losses and rate of the mesh (figures 2.15 and 2.16)",
+        value="6 Mbit/s, 100 ms, and packets lost one by one, as many as leave one connection 190 kbit/s",
+        why="none of them is printed; the least rate of 802.11a, and the path's delay of section 2.2. Contention and "
+        "losses in bursts are left out",
+    ),
+)
