@@ -1,4 +1,4 @@
-"""How exactly and at what cost real packets cross emulated lines: `lopsided-live emulate`, the kernel's tbf, Mahimahi.
+"""How exactly and at what cost real packets cross emulated lines: `lopsided-live emulate`, tbf, Mahimahi, ns-3.
 
 In each a receiver behind the line asks a sender before it for datagrams of 1500 octets, more than the line carries, so
 that its queue is never empty. The receiver's kernel stamps each as it comes off the line. There they are equally far
@@ -10,8 +10,8 @@ apart; the error is how far a stamp lies from the straight line through all of t
   that nobody reaches (`--rates 10G`) one core carries 12,000 bits in that time; below, ours also waits actively.
 
 It takes root, and works in network namespaces that it makes. Mahimahi takes part where `--mm-link` names its mm-link,
-setuid root. The load of the machine stands beside each row: on a busy one the errors are those of waiting for a
-processor.
+setuid root; ns-3 where `--ns3` names `bench/peers/ns3_tap.cc`, built (its first lines say how). The load of the machine
+stands beside each row: on a busy one the errors are those of waiting for a processor.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ PAYLOAD = 1472
 PACKET = PAYLOAD + 28
 UDP_SEGMENT, RXQ_OVFL, TIMESTAMPNS = 103, 40, 35
 QUIET_S = 0.4
-BARE, MAHIMAHI = "bare pair of interfaces", "Mahimahi mm-link"
+BARE, MAHIMAHI, NS3 = "bare pair of interfaces", "Mahimahi mm-link", "ns-3"
+ROOMS = ("lopsided-a", "lopsided-b")
 PINGS = 300
 
 
@@ -146,11 +147,24 @@ class Line:
         self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
         self.paced = name != BARE
         self.mahimahi = name == MAHIMAHI
+        self.carries: list[str] = []
+        """What makes the devices of the line as it starts, where neither end's command does."""
+
+    def carry(self) -> subprocess.Popen[str]:
+        """Starts what carries the line between two devices, and gives these their addresses."""
+        carrier = subprocess.Popen(self.carries, stdout=subprocess.PIPE, text=True)
+        assert carrier.stdout is not None
+        carrier.stdout.readline()
+        for number, name in enumerate(ROOMS):
+            subprocess.run(["ip", "-n", name, "addr", "add", f"198.18.1.{number + 1}/24", "dev", "ns3tap"], check=True)
+            subprocess.run(["ip", "-n", name, "link", "set", "ns3tap", "up"], check=True)
+        return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
         # Whoever is not root may read neither a home's Python nor this file.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
+        carrier = self.carry() if self.carries else None
         server = subprocess.Popen([*self.before, sys.executable, program, "--outside", str(rate_bps), str(seconds)])
         try:
             time.sleep(QUIET_S)
@@ -170,8 +184,9 @@ class Line:
             client.wait(30)
             text = printed.read_text()
         finally:
-            server.kill()
-            server.wait()
+            for process in filter(None, (server, carrier)):
+                process.kill()
+                process.wait()
         told = next((line for line in text.splitlines() if line.startswith("{")), None)
         if told is None:
             return {"line": self.name, "error": text.strip()[-200:]}
@@ -179,7 +194,8 @@ class Line:
         row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
         if self.paced and len(found["stamps"]) > 10:
             row |= errors(found["stamps"])
-            count = len(found["stamps"])
+            # With those that the receiver had no room for.
+            count = found["stamps"][-1][0] + 1
         if spent and count:
             row["cpu_us_packet"] = spent / count * 1e6
         return row | {"load": os.getloadavg()[0]}
@@ -206,7 +222,7 @@ def lines(arguments: argparse.Namespace, rate_text: str, folder: Path) -> list[L
     emulated = [live, "emulate", "-q", "--no-meter", "--down", rate_text, "--up", rate_text, "--rtt", "0ms"]
     emulated += ["--queue-down", "1000 packets", "--"]
     found = [Line("lopsided-live emulate", [], emulated, "100.64.0.1", live)]
-    ends = [[*room, "lopsided-a"], [*room, "lopsided-b"]]
+    ends = [[*room, name] for name in ROOMS]
     subprocess.run(
         ["tc", "-n", "lopsided-a", "qdisc", "del", "dev", "bench0", "root"], check=False, stderr=subprocess.DEVNULL
     )
@@ -223,13 +239,18 @@ def lines(arguments: argparse.Namespace, rate_text: str, folder: Path) -> list[L
         shell += [str(arguments.mm_link), opportunities, opportunities, "--downlink-queue=droptail"]
         shell += ["--downlink-queue-args=packets=1000", "--"]
         found.append(Line(MAHIMAHI, ends[0], shell, "$MAHIMAHI_BASE", str(arguments.mm_link)))
+    if arguments.ns3:
+        program = str(arguments.ns3.resolve())
+        line = Line(NS3, ends[0], ends[1], "198.18.1.1", program)
+        line.carries = [program, *ROOMS, f"{rate:.0f}"]
+        found.append(line)
     return found
 
 
 @contextlib.contextmanager
 def rooms() -> Iterator[None]:
     """Two namespaces with a pair of interfaces."""
-    names = ("lopsided-a", "lopsided-b")
+    names = ROOMS
     try:
         for name in names:
             subprocess.run(["ip", "netns", "add", name], check=True)
@@ -266,6 +287,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--live", type=Path, default=Path("target/release/lopsided-live"), help="the binary")
     parser.add_argument("--mm-link", type=Path, help="Mahimahi's mm-link, setuid root")
+    parser.add_argument("--ns3", type=Path, help="bench/peers/ns3_tap.cc, built")
     parser.add_argument("--rates", default="1M,10M,100M,1G")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     arguments = parser.parse_args()

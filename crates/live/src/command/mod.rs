@@ -4,6 +4,7 @@
 
 mod emulate;
 mod reflect;
+mod service;
 mod shape;
 mod summary;
 

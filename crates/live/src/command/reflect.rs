@@ -1,6 +1,7 @@
 //! `lopsided-live reflect`: its arguments, what it would do, the unit for systemd, and undoing it.
 
-use super::{USAGE, complain, say, shape::escaped};
+use super::service::{Unit, Wishes};
+use super::{USAGE, complain, say};
 use crate::reflect::{MOST, ReflectError, Reflection, reflect};
 use crate::shape::rules::Rules;
 use lexopt::prelude::*;
@@ -29,18 +30,17 @@ It works until it is ended (Ctrl-C, SIGTERM). It needs root, the kernel's NFQUEU
 #[derive(Debug)]
 struct Arguments {
     reflection: Reflection,
-    dry_run: bool,
-    systemd: bool,
-    undo: bool,
-    quiet: bool,
-    help: bool,
+    wishes: Wishes,
 }
 
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexopt::Error> {
     let reflection = Reflection { interface: None, from: Vec::new(), most: MOST };
-    let mut found = Arguments { reflection, dry_run: false, systemd: false, undo: false, quiet: false, help: false };
+    let mut found = Arguments { reflection, wishes: Wishes::default() };
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        if found.wishes.take(&argument) {
+            continue;
+        }
         match argument {
             Long("interface") => found.reflection.interface = Some(parser.value()?.string()?),
             Long("from") => {
@@ -48,11 +48,6 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
                 found.reflection.from.push(text.parse().map_err(|error| format!("--from {error}"))?);
             }
             Long("most") => found.reflection.most = parser.value()?.parse()?,
-            Long("dry-run") => found.dry_run = true,
-            Long("systemd") => found.systemd = true,
-            Long("undo") => found.undo = true,
-            Long("quiet") | Short('q') => found.quiet = true,
-            Long("help") | Short('h') => found.help = true,
             other => return Err(other.unexpected()),
         }
     }
@@ -72,25 +67,25 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectError> {
-    if found.help {
+    if found.wishes.help {
         return Ok(say(HELP));
     }
-    if found.systemd {
+    if found.wishes.systemd {
         return Ok(say(&unit(arguments)));
     }
     let rules = Rules::of_sensing(found.reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
-    if found.undo {
+    if found.wishes.undo {
         rules.remove().map_err(ReflectError::Rules)?;
         return Ok(0);
     }
-    if found.dry_run {
+    if found.wishes.dry_run {
         return Ok(say(&format!(
             "sensing packets go back to their senders, by this rule, or the same of iptables:\n\n{}",
             rules.nftables()
         )));
     }
     let reflected = reflect(&found.reflection)?;
-    if !found.quiet {
+    if !found.wishes.quiet {
         eprintln!(
             "{} packets returned, {} passed on, {} dropped",
             reflected.returned, reflected.passed, reflected.dropped
@@ -100,13 +95,13 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectErr
 }
 
 fn unit(arguments: &[OsString]) -> String {
-    let program = std::env::current_exe().map_or("lopsided-live".to_owned(), |path| path.display().to_string());
-    let words = arguments.iter().filter(|word| *word != "--systemd").map(|word| escaped(&word.to_string_lossy()));
-    let words: String = words.map(|word| format!(" {word}")).collect();
-    format!(
-        "[Unit]\nDescription=lopsided returns sensing packets\nAfter=network-pre.target\n\n\
-         [Service]\nExecStart={program} reflect{words}\nExecStopPost={program} reflect{words} --undo\nRestart=on-failure\n\
-         CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\n\n\
-         [Install]\nWantedBy=multi-user.target\n"
-    )
+    let own = arguments.iter().map(|word| word.to_string_lossy().into_owned()).filter(|word| word != "--systemd");
+    let unit = Unit {
+        description: "lopsided returns sensing packets",
+        dependencies: "After=network-pre.target\n",
+        command: "reflect",
+        undo: &own.collect::<Vec<String>>(),
+        capabilities: "CAP_NET_ADMIN CAP_NET_RAW",
+    };
+    unit.text(arguments)
 }

@@ -1,5 +1,6 @@
 //! `lopsided-live shape`: its arguments, what it would do, the unit for systemd, and undoing it.
 
+use super::service::{Unit, Wishes};
 use super::{USAGE, complain, say, summary};
 use crate::shape::rules::{Rules, WayIn};
 use crate::shape::{ShapeError, Shaped, Shaping, shape};
@@ -36,11 +37,7 @@ It needs root, the kernel's NFQUEUE, and nft or iptables.
 struct Arguments {
     shaping: Shaping,
     seed: u64,
-    dry_run: bool,
-    systemd: bool,
-    undo: bool,
-    quiet: bool,
-    help: bool,
+    wishes: Wishes,
 }
 
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexopt::Error> {
@@ -48,6 +45,9 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
     found.shaping.queue = "fq_codel".to_owned();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
+        if found.wishes.take(&argument) {
+            continue;
+        }
         match argument {
             Long("up") => found.shaping.up = parser.value()?.string()?,
             Long("queue") => found.shaping.queue = parser.value()?.string()?,
@@ -55,22 +55,17 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
             Long("ack-filter") => found.shaping.ack_filter = true,
             Long("acks-first") => found.shaping.acks_first = true,
             Long("seed") => found.seed = parser.value()?.parse()?,
-            Long("dry-run") => found.dry_run = true,
-            Long("systemd") => found.systemd = true,
-            Long("undo") => found.undo = true,
-            Long("quiet") | Short('q') => found.quiet = true,
-            Long("help") | Short('h') => found.help = true,
             Value(interface) if found.shaping.interface.is_empty() => found.shaping.interface = interface.string()?,
             other => return Err(other.unexpected()),
         }
     }
-    if found.help {
+    if found.wishes.help {
         return Ok(found);
     }
     if found.shaping.interface.is_empty() {
         return Err("which interface? `shape eth0 --up 10M`".into());
     }
-    if found.shaping.up.is_empty() && !found.undo {
+    if found.shaping.up.is_empty() && !found.wishes.undo {
         return Err("--up is missing: the rate of the line, such as 10M".into());
     }
     Ok(found)
@@ -94,10 +89,10 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError> {
-    if found.help {
+    if found.wishes.help {
         return Ok(say(HELP));
     }
-    if found.undo {
+    if found.wishes.undo {
         Rules::of(&found.shaping.interface, WayIn::Nothing)
             .and_then(|rules| rules.remove())
             .map_err(ShapeError::Rules)?;
@@ -105,11 +100,11 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
     }
     let scenario = found.shaping.scenario()?;
     found.shaping.way_in()?;
-    if found.systemd {
+    if found.wishes.systemd {
         return Ok(say(&unit(&found.shaping.interface, arguments)));
     }
     let rules = found.shaping.rules()?;
-    if found.dry_run {
+    if found.wishes.dry_run {
         let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
         return Ok(say(&format!(
             "queue {line} at {} on the way out of {}, by these rules, or the same of iptables:\n\n{}",
@@ -119,7 +114,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         )));
     }
     let Shaped { result, pumped, sensed } = shape(&found.shaping, found.seed)?;
-    if !found.quiet {
+    if !found.wishes.quiet {
         eprint!("{}", summary::of_line(&result, &pumped));
         if let Some((sent, home)) = sensed {
             eprintln!("{sent} sensing packets sent, {home} came home");
@@ -129,25 +124,13 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
 }
 
 fn unit(interface: &str, arguments: &[OsString]) -> String {
-    let program = std::env::current_exe().map_or("lopsided-live".to_owned(), |path| path.display().to_string());
-    let words = arguments.iter().filter(|word| *word != "--systemd").map(|word| escaped(&word.to_string_lossy()));
-    let words: Vec<String> = words.collect();
-    format!(
-        "[Unit]\nDescription=lopsided on the way out of {interface}\nBindsTo=sys-subsystem-net-devices-{interface}.device\n\
-         After=sys-subsystem-net-devices-{interface}.device network-pre.target\n\n\
-         [Service]\nExecStart={program} shape {}\nExecStopPost={program} shape {interface} --undo\nRestart=on-failure\n\
-         CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\n\n\
-         [Install]\nWantedBy=multi-user.target\n",
-        words.join(" ")
-    )
-}
-
-/// A word of a command in a unit (systemd.syntax(7)).
-pub(super) fn escaped(word: &str) -> String {
-    let word = word.replace('%', "%%").replace('$', "$$");
-    if word.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ';')) {
-        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
-    } else {
-        word
-    }
+    let device = format!("sys-subsystem-net-devices-{interface}.device");
+    let unit = Unit {
+        description: &format!("lopsided on the way out of {interface}"),
+        dependencies: &format!("BindsTo={device}\nAfter={device} network-pre.target\n"),
+        command: "shape",
+        undo: &[interface.to_owned()],
+        capabilities: "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE",
+    };
+    unit.text(arguments)
 }
