@@ -3,7 +3,8 @@
 //!
 //! Data goes one way, with losses and marks of the octets' choosing; its ACKs cross the stages and the queue. What comes out of them is held
 //! against what the receiver sent: no number that it had not sent, none that goes back while the receiver's did not, SACK blocks and
-//! counts of marks only as they were sent, and no report of marks or SACK held for longer than the stages may.
+//! counts of marks only as they were sent. No stage holds a report of marks or of SACK blocks, or takes one: what the receiver says of either is
+//! behind the stages in the same instant, and the counts of accurate ECN come in the order in which they were sent, none left out.
 
 use crate::Input;
 use crate::line::any_of;
@@ -84,6 +85,22 @@ struct Way {
     sent: Told,
     /// The furthest number that came out of the stages.
     furthest: u32,
+    /// Reports of marks or SACK blocks between receiver and queue.
+    owed: i64,
+    /// The counts of marks in the order in which they changed, as they were sent and as they came out of the stages.
+    counted: Vec<u16>,
+    passed: Vec<u16>,
+}
+
+/// It says what no later one need say again: blocks, or marks.
+fn reports(header: &TcpHeader) -> bool {
+    !header.options.sack.is_empty() || header.options.accurate_ecn().is_some() || count(header) != 0
+}
+
+fn change(counts: &mut Vec<u16>, header: &TcpHeader) {
+    if counts.last() != Some(&count(header)) {
+        counts.push(count(header));
+    }
 }
 
 /// What the receiver said.
@@ -129,6 +146,9 @@ impl Way {
             read: 0,
             sent: Told::default(),
             furthest: 0,
+            owed: 0,
+            counted: Vec::new(),
+            passed: Vec::new(),
         }
     }
 
@@ -189,6 +209,11 @@ impl Way {
             self.stages[at].handle_timeout(&mut Cx::new(now, NodeId(0), &mut self.accounting));
             self.collect(at);
         }
+        assert_eq!(self.owed, 0, "the stages keep a report of marks or blocks, or made one");
+        assert!(self.counted.starts_with(&self.passed), "{:?} of {:?}", self.passed, self.counted);
+        if self.stages.iter().all(|stage| stage.held() == Count::ZERO) {
+            assert_eq!(self.counted, self.passed, "a count of marks was taken");
+        }
         if self.next_slot <= now && self.queue.ready_at(now) == Some(now) {
             let mut cx = Cx::new(now, NodeId(0), &mut self.accounting);
             if let Some(given) = self.queue.dequeue(&mut cx) {
@@ -201,6 +226,8 @@ impl Way {
     }
 
     fn note(&mut self, header: &TcpHeader) {
+        self.owed += i64::from(reports(header));
+        change(&mut self.counted, header);
         let (told, number) = (&mut self.sent, header.ack.get());
         told.goes_back |= number < told.highest;
         told.highest = told.highest.max(number);
@@ -220,6 +247,8 @@ impl Way {
                 let number = header.ack.get();
                 assert!(number >= self.furthest || self.sent.goes_back, "the stages went back to {number}");
                 self.furthest = self.furthest.max(number);
+                self.owed -= i64::from(reports(header));
+                change(&mut self.passed, header);
             }
             self.queue.enqueue(packet, &mut cx);
             while let Some(new) = self.queue.poll_originate() {

@@ -5,7 +5,7 @@ mod common;
 use common::{Bench, Fate, kbit, nanos};
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
-    DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Seq, Time, Transport,
+    DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Seq, Time, Transport, wire,
 };
 use lopsided_link::{CompressionScheme, HeaderCompressionConfig, LinkConfig, LossConfig, ShaperConfig};
 use lopsided_queue::QueueConfig;
@@ -56,6 +56,12 @@ impl Segment {
         let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(self.payload));
         Packet::unbooked(id, now, new)
     }
+
+    /// As another host would have made it: its headers are kept octet by octet, its identification is its own.
+    fn foreign(&self, id: u64, now: Time) -> Packet {
+        let octets = wire::encode(&self.packet(id + 7000, now));
+        Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
+    }
 }
 
 fn cslip() -> HeaderCompressionConfig {
@@ -69,6 +75,16 @@ fn fixed(octets: u32) -> HeaderCompressionConfig {
 
 /// The octets that each segment takes on the line, and what became of it.
 fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
+    cross_as(Segment::packet, compression, lost, segments)
+}
+
+/// The same of packets that are made so.
+fn cross_as(
+    packet: fn(&Segment, u64, Time) -> Packet,
+    compression: HeaderCompressionConfig,
+    lost: &[u64],
+    segments: &[Segment],
+) -> (Vec<u64>, Vec<Fate>) {
     let config = LinkConfig {
         header_compression: compression,
         loss: LossConfig { packets: lost.to_vec(), ..LossConfig::default() },
@@ -80,7 +96,7 @@ fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment
         let now = nanos(at as u64 * 10_000_000_000);
         bench.run_until(now);
         id += segment.id_step;
-        bench.with_cx(now, |link, cx| link.handle_packet(Port(0), segment.packet(id, now), cx));
+        bench.with_cx(now, |link, cx| link.handle_packet(Port(0), packet(segment, id, now), cx));
         let wire = bench.view_last(|link| link.wire_bytes().get());
         sizes.push(wire - sent);
         sent = wire;
@@ -257,13 +273,13 @@ proptest! {
     /// Whatever is lost of whatever: what arrives was rebuilt as it was sent (the link compares), and a packet in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
-        segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), again: bool,
+        segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // What repeats the packet before goes in full: twice, for the first may be the lost one's.
+        // What repeats the packet before goes in full: twice, for the first may be the lost one's. ROHC sends all of a new connection twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
-        let scheme = if again { iphc() } else { cslip() };
+        let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
         let lost: BTreeSet<u64> = lost.into_iter().filter(|number| *number as usize <= segments.len() - 2).collect();
         let lost: Vec<u64> = lost.into_iter().collect();
         let told = fates(scheme, &lost, &segments);
@@ -271,18 +287,20 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Whatever follows whatever: without loss all are rebuilt, none takes more than in full, and none less than its data and three octets.
+    /// Whatever follows whatever: without loss all are rebuilt, none takes much more than in full, and none less than its data and three octets.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
     ) {
         let slip = HeaderCompressionConfig { slots, compress_slot, ..cslip() };
-        for (scheme, least) in [(slip, 3), (HeaderCompressionConfig { slots, ..iphc() }, 4)] {
+        let robust = HeaderCompressionConfig { slots, ..rohc() };
+        for (scheme, least) in [(slip, 3), (HeaderCompressionConfig { slots, ..iphc() }, 4), (robust, 4)] {
             let (sizes, fates) = cross(scheme, &[], &segments);
             prop_assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))));
             for (size, segment) in sizes.iter().zip(&segments) {
                 let payload = u64::from(segment.payload);
-                prop_assert!((payload + least..=payload + 40).contains(size), "{size} of {segment:?}");
+                // An IR is a header and four octets at most.
+                prop_assert!((payload + least..=payload + 44).contains(size), "{size} of {segment:?}");
             }
         }
     }
@@ -340,6 +358,8 @@ fn keys_of_another_scheme_are_refused() {
         (HeaderCompressionConfig { compress_slot: false, ..iphc() }, "header_compression.compress_slot"),
         (HeaderCompressionConfig { twice: false, ..cslip() }, "header_compression.twice"),
         (HeaderCompressionConfig { feedback: false, ..cslip() }, "header_compression.feedback"),
+        (HeaderCompressionConfig { twice: false, ..rohc() }, "header_compression.twice"),
+        (fixed(0), "header_compression.octets"),
     ];
     for (header_compression, key) in refused {
         let error = LinkConfig { header_compression, ..line.clone() }.build(1, "link").unwrap_err();
@@ -354,4 +374,74 @@ fn headers_of_a_fixed_size_take_that_whatever_changed_and_a_loss_costs_one_packe
     let segments = [syn, ACK, ACK, ticks(1), ticks(9)];
     assert_eq!(cross(fixed(6), &[], &segments).0, [6, 6, 6, 106, 106]);
     assert_eq!(fates(fixed(6), &[2], &segments), ".x...");
+}
+
+fn rohc() -> HeaderCompressionConfig {
+    HeaderCompressionConfig { scheme: CompressionScheme::Rohc, ..HeaderCompressionConfig::default() }
+}
+
+fn rohc_sizes(segments: &[Segment]) -> Vec<u64> {
+    let (sizes, fates) = cross(rohc(), &[], segments);
+    assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))), "{fates:?}");
+    sizes
+}
+
+/// So many of a stream behind its first `skip`.
+fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
+    rohc_sizes(&segments)[skip..].to_vec()
+}
+
+#[test]
+fn rohc_takes_the_octets_of_rfc_6846() {
+    // Two IR: type, profile, CRC; IPv4's and TCP's static parts of 14; dynamic parts of 5 and 16; an empty list of options.
+    assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
+    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, TCP's checksum 2.
+    assert_eq!(rohc_sizes(&acks(9))[2..], [11, 11, 11, 11, 4, 4, 4], "then seq_4 and the checksum");
+    assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
+    let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
+    assert_eq!(behind(6, (0..9).map(ticks).collect()), [6, 6, 6], "an octet for each timestamp");
+    let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
+    assert_eq!(behind(6, (0..9).map(slow).collect()), [7, 7, 7], "300 ticks at once take two");
+    // A window that changes: seq_7. A duplicate: seq_4 again, since the step is none.
+    let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
+    assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
+    assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
+    // Another connection has a number, of an octet.
+    let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
+    assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
+    // From the first mark on each header has an octet for them; the mark itself comes by co_common, to each of the last four.
+    let marked = |at: u32| Segment {
+        ecn: if at == 6 { Ecn::Ce } else { Ecn::NotEct },
+        seq: 1000 + 500 * at,
+        payload: 500,
+        ..ACK
+    };
+    assert_eq!(behind(5, (0..12).map(marked).collect()), [505, 510, 510, 510, 510, 506, 506]);
+}
+
+#[test]
+fn rohc_feels_no_loss_of_some_packets_and_asks_after_more() {
+    assert_eq!(fates(rohc(), &[10, 11, 12], &acks(16)), ".........xxx....", "the low bits still say which");
+    let many: Vec<u64> = (10..24).collect();
+    let told = fates(rohc(), &many, &acks(28));
+    assert_eq!(&told[9..], "xxxxxxxxxxxxxx?....", "the answer to the request brings all");
+    let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
+    let told = fates(alone, &many, &acks(140));
+    let back = told.rfind('?').expect("some are lost");
+    assert!((125..135).contains(&back), "an IR comes every 128 packets: {told}");
+    // A connection of which both IR were lost is not known: the first header that comes is asked about.
+    assert_eq!(fates(rohc(), &[1, 2], &acks(6)), "xx?...");
+    assert_eq!(fates(rohc(), &[1], &acks(4)), "x...");
+}
+
+#[test]
+fn the_headers_of_other_hosts_are_compressed_too() {
+    let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, id_step: 2, ..ACK };
+    let segments: Vec<Segment> = (0..9).map(ticks).collect();
+    for scheme in [cslip(), iphc(), rohc()] {
+        let (sizes, fates) = cross_as(Segment::foreign, scheme, &[], &segments);
+        assert_eq!(sizes, cross(scheme, &[], &segments).0);
+        assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))), "{fates:?}");
+    }
+    assert_eq!(cross_as(Segment::foreign, cslip(), &[], &acks(3)).0, [40, 6, 6]);
 }

@@ -45,8 +45,8 @@ def ackpath(
     remedies
         Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
         `cake_filter`, `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`,
-        `reconstruct`, `ack_pacing`, `cslip`, `iphc`. Default: those of balakrishnan1999 and few_acks, and four
-        combinations.
+        `reconstruct`, `ack_pacing`, `cslip`, `iphc`, `rohc`. Default: those of balakrishnan1999 and few_acks, and
+        four combinations.
     link
         Where they stand; default: the slowest link upwards.
     repeat

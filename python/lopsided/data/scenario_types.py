@@ -605,7 +605,7 @@ Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium
 class HeaderCompression(TypedDict):
     """Compression of TCP/IP headers on the line, and its loss of context."""
 
-    scheme: Literal["none", "cslip", "iphc", "fixed"]
+    scheme: Literal["none", "cslip", "iphc", "rohc", "fixed"]
     slots: int
     compress_slot: bool
     twice: bool

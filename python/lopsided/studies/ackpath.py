@@ -110,8 +110,8 @@ def _compress(place: Place) -> Settings:
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
-def _compress_robustly(place: Place) -> Settings:
-    return {f"{place.key}.header_compression": "iphc"}
+def _compress_by(scheme: str) -> Change:
+    return lambda place: {f"{place.key}.header_compression": scheme}
 
 
 def _reconstruct(place: Place) -> Settings:
@@ -141,7 +141,8 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
     "growing": ("an ACK for one segment, then two, up to eight (delayed ACK 1 to N)", _policy("growing", max_delack=8)),
     "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
     "cslip": ("headers are compressed on the line (RFC 1144), and timestamps off for it", _compress),
-    "iphc": ("headers are compressed on the line (RFC 2507), timestamps too", _compress_robustly),
+    "iphc": ("headers are compressed on the line (RFC 2507), timestamps too", _compress_by("iphc")),
+    "rohc": ("headers are compressed on the line (RFC 6846), whatever is lost of them", _compress_by("rohc")),
     "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
     "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
 }

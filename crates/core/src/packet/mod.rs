@@ -269,6 +269,11 @@ impl Packet {
         self.0.raw.as_ref().is_some_and(|raw| raw.may_be_fragmented())
     }
 
+    /// IPv4's identification: that of the host that made it, or a count of the packets. IPv6 has none.
+    pub fn identification(&self) -> u16 {
+        self.0.raw.as_ref().map_or(self.0.id as u16, |raw| raw.identification())
+    }
+
     /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options, extension headers, or
     /// TCP options that cannot be read: those stand in its octets alone.
     pub fn is_read_whole(&self) -> bool {

@@ -63,6 +63,11 @@ impl RawHeaders {
         self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
 
+    /// IPv4's identification.
+    pub fn identification(&self) -> u16 {
+        u16::from_be_bytes([self.octets[4], self.octets[5]])
+    }
+
     fn is_v4(&self) -> bool {
         self.octets[0] >> 4 == 4
     }

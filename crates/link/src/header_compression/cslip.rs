@@ -9,7 +9,7 @@
 //! far end may have lost its context (section 3.2.3). SYN, FIN, RST and anything but TCP over IPv4 go as they are.
 //!
 //! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes as it is, for the
-//! compressed header has no place for these. So do packets whose headers another host made.
+//! compressed header has no place for these. So do headers with IP options, or options of TCP that cannot be read.
 
 use crate::header_compression::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
@@ -63,7 +63,7 @@ struct Varying {
 impl Context {
     /// `None` where the packet goes as it is.
     fn of(packet: &Packet) -> Option<Context> {
-        let tcp = packet.tcp().filter(|_| !packet.is_foreign())?;
+        let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
         let compressible = flags == Flags::ACK || flags == Flags::ACK.with(Flags::PSH);
         if !compressible || !matches!(ip.addresses, Addresses::V4 { .. }) {
@@ -78,7 +78,7 @@ impl Context {
                 ttl: ip.ttl,
                 options: tcp.options.clone(),
             },
-            id: packet.id() as u16,
+            id: packet.identification(),
             varying: Varying { seq: tcp.seq, ack: tcp.ack, window: tcp.window, push: flags.has(Flags::PSH) },
             payload: packet.payload().len(),
         })

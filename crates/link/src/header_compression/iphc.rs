@@ -11,16 +11,16 @@
 //! (`COMPRESSED_TCP_NODELTA`, 19 octets and options).
 //!
 //! In full go a connection's first packet, what repeats the one before or goes back (a retransmission, a duplicate ACK without
-//! timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN, RST, packets whose headers another host
-//! made, and all that is no TCP go as they are.
+//! timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN, RST, headers with IP options or
+//! options of TCP that cannot be read, and all that is no TCP go as they are.
 //!
 //! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC 2508). How PPP agrees
 //! on it (RFC 2509) takes no octets later.
 
 use crate::header_compression::cslip::{push_delta, take_delta};
+use crate::header_compression::header::Header;
 use crate::header_compression::{Frame, HeaderCompressionConfig, Scheme};
-use lopsided_core::packet::{Addresses, Flags, TcpOptions};
-use lopsided_core::{Ecn, Packet, Seq};
+use lopsided_core::Packet;
 
 /// The flags of the second octet (section 6).
 const RESERVED: u8 = 0x80;
@@ -41,61 +41,12 @@ const NO_DELTA: u8 = 0xff;
 /// The far end asks again after so many packets that it could not rebuild.
 const ASK_AGAIN: u32 = 16;
 
-/// The flags that stand in what was reserved when the RFC was written.
-const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
-
-/// A header, as far as it is not the addresses and ports'.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Header {
-    addresses: Addresses,
-    ports: (u16, u16),
-    dscp: u8,
-    ttl: u8,
-    /// None in IPv6.
-    id: Option<u16>,
-    seq: Seq,
-    ack: Seq,
-    window: u16,
-    push: bool,
-    options: TcpOptions,
-    /// Marks, and the flags that feed them back: sent where they are not the context's, and not remembered.
-    reserved: (Ecn, u16),
-}
-
 /// A connection as either end remembers it.
 #[derive(Clone, Debug)]
 struct Context {
     header: Header,
     /// The octets of data behind the header.
     payload: u32,
-}
-
-impl Header {
-    /// `None` where the packet goes as it is.
-    fn of(packet: &Packet) -> Option<Header> {
-        let tcp = packet.tcp().filter(|_| !packet.is_foreign())?;
-        let (ip, flags) = (packet.ip(), tcp.flags);
-        if flags.0 & !FEEDBACK & !Flags::PSH.0 != Flags::ACK.0 {
-            return None;
-        }
-        Some(Header {
-            addresses: ip.addresses,
-            ports: (tcp.src_port, tcp.dst_port),
-            dscp: ip.dscp,
-            ttl: ip.ttl,
-            id: matches!(ip.addresses, Addresses::V4 { .. }).then_some(packet.id() as u16),
-            seq: tcp.seq,
-            ack: tcp.ack,
-            window: tcp.window,
-            push: flags.has(Flags::PSH),
-            options: tcp.options.clone(),
-            reserved: (ip.ecn, flags.0 & FEEDBACK),
-        })
-    }
-
-    fn is_connection_of(&self, other: &Header) -> bool {
-        self.addresses == other.addresses && self.ports == other.ports
-    }
 }
 
 /// Both ends.

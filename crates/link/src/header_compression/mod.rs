@@ -13,13 +13,17 @@
 //! Left out: a packet rebuilt wrongly goes on to its host in a real network, and is dropped there by TCP's checksum; here it loads no link
 //! behind. The identification of IP counts the packets of a host, whatever their connection, as BSD's does (RFC 1144 section 3.2.2).
 
+mod bits;
 mod cslip;
 mod fixed;
+mod header;
 mod iphc;
+mod rohc;
 
 use crate::header_compression::cslip::Cslip;
 use crate::header_compression::fixed::Fixed;
 use crate::header_compression::iphc::Iphc;
+use crate::header_compression::rohc::Rohc;
 use lopsided_core::{Bytes, Duration, Packet, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 use std::collections::VecDeque;
@@ -48,6 +52,8 @@ pub enum CompressionScheme {
     Cslip,
     /// RFC 2507.
     Iphc,
+    /// RFC 6846.
+    Rohc,
     /// A number of octets for every header, and no context to lose: what a simulation takes for a line with compression.
     Fixed,
 }
@@ -57,6 +63,7 @@ impl Choice for CompressionScheme {
         ("none", CompressionScheme::None),
         ("cslip", CompressionScheme::Cslip),
         ("iphc", CompressionScheme::Iphc),
+        ("rohc", CompressionScheme::Rohc),
         ("fixed", CompressionScheme::Fixed),
     ];
 }
@@ -89,7 +96,7 @@ impl Part for HeaderCompressionConfig {
         key(
             "scheme",
             |part: &mut Self| &mut part.scheme,
-            "How: none; cslip, which is RFC 1144, Van Jacobson's; iphc, which is RFC 2507; fixed, of so many `octets`.",
+            "How: none; cslip, which is RFC 1144, Van Jacobson's; iphc, which is RFC 2507; rohc, which is RFC 6846; fixed, of so many `octets`.",
         ),
         key("slots", |part: &mut Self| &mut part.slots, "The connections that both ends remember, from 1 to 256."),
         key(
@@ -105,7 +112,7 @@ impl Part for HeaderCompressionConfig {
         key(
             "feedback",
             |part: &mut Self| &mut part.feedback,
-            "With iphc: the far end asks for a header in full where it lost the context (RFC 2507 section 10.2).",
+            "With iphc and rohc: the far end asks for a header in full where it lost the context (RFC 2507 section 10.2, RFC 5795).",
         ),
         key(
             "octets",
@@ -124,6 +131,9 @@ impl Part for HeaderCompressionConfig {
         }
         if self.is_on() && self.scheme != CompressionScheme::Cslip && !self.compress_slot {
             return Err(Fault::new("compress_slot", "only cslip may leave out the slot: the others always name it"));
+        }
+        if self.scheme == CompressionScheme::Rohc && !self.twice {
+            return Err(Fault::new("twice", "rohc tries no difference twice: this is a key of iphc"));
         }
         if self.scheme == CompressionScheme::Cslip && !(self.twice && self.feedback) {
             let key = if self.twice { "feedback" } else { "twice" };
@@ -208,6 +218,7 @@ impl HeaderCompression {
             CompressionScheme::None => return None,
             CompressionScheme::Cslip => Box::new(Cslip::new(config.slots, config.compress_slot)),
             CompressionScheme::Iphc => Box::new(Iphc::new(config)),
+            CompressionScheme::Rohc => Box::new(Rohc::new(config)),
             CompressionScheme::Fixed => Box::new(Fixed { octets: config.octets as usize }),
         };
         let (line, requests) = (VecDeque::new(), VecDeque::new());

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
+from lopsided.papers.balakrishnan1999.bursts import BURST_SWEEP, DELAY_SWEEP
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.figures import FIGURES
 from lopsided.papers.balakrishnan1999.live import LIVE
@@ -64,6 +65,8 @@ PAPER = Paper(
         MEASURED_RADIO,
         MEASURED_COMBINED,
         WEB,
+        BURST_SWEEP,
+        DELAY_SWEEP,
         IMPLEMENTED_TWO_WAY,
     ),
     figures=FIGURES,

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.balakrishnan1999 import tables
+from lopsided.papers.balakrishnan1999 import bursts, ns2, tables
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA_FIRST,
     AF_SA,
@@ -430,6 +430,8 @@ FIGURES = (
     Figure("14", "Fairness over packet radio", ("radio-many",), FIGURE_14),
     Figure("15", "1 MB over the cable with packet radio back", ("measured-combined",), FIGURE_15),
     Figure("16", "Pages over the cable with packet radio back", ("web",), FIGURE_16),
+    Figure("20", "The largest burst", ("maxburst",), bursts.FIGURE_20),
+    Figure("21", "Segments for each ACK", ("max-delay",), bursts.FIGURE_21),
     Figure("22", "The implementation beside an upload", ("implemented-two-way",), FIGURE_22),
     Figure("1", "A download with forward loss", ("lossy",), tables.table_1, "Table"),
     Figure("2", "Two downloads", ("two-downloads",), tables.table_2, "Table"),
@@ -438,5 +440,6 @@ FIGURES = (
     Figure("5", "Throughput over packet radio", ("radio",), tables.table_5, "Table"),
     Figure("6", "Many connections over packet radio", ("radio-many",), tables.table_6, "Table"),
     Figure("A", "Case A beside the authors' code", ("one-way",), tables.table_a, "Table"),
+    Figure("N", "ns-2 beside ours", ("one-way", "lossy", "two-way"), ns2.table_n, "Table"),
     Figure("K", "Normalised bandwidth ratio and limits", (), tables.table_k, "Table"),
 )

@@ -19,27 +19,24 @@ from lopsided.papers.balakrishnan1999 import measure
 from lopsided.papers.balakrishnan1999.setup import (
     AF_SA,
     AF_SA_FIRST,
+    BURSTS,
+    DELAYS,
+    EMULATED,
     EVERY_OCTET,
     IMPLEMENTED_QUEUE,
     MAX_BURST,
+    NO_LIMIT,
     RENO,
     RENO_FIRST,
     Scheme,
 )
-from lopsided.papers.balakrishnan1999.shared import INKS
+from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, least_that_is_enough
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Case, Comparison, Experiment, Figure, Overrides, Paper
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.tables import compare, table
 
-NO_LIMIT = 12
-"""Stands for a sender without `maxburst`, behind the largest."""
-BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
-DELAYS = (2, 4, 8, 16)
 SCHEMES = (RENO, RENO_FIRST, AF_SA, AF_SA_FIRST)
-
-ENOUGH = 0.95
-"""A share of the best throughput that counts as reached."""
 
 NOT_RUN = (
     ("Figure 20, ACC", "the sender must tell its window in an option, and the receiver act on it: both ends"),
@@ -59,9 +56,6 @@ def _adapted(burst: int) -> Overrides:
 def _line(scheme: Scheme) -> Overrides:
     return {"link.up.queue": scheme.queue(IMPLEMENTED_QUEUE)}
 
-
-EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
-"""The return line of the paper's measurements of AF."""
 
 BURST_SWEEP = Experiment(
     key="live-maxburst",
@@ -110,19 +104,13 @@ TWO_WAY = Experiment(
 )
 
 
-def _enough(m: Measurements, experiment: str, label: str) -> float:
-    """The least value of a swept setting that reaches nearly the best throughput."""
-    curve = m.curve(experiment, "throughput_bps", label)
-    return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
-
-
 def _swept(m: Measurements, experiment: str, label: str, ink: str) -> Iterable[Line]:
     yield Line.of(m.curve(experiment, "throughput_bps", label), ink, 1e-6, column="throughput_Mbit/s")
 
 
 def _burst_comparisons(m: Measurements) -> Iterable[Comparison]:
     where = "Section 9.1.1 / Figure 20"
-    least = _enough(m, BURST_SWEEP.key, "maxburst")
+    least = least_that_is_enough(m, BURST_SWEEP.key, "maxburst")
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     yield compare(m.published.find(where, "maxburst", case="recommended value, low"), least, remark)
     limit = m.published.find(where, "throughput_limit", case="maxburst 3, 10 ms timer, 1424 B segments")
@@ -131,7 +119,11 @@ def _burst_comparisons(m: Measurements) -> Iterable[Comparison]:
 
 def _delay_comparisons(m: Measurements) -> Iterable[Comparison]:
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
-    yield compare(printed, _enough(m, DELAY_SWEEP.key, "max_delay"), f"the least that reaches {ENOUGH:.0%} of the best")
+    yield compare(
+        printed,
+        least_that_is_enough(m, DELAY_SWEEP.key, "max_delay"),
+        f"the least that reaches {ENOUGH:.0%} of the best",
+    )
 
 
 FIGURE_20 = Plot(

@@ -312,6 +312,14 @@ WEB = Experiment(
 IMPLEMENTED_QUEUE = 33
 """That holds 32."""
 
+NO_LIMIT = 12
+"""Stands for a sender without `maxburst`, behind the largest."""
+BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
+DELAYS = (2, 4, 8, 16)
+
+EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
+"""The return line of the paper's measurements of AF."""
+
 IMPLEMENTED_TWO_WAY = Experiment(
     key="implemented-two-way",
     summary="3 MB down and 100 kB up, between hosts of BSD/OS",

@@ -12,7 +12,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.framework.claims import number
-from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.measurements import Label, Measurements, Spread
 from lopsided.papers.framework.model import Measured
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.views.plot import style
@@ -28,6 +28,16 @@ INKS = {
     "af_ar_first": style.OTHER[4],
     "af": style.RED,
 }
+
+ENOUGH = 0.95
+"""A share of the best throughput that counts as reached."""
+
+
+def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
+    """The least value of a swept setting that reaches nearly the best throughput."""
+    curve = m.curve(experiment, "throughput_bps", label, **where)
+    return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
+
 
 LOCKED_OUT_BPS = 500.0
 """An upload with less than this, a packet or two in 40 s, made no progress."""

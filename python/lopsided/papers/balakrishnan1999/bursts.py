@@ -1,0 +1,126 @@
+"""Figures 20 and 21 in simulation: the implementation's two settings, with both ends of ours.
+
+Their re-run on real packets, where one end is this machine's kernel, is `live.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from lopsided.papers.balakrishnan1999 import measure
+from lopsided.papers.balakrishnan1999.setup import (
+    AF_SA,
+    BURSTS,
+    DELAYS,
+    EMULATED,
+    EVERY_OCTET,
+    IMPLEMENTED_QUEUE,
+    NO_LIMIT,
+)
+from lopsided.papers.balakrishnan1999.shared import INKS, least_that_is_enough
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Case, Comparison, Experiment, Overrides
+from lopsided.papers.framework.plots import Line, Panel, Plot
+from lopsided.papers.framework.tables import compare
+
+SCENARIO = "implemented-one-way.toml"
+
+
+def _sender(burst: int) -> Overrides:
+    """Sender adaptation; an ACK for two segments counts as one does."""
+    limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
+    return {**limit, "stack.abc": EVERY_OCTET}
+
+
+def _receiver(max_delay: int) -> Overrides:
+    """ACC as implemented: always the fewest ACKs that the bounds allow."""
+    return {
+        "stack.ack_policy": "acc_peerwin",
+        "stack.max_delack": str(max_delay),
+        "stack.min_acks_per_window": "5",
+    }
+
+
+_FILTERED = {**EMULATED, "link.up.queue": AF_SA.queue(IMPLEMENTED_QUEUE)}
+
+BURST_SWEEP = Experiment(
+    key="maxburst",
+    summary="3 MB down by maxburst, under AF/SA and ACC/SA",
+    cases=tuple(
+        Case(SCENARIO, {**_sender(burst), **remedy}, {"scheme": key, "maxburst": burst})
+        for key, remedy in (("af_sa", _FILTERED), ("acc_sa", _receiver(8)))
+        for burst in BURSTS
+    ),
+    measure=measure.transfer,
+    most=1,
+)
+
+DELAY_SWEEP = Experiment(
+    key="max-delay",
+    summary="3 MB down by the most segments for each ACK, under ACC/SA",
+    cases=tuple(
+        Case(SCENARIO, {**_sender(burst), **_receiver(delay)}, {"maxburst": burst, "max_delay": delay})
+        for burst in (4, 6)
+        for delay in DELAYS
+    ),
+    measure=measure.transfer,
+    most=1,
+)
+
+
+def _by_burst(m: Measurements) -> Iterable[Line]:
+    for key, name in (("af_sa", "AF/SA"), ("acc_sa", "ACC/SA")):
+        curve = m.curve(BURST_SWEEP.key, "throughput_bps", "maxburst", scheme=key)
+        yield Line.of(curve, INKS[key], 1e-6, column=f"{key}_Mbit/s", end=name)
+
+
+def _by_delay(m: Measurements) -> Iterable[Line]:
+    for burst, ink in ((4, INKS["acc_sa"]), (6, INKS["acc_sa_first"])):
+        curve = m.curve(DELAY_SWEEP.key, "throughput_bps", "max_delay", maxburst=burst)
+        yield Line.of(curve, ink, 1e-6, column=f"maxburst_{burst}_Mbit/s", end=f"maxburst {burst}")
+
+
+def _burst_comparisons(m: Measurements) -> Iterable[Comparison]:
+    where = "Section 9.1.1 / Figure 20"
+    least = partial(least_that_is_enough, m, BURST_SWEEP.key, "maxburst")
+    printed = m.published.find(where, "maxburst", case="recommended value, low")
+    for key, name in (("af_sa", "AF/SA"), ("acc_sa", "ACC/SA")):
+        yield compare(printed, least(scheme=key), f"{name}: the least that reaches 95 % of the best")
+    limit = m.published.find(where, "throughput_limit", case="maxburst 3, 10 ms timer, 1424 B segments")
+    found = m.value(BURST_SWEEP.key, "throughput_bps", scheme="af_sa", maxburst=3)
+    yield compare(limit, found, "AF/SA; ours has no timer of 10 ms", 1e-6)
+
+
+def _delay_comparisons(m: Measurements) -> Iterable[Comparison]:
+    printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
+    for burst in (4, 6):
+        found = least_that_is_enough(m, DELAY_SWEEP.key, "max_delay", maxburst=burst)
+        yield compare(printed, found, f"maxburst {burst}: the least that reaches 95 % of the best")
+
+
+FIGURE_20 = Plot(
+    "3 MB by the largest burst",
+    "28.8 kbit/s back (AF: 28), between hosts of BSD/OS with the changes at both ends (figure 20)",
+    "maxburst (segments)",
+    (Panel("Mbit/s", _by_burst, height=3.0),),
+    (BURST_SWEEP.key,),
+    ticks=BURSTS,
+    tick_names=[*map(str, BURSTS[:-1]), "none"],
+    comparisons=_burst_comparisons,
+    axis="maxburst",
+    notes=(
+        "In BSD/OS what a burst left over waits for a timer of 10 ms, which makes the printed rise; ours does not.",
+    ),
+)
+
+FIGURE_21 = Plot(
+    "3 MB by segments for each ACK",
+    "28.8 kbit/s back, ACC bounded by the sender's window, at least 5 ACKs for each (figure 21)",
+    "max_delay (segments)",
+    (Panel("Mbit/s", _by_delay, height=3.0),),
+    (DELAY_SWEEP.key,),
+    ticks=DELAYS,
+    comparisons=_delay_comparisons,
+    axis="max_delay",
+)

@@ -1,0 +1,128 @@
+"""The authors' own classes beside ours: the cells that Debian's ns-2 runs as they were meant, where it is installed.
+
+Reno, ACK filtering without sender adaptation, and the two-way transfer. Marks on ACKs and the burst timer of sender
+adaptation do nothing in ns-2.35, and its ACK reconstruction takes a minute for a cell: these stand in tables 1 and A as
+they were recorded, the first two with a repaired ns-2.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from lopsided.papers.balakrishnan1999.setup import AF_ALONE, LINES, RENO, RETURN_DELAYS_MS, Scheme
+from lopsided.papers.balakrishnan1999.shared import LOCKED_OUT_BPS, locked_out, lossy, two_way
+from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.model import Artifact
+
+SCRIPT = Path(__file__).with_name("ns2.tcl")
+DURATION_S = 50.0
+STARTS_S = tuple(5 + 5 * (place * 0.618034 % 1) for place in range(1, 21))
+"""Of the upload: spread evenly over 5 to 10 s."""
+
+QUANTITIES = ("Mbit/s", "window", "ACKs/s_delivered", "ACKs/s_filtered", "locked_out_%", "up_kbit/s")
+Row = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: what it is called, how ns-2 is started for each of its runs, and what ours gives."""
+
+    case: str
+    scheme: str
+    runs: tuple[Mapping[str, object], ...]
+    ours: Row
+
+
+def table_n(m: Measurements) -> Artifact:
+    """Every cell, ours beside ns-2's as it runs here."""
+    cells = [*_one_way(m), *_lossy(m), _two_way(m)]
+    program = shutil.which("ns")
+    theirs: list[Row] = [{} for _ in cells]
+    if program is not None:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            theirs = [_mean(list(pool.map(partial(_run, program), cell.runs))) for cell in cells]
+    rows = [_row(cell, found) for cell, found in zip(cells, theirs, strict=True)]
+    said = "ns-2.35 as Debian has it, run here." if program else "ns-2 is not installed here: apt install ns2."
+    left_out = "What it does not run as meant (ACC, SA, AR) stands in tables 1 and A as recorded."
+    return Artifact(pl.DataFrame(rows), None, (), (said, left_out))
+
+
+def _row(cell: Cell, found: Row) -> dict[str, object]:
+    row: dict[str, object] = {"cell": cell.case, "scheme": cell.scheme}
+    for name in QUANTITIES:
+        row |= {name: cell.ours.get(name, np.nan), f"{name}_ns-2": found.get(name, np.nan)}
+    return row
+
+
+def _one_way(m: Measurements) -> Iterable[Cell]:
+    for line in LINES:
+        for scheme in (RENO, AF_ALONE):
+
+            def of(column: str, key: str = line.key, scheme: str = scheme.key) -> float:
+                return m.value("one-way", column, line=key, scheme=scheme).median
+
+            run = {"scheme": scheme.key, "rate": line.rate_bps, "ack": line.ack_bytes}
+            yield Cell(f"A, {line.title}", scheme.title, (run,), _download(of))
+
+
+def _lossy(m: Measurements) -> Iterable[Cell]:
+    case_b = {"window": 120, "edge": 10, "down": 10}
+    for scheme in (RENO, AF_ALONE):
+
+        def of(column: str, scheme: Scheme = scheme) -> float:
+            return lossy(m, scheme, column).median
+
+        runs = tuple({"scheme": scheme.key, "delay": delay, **case_b} for delay in RETURN_DELAYS_MS)
+        yield Cell("B, forward loss", scheme.title, runs, _download(of))
+
+
+def _download(of: Callable[[str], float]) -> Row:
+    return {
+        "Mbit/s": of("throughput_bps") / 1e6,
+        "window": of("cwnd_packets"),
+        "ACKs/s_delivered": of("acks_delivered") / DURATION_S,
+        "ACKs/s_filtered": of("acks_filtered") / DURATION_S,
+    }
+
+
+def _two_way(m: Measurements) -> Cell:
+    ours = {
+        "locked_out_%": locked_out(m, RENO) * 100,
+        "Mbit/s": two_way(m, RENO, "forward_bps", locked=False).median / 1e6,
+        "up_kbit/s": two_way(m, RENO, "reverse_bps", locked=False).median / 1e3,
+    }
+    runs = tuple({"scheme": RENO.key, "edge": 100, "down": 30, "upload": start} for start in STARTS_S)
+    return Cell("beside an upload, taking turns", RENO.title, runs, ours)
+
+
+def _run(program: str, settings: Mapping[str, object]) -> Row:
+    """One run of ns-2, its numbers as ours are called."""
+    words = [word for key, value in settings.items() for word in (f"-{key}", str(value))]
+    said = subprocess.run([program, str(SCRIPT), *words], capture_output=True, text=True, check=True).stdout
+    found = {key: float(value) for key, value in (pair.split("=") for pair in said.split())}
+    row = {"Mbit/s": found["down_bps"] / 1e6}
+    if "upload" in settings:
+        return row | {"up_kbit/s": found["up_bps"] / 1e3}
+    filtered = found["arrived"] - found["dropped"] - found["delivered"] if settings["scheme"] == AF_ALONE.key else 0.0
+    return row | {
+        "window": found["window"],
+        "ACKs/s_delivered": found["delivered"] / DURATION_S,
+        "ACKs/s_filtered": filtered / DURATION_S,
+    }
+
+
+def _mean(rows: list[Row]) -> Row:
+    """The mean of the runs; of those with an upload, of the ones where it got through, and how many did not."""
+    locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
+    others = [row for row in rows if row not in locked]
+    mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}
+    return mean | ({"locked_out_%": 100 * len(locked) / len(rows)} if "up_kbit/s" in rows[0] else {})
