@@ -10,6 +10,10 @@ from typing import Literal, TypeAlias
 PcapPoint: TypeAlias = Literal["hosts", "links"]
 
 
+MOST_THREADS = 4096
+"""More than any machine runs side by side to some gain."""
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """How a run is made; nothing here changes what happens in it, but the kernel that carries it."""

@@ -12,7 +12,7 @@ from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.controllers import checked
 from lopsided.errors import ScenarioError, UsageError
-from lopsided.run_options import PcapPoint, RunOptions
+from lopsided.run_options import MOST_THREADS, PcapPoint, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +111,8 @@ class Scenario:
         simulator's TCP, while the others have the kernel's. The simulator may take `cores` for this one run, where
         that pays; the result is the same, and `Run.facts["cores"]` says what became of it.
         """
-        if cores < 1:
-            raise UsageError(f"a run takes at least one core, not {cores}")
+        if not 1 <= cores <= MOST_THREADS:
+            raise UsageError(f"a run takes at least one core and at most {MOST_THREADS:,}, not {cores}")
         folder = None if pcap is None else Path(pcap)
         options = RunOptions(
             progress=progress,

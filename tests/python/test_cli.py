@@ -339,6 +339,10 @@ def test_what_was_used_can_be_cited(capsys):
     assert cli.invoke(["cite"]) == 0
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
+    # Types that every style of BibTeX has: `plain` knows no @software.
+    assert {kind for kind, _ in entries} <= {"article", "phdthesis", "mastersthesis", "misc", "techreport"}
+    own = papers.own_bibtex()
+    assert "year = {" in own and own.count("{") == own.count("}")
     for key in papers.available():
         paper = papers.load(key)
         entry = papers.bibtex(key)
@@ -346,6 +350,18 @@ def test_what_was_used_can_be_cited(capsys):
         assert paper.title.split()[-1] in entry
     assert cli.invoke(["cite", "merrit2010"]) == 2
     assert "did you mean 'merritt2010'" in capsys.readouterr().err
+
+
+def test_a_sweep_for_a_paper_is_the_table_that_is_shown(adsl_file, capsys):
+    axis = ["--set", "link.up.queue.limit=10,20 packets"]
+    command = ["sweep", "adsl.toml", *axis, "--set", "scenario.duration=20 s", "--repeat", "2", "--plot", "t.png"]
+    assert cli.invoke([*command, "--out", "t.tex"]) == 0
+    lines = Path("t.tex").read_text().splitlines()
+    assert lines[0].startswith(r"\begin{tabular}{") and lines[-1] == r"\end{tabular}"
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == 1 + 2 * 2  # Headings; two limits and two flows, not every seed.
+    assert all(r"$\pm$" in row for row in rows[1:])
+    assert {row.count(" & ") for row in rows} == {rows[0].count(" & ")}
 
 
 def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch, adsl_run, capsys):

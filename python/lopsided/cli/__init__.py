@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
@@ -57,10 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # A terminal or a file without Unicode: a question mark stands for what it lacks.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
-    usual = warnings.showwarning
-    warnings.showwarning = lambda message, *rest: (
-        say_note(str(message)) if isinstance(message, LeftoverWarning) else usual(message, *rest)
-    )
+    _tell_of_leftovers()
     if given and given[0] in SIMULATING:
         # `kill` leaves no more behind than Ctrl-C does.
         signal.signal(signal.SIGTERM, _terminated)
@@ -70,6 +67,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _tell_of_leftovers() -> None:
+    """What was removed after a kill is a note; other warnings stay as they are."""
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if isinstance(message, LeftoverWarning):
+            say_note(str(message))
+        else:
+            usual(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
 
 
 def _terminated(_number: int, _frame: object) -> NoReturn:

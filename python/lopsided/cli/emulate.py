@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Overwrite, Quiet, Settings, picture_at
+from lopsided.cli.options import Overwrite, Quiet, Settings, ask, picture_at
 from lopsided.cli.terminal import errors, say_note
 from lopsided.data.output import check_free
 from lopsided.studies.emulate import LineOptions
@@ -54,12 +54,15 @@ def emulate(
     meter
         A row of numbers at the bottom of the terminal while the command runs.
     """
+    from lopsided.studies.doubts import loss_doubt
     from lopsided.studies.emulate import emulate as run
 
     target = picture_at(plot or Path("runs") / f"emulate-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
     for file in (pcap, table):
         if file is not None:
             check_free(file, overwrite=overwrite)
+    for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
+        ask(loss_doubt(option, loss or ""))
     found = run(line, command, settings=settings, seed=seed, pcap=pcap, meter=meter and not quiet)
     if table is not None:
         found.queues.write(table)

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Quiet
+from lopsided.errors import UsageError
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
@@ -48,6 +49,8 @@ def reflect(
     """
     from lopsided import _native
 
+    if not 1 <= most < 2**32:
+        raise UsageError(f"--most {most}: it is a number of packets from 1 to 2^32 - 1")
     flags = {"dry-run": dry_run, "systemd": systemd, "undo": undo, "quiet": quiet}
     return _native.reflect(
         [

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Column, Dask, Quiet, on
-from lopsided.cli.terminal import errors, out, staged_progress
+from lopsided.cli.terminal import out, silent, staged_progress
 
 
 def reproduce(
@@ -72,8 +72,7 @@ def reproduce(
         raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     with on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
-        console = errors() if quiet else out()
-        console.quiet = quiet
+        console = silent() if quiet else out()
         if every:
             return papers.reproduce_all(target, repeat, console, report, sensitivity, seed)
         return papers.reproduce(

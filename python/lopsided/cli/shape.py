@@ -61,7 +61,9 @@ def shape(
         Take away the rule, where a killed process left it.
     """
     from lopsided import _native
+    from lopsided.scenario import checked_seed
 
+    checked_seed(seed)
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}
     flags = {
         "ack-filter": ack_filter,

@@ -122,7 +122,12 @@ def sweep(
             progress=report,
         )
     with output.whole_file(table_path) as temporary:
-        table.write(temporary)
+        if table_path.suffix == ".tex":
+            from lopsided.views import console
+
+            temporary.write_text(console.sweep(table, most=len(table)).latex(), encoding="utf-8")
+        else:
+            table.write(temporary)
     if picture:
         from lopsided.views.plot import style, sweep_curves
 

@@ -35,6 +35,13 @@ def errors() -> Console:
     return Console(stderr=True, highlight=False, markup=False)
 
 
+def silent() -> Console:
+    """A console that shows nothing: failures are told on that of `errors`."""
+    from rich.console import Console
+
+    return Console(stderr=True, quiet=True)
+
+
 def say(text: str, style: str = "") -> None:
     """A line of result, as it is; without a style it takes no library of styles."""
     if style:

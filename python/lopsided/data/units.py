@@ -86,7 +86,9 @@ def _split(text: str, wanted: str) -> tuple[float, str]:
     match = _NUMBER.fullmatch(text)
     if not match:
         raise UsageError(f"{text!r} is not {wanted}")
-    return float(match[1]), match[2]
+    if not math.isfinite(number := float(match[1])):
+        raise UsageError(f"{text!r} is larger than can be held")
+    return number, match[2]
 
 
 def rate(bits_per_second: float | None) -> str:

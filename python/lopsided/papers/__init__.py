@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import Entry, Progress, Reproduction
 
 
+_YEAR = 2026
+"""Of this version of lopsided."""
+
+
 def available() -> list[str]:
     """The keys of all papers."""
     return sorted(
@@ -49,14 +53,16 @@ def bibtex(key: str) -> str:
 
 
 def own_bibtex() -> str:
-    """The BibTeX entry of lopsided itself."""
+    """The BibTeX entry of lopsided itself, of a type that every style knows."""
     from lopsided._native import __version__
 
     return (
-        "@software{lopsided,\n"
+        "@misc{lopsided,\n"
         "  author = {{The lopsided authors}},\n"
         "  title = {lopsided: a laboratory for {TCP} over asymmetric access links},\n"
-        f"  version = {{{__version__}}},\n"
+        "  howpublished = {Computer software},\n"
+        f"  note = {{Version {__version__}}},\n"
+        f"  year = {{{_YEAR}}},\n"
         "}\n"
     )
 

@@ -213,7 +213,8 @@ def ackpath(
         raise UsageError(f"cannot repeat a comparison {repeat} times")
     if len(set(arms)) < len(arms) or not arms:
         raise UsageError("name each remedy once, and at least one")
-    place = link or bottleneck(scenario, "up")
+    place = bottleneck(scenario, "up") if link is None else link
+    _link(scenario, place)
     changed = [remedied(scenario, place, arm) for arm in arms]
     first = scenario.seed if seed is None else seed
     recorded = [arm.with_(**{"record.events": True, "record.tcp_events": True}) for arm in changed]
@@ -234,14 +235,20 @@ def ackpath(
     return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest)
 
 
+def _link(scenario: Scenario, name: str) -> dict[str, Any]:
+    """The link of this name, as the resolved file has it."""
+    links = tomllib.loads(scenario.to_toml())["topology"]["link"]
+    found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
+    if found is None:
+        raise UsageError(f"no link is called {name!r}: there are {', '.join(each['name'] for each in links)}")
+    return found
+
+
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
     """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link."""
     if arm == "none":
         return scenario
-    links = tomllib.loads(scenario.to_toml())["topology"]["link"]
-    ways = next((each for each in links if each["name"] == link), None)
-    if ways is None:
-        raise UsageError(f"no link is called {link!r}: there are {', '.join(each['name'] for each in links)}")
+    ways = _link(scenario, link)
     up = ways["up"]
     place = Place(link, up["queue"], list(up.get("stages", [])), ways["down"].get("rate"))
     settings: Settings = {}

@@ -41,12 +41,25 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
     return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} kbit/s meant?"]
 
 
+def loss_doubt(what: str, text: str) -> list[str]:
+    """A question about a loss without a unit that looks as if percent were meant."""
+    try:
+        share = float(text)
+    except ValueError:
+        return []
+    return [_loss(what, share)] if _MOST_LOSS < share <= 1 else []
+
+
+def _loss(what: str, share: float) -> str:
+    return f"{what}: {units.percent(share)} of all packets are lost: were {share:g} % meant?"
+
+
 def _of_direction(name: str, direction: Direction) -> list[str]:
     rate = direction["rate_bps"]
     found = rate_doubt(name, rate) if rate else []
     lost = direction["loss"]["random"]
     if lost > _MOST_LOSS:
-        found.append(f"{name}: {units.percent(lost)} of all packets are lost: were {lost:g} % meant?")
+        found.append(_loss(name, lost))
     limit = cast("Mapping[str, Any]", direction["queue"]).get("limit")
     packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
     if rate and isinstance(packets, int) and (wait := packets * _PACKET_BYTES * 8 / rate) > _LONGEST_QUEUE_S:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lopsided import _native
 from lopsided.data.table import Table
+from lopsided.scenario import checked_seed
+from lopsided.studies.inventory import check_preset
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,9 @@ def emulate(
 
     The terminal is handed to the command and taken back.
     """
+    checked_seed(seed)
+    if line.preset is not None:
+        check_preset(line.preset)
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])

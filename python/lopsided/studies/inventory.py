@@ -5,12 +5,14 @@ Most of it is told by the declarations in the native module, through the JSON Sc
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from lopsided import _native
+from lopsided.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,15 @@ class Group:
     text: str
     use: str
     entries: tuple[Entry, ...]
+
+
+def check_preset(name: str) -> None:
+    """Raises UsageError where no access line is called so."""
+    known = [known for known, *_ in _native.presets()]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        meant = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+        raise UsageError(f"no preset is called {name!r}{meant}")
 
 
 def groups() -> list[Group]:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 from lopsided.errors import UsageError
-from lopsided.run_options import RunOptions
+from lopsided.run_options import MOST_THREADS, RunOptions
 from lopsided.scenario import checked_seed
 from lopsided.worlds import world as world_of
 from lopsided.worlds.base import Job
@@ -57,8 +57,8 @@ def run_many(
     `kernel` names the kernel that the kernel world takes, by default the best at hand, `ours` the hosts that have the
     simulator's TCP in the live world.
     """
-    if workers is not None and workers < 1:
-        raise UsageError(f"cannot run on {workers} workers")
+    if workers is not None and not 1 <= workers <= MOST_THREADS:
+        raise UsageError(f"cannot run on {workers} workers: from 1 to {MOST_THREADS:,} can be had")
     for job in jobs:
         checked_seed(job.seed)
     if (other := _elsewhere.get()) is not None:

@@ -28,6 +28,7 @@ from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs, size_disciplines
+from lopsided.studies.inventory import check_preset
 from lopsided.studies.jobs import Progress, part_of, run_jobs
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 from lopsided.studies.size_plan import FIELD_ALONE_S, FIELD_BOTH_S, Plan, about, plan_for
@@ -483,6 +484,7 @@ def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
 def _preset_link(name: str) -> Any:
     from lopsided.scenario import Scenario
 
+    check_preset(name)
     text = f'[scenario]\nduration = "1 s"\n[link]\npreset = "{name}"\n[[flow]]\ndirection = "up"\n'
     return Scenario.from_text(text, name="preset").resolved["links"][0]
 

@@ -129,7 +129,7 @@ def fairness(runs: Sequence[Run]) -> View:
     return view(found.groups, columns, keys=2, most=_MOST_ROWS, caption=found.text + spread, where=_WHERE)
 
 
-def sweep(table: Table) -> View:
+def sweep(table: Table, most: int = _MOST_ARMS) -> View:
     """One row for each arm and flow of a sweep: means over the repetitions, that of goodput with its 95 % interval."""
     axes = axis_columns(table)
     frame = table.to_polars()
@@ -139,7 +139,7 @@ def sweep(table: Table) -> View:
     performed = [performance] if frame["performance"].null_count() < len(table) else []
     rows: list[list[Cell]] = []
     arms = frame.partition_by([*axes, "name"], maintain_order=True)
-    for arm in arms[:_MOST_ARMS]:
+    for arm in arms[:most]:
         place = [str(arm[axis][0]) for axis in axes]
         arrow = _ARROWS.get(arm["direction"][0], "")
         middles = [column.text(_middle(arm[column.name])) for column in (rtt, *performed)]
@@ -148,7 +148,7 @@ def sweep(table: Table) -> View:
     seeds = frame["repetition"].n_unique()
     alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
     remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
-    more = f"and {len(arms) - _MOST_ARMS:,} more rows in the table" if len(arms) > _MOST_ARMS else ""
+    more = f"and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
     when = "while all flows are active" if overlap else "over each flow's life"
     return View(
         [

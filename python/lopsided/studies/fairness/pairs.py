@@ -25,6 +25,7 @@ Direction = Literal["down", "up"]
 
 FULL_PACKET = int(metrics.FULL_PACKET_BYTES)
 _BDP = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*bdp\s*", re.IGNORECASE)
+_MOST_BDP = 10_000
 _LEAST_PACKETS = 100
 JITTER_S = 1.0
 """Starts vary by up to so much with the seed."""
@@ -162,7 +163,9 @@ class Bottleneck:
                 return units.parse_limit(self.buffer)
             except UsageError as error:
                 raise UsageError(f"{error}, or '1 BDP'") from None
-        octets = float(products[1]) * metrics.bandwidth_delay_product_bytes(rate_bps, mean_rtt_ms / 1e3)
+        if not 0 < (times := float(products[1])) <= _MOST_BDP:
+            raise UsageError(f"{self.buffer!r} is no buffer: a queue holds at most {_MOST_BDP:,} BDP")
+        octets = times * metrics.bandwidth_delay_product_bytes(rate_bps, mean_rtt_ms / 1e3)
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 
     def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:

@@ -26,6 +26,7 @@ _INKS = (*style.OTHER, *style.DOWN[:1], *style.UP[:1], style.INK, style.RED, *st
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
 _QUANTITIES = {"rtt": "share of packets by round trip", "sojourn": "share of packets by time in the queue"}
 _LEAST_MS = 0.1
+_LABEL_IN = 0.2
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
@@ -48,7 +49,7 @@ def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
 def _delays(found: Aqm) -> Figure:
     panels = [(quantity, way) for quantity in _QUANTITIES for way in found.links]
     names = [f"{way}: {_QUANTITIES[quantity]}" for quantity, way in panels]
-    figure, axes = style.small_panels(KINDS["delays"], _subtitle(found), names, len(found.links), 2.1)
+    figure, axes = style.small_panels(KINDS["delays"], _subtitle(found), names, len(found.links), 2.1, _LABEL_IN)
     rows = found.delays.to_polars().partition_by(["world", "queue", "direction", "quantity"], as_dict=True)
     for (quantity, way), panel in zip(panels, axes, strict=True):
         for world, queue, ink, line, label in _arms(found):
@@ -66,7 +67,7 @@ def _delays(found: Aqm) -> Figure:
 def _ellipses(found: Aqm) -> Figure:
     scales = {way: style.rate_unit(_top(found.runs, way)) for way in found.links}
     names = [f"{way}: goodput ({unit}) by mean time in the queue" for way, (_, unit) in scales.items()]
-    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5)
+    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN)
     for way, panel in zip(found.links, axes, strict=True):
         scale, _ = scales[way]
         for world, queue, ink, _, label in _arms(found):

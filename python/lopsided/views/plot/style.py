@@ -181,13 +181,14 @@ def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str) -> S
 
 
 def small_panels(
-    title: str, subtitle: str, names: Sequence[str], columns: int, height: float = 1.25
+    title: str, subtitle: str, names: Sequence[str], columns: int, height: float = 1.25, label: float = 0.0
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """A titled figure of many small panels side by side, each with a name and axes of its own."""
-    side_in, gap_in, title_in = 0.45, 0.36, 0.18
+    """A titled figure of many small panels side by side, each with a name and axes of its own; `label` is what an x
+    axis' label needs below each (inches)."""
+    side_in, gap_in, title_in = 0.45, 0.36 + label, 0.18
     rows = -(-len(names) // columns)
     with mpl.rc_context(LOOK):
-        total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 - gap_in
+        total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 + label - gap_in
         width = (WIDTH_IN - 0.15 - columns * side_in) / columns
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
         figure.text(0.012, 1 - 0.24 / total, title, fontsize=13, fontweight="bold", va="center")
