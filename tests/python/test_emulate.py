@@ -34,7 +34,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
     queues = pl.read_csv(folder / "queues.csv")
     up = queues.filter(pl.col("direction") == "up")
     assert up["sent_bytes"].max() == 1028
-    assert queues["time_s"].max() == pytest.approx(0.25, abs=0.2)
+    assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s; a busy machine takes longer.
 
 
 def test_what_is_there_is_not_replaced(folder: Path) -> None:
