@@ -10,6 +10,7 @@ import pytest
 import lopsided as lop
 from lopsided.views import plot, svg
 from lopsided.views.chart import Chart, Curve, Panel
+from lopsided.views.plot import style
 
 pytestmark = pytest.mark.slow
 
@@ -62,16 +63,16 @@ def test_every_figure_is_there_and_its_ids_are_its_own(page):
 def test_it_follows_the_readers_colours(page):
     assert "prefers-color-scheme: dark" in page
     assert "var(--ink)" in page
-    assert not re.search(rf"(?<!, ){plot.style.INK}", page.split("</style>", 1)[1])
+    assert not re.search(rf"(?<!, ){style.INK}", page.split("</style>", 1)[1])
 
 
 def test_no_word_of_a_figure_is_black_on_a_dark_page():
-    drawn = plot.style.sheet("title", "", (1.0,), "time (s)")
+    drawn = style.sheet("title", "", (1.0,), "time (s)")
     figure, panel = drawn.figure, drawn.panels[0]
     panel.plot([1, 2], label="a curve")
     panel.set_title("a panel")
     panel.legend()
-    words = re.findall(r"<text[^>]*>", plot.style.svg(figure, "salt"))
+    words = re.findall(r"<text[^>]*>", style.svg(figure, "salt"))
     assert len(words) > 3
     assert all("fill: var(--" in each for each in words)
 
