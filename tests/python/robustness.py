@@ -210,10 +210,16 @@ def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str
 
 
 def _verdict(place: Place, said: str) -> str:
-    promise("Traceback" not in said, f"a traceback: {said[-300:]}")
+    early = while_starting(said)
+    promise("Traceback" not in said or early, f"a traceback: {said[-300:]}")
     found = place.check()
     place.afterwards()
-    return found
+    return f"{found}, as Python started" if early else found
+
+
+def while_starting(said: str) -> bool:
+    """Whether Ctrl-C came while Python was importing, where it tells so by a traceback of its own."""
+    return said.rstrip().endswith("KeyboardInterrupt") and ", in invoke\n" not in said
 
 
 def a_full_disk(place: Place, room: int) -> str:

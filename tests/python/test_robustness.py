@@ -16,6 +16,13 @@ def test_a_kill_while_files_are_written_loses_nothing(tmp_path):
     assert robustness.a_kill_while_writing(place, late, signal.SIGKILL) in ("old", "new")
 
 
+def test_only_an_interrupt_before_the_command_may_have_a_traceback():
+    begun = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+    assert robustness.while_starting(begun + "KeyboardInterrupt\n")
+    assert not robustness.while_starting(begun + '  File "cli/__init__.py", line 99, in invoke\nKeyboardInterrupt\n')
+    assert not robustness.while_starting(begun + "ValueError: no\n")
+
+
 def test_what_is_lost_would_be_told(tmp_path):
     place = robustness.Place.__new__(robustness.Place)
     place.folder, place.command, place.old = tmp_path, robustness.COMMANDS[0], {}
