@@ -20,8 +20,6 @@ pub(crate) struct DropTailPath {
     /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is none.
     packets: VecDeque<Arriving>,
     next_arrival: Time,
-    /// How many have been taken.
-    taken: u32,
     /// The courses of packets that somebody may see, until they are counted as arrived.
     courses: VecDeque<Course>,
     /// How many of these were counted as they entered, and as they left the queue.
@@ -74,7 +72,7 @@ struct Course {
 /// packets: big topologies have thousands of links.
 const ROOMY: usize = 8;
 const SPARSE: usize = 4;
-const LOOK: u32 = 64;
+const LOOK: u64 = 64;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -98,7 +96,6 @@ impl DropTailPath {
             waiting_bytes: Bytes::ZERO,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
-            taken: 0,
             courses: VecDeque::new(),
             entered: 0,
             departed: 0,
@@ -121,7 +118,7 @@ impl DropTailPath {
             None => self.refuse(packet, at, measured, cx),
             Some(arrives) => {
                 self.next_arrival = self.next_arrival.min(arrives);
-                self.packets.push_back(Arriving { at: arrives, packet });
+                push(&mut self.packets, Arriving { at: arrives, packet });
                 self.catch_up(measured, cx);
             }
         }
@@ -167,7 +164,7 @@ impl DropTailPath {
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
             self.room.charge(size);
-            self.waiting.push_back(Waiting { departs, size });
+            push(&mut self.waiting, Waiting { departs, size });
             self.waiting_bytes += size;
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
@@ -178,11 +175,12 @@ impl DropTailPath {
         if arrives < unseen_until && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
-            self.arrived += 1;
+            self.count_arrival();
         } else {
             let (size, wire) = (size.get() as u32, wire.get() as u32);
             let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes.get() as u32);
-            self.courses.push_back(Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes });
+            let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
+            push(&mut self.courses, course);
         }
         Some(arrives)
     }
@@ -218,10 +216,24 @@ impl DropTailPath {
             self.courses.pop_front();
             self.entered -= 1;
             self.departed -= 1;
-            self.arrived += 1;
+            self.count_arrival();
         }
-        give_back_room(&mut self.courses);
         self.drop_refused(until, measured, cx);
+    }
+
+    #[inline]
+    fn count_arrival(&mut self) {
+        self.arrived += 1;
+        if self.arrived & (LOOK - 1) == 0 {
+            self.give_back_room();
+        }
+    }
+
+    #[cold]
+    fn give_back_room(&mut self) {
+        give_back_room(&mut self.waiting);
+        give_back_room(&mut self.packets);
+        give_back_room(&mut self.courses);
     }
 
     /// Counts the next packet as it enters.
@@ -291,10 +303,6 @@ impl DropTailPath {
         }
         let first = self.packets.pop_front()?;
         self.next_arrival = self.packets.front().map_or(Time::MAX, |next| next.at);
-        self.taken = self.taken.wrapping_add(1);
-        if self.taken % LOOK == 0 {
-            give_back_room(&mut self.packets);
-        }
         Some(first.packet)
     }
 
@@ -341,8 +349,21 @@ impl DropTailPath {
     }
 }
 
-/// Half of the places, where few are taken.
+/// Rings grow little by little: they are much of the memory of a big topology.
 #[inline]
+fn push<T>(ring: &mut VecDeque<T>, new: T) {
+    if ring.len() == ring.capacity() {
+        grow(ring);
+    }
+    ring.push_back(new);
+}
+
+#[cold]
+fn grow<T>(ring: &mut VecDeque<T>) {
+    ring.reserve_exact((ring.len() / 4).max(4));
+}
+
+/// Half of the places, where few are taken.
 fn give_back_room<T>(ring: &mut VecDeque<T>) {
     let places = ring.capacity();
     if places > ROOMY && SPARSE * ring.len() < places {

@@ -58,9 +58,14 @@ impl Histogram {
         }
         let at = (page - self.first) as usize;
         if at >= self.pages.len() {
+            self.pages.reserve_exact(at + 1 - self.pages.len());
             self.pages.resize(at + 1, NOWHERE);
         }
         let place = self.counts.len() as u16;
+        if self.counts.len() == self.counts.capacity() {
+            // Most queues need few.
+            self.counts.reserve_exact(1 + self.counts.len() / 4);
+        }
         self.counts.push([0; PAGE]);
         self.pages[at] = place;
         place

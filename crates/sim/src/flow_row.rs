@@ -108,7 +108,8 @@ fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
 
 /// The counters of all connections of an application, those that are over among them.
 fn total(host: &Host, app: usize, live: &[TcpInfo]) -> Counters {
-    live.iter().fold(host.flow_meter(app).past, |sum, info| add_counters(sum, info.counters))
+    let past = host.flow_meter(app).past.as_deref().copied().unwrap_or_default();
+    live.iter().fold(past, |sum, info| add_counters(sum, info.counters))
 }
 
 /// The summaries of all flows.

@@ -156,7 +156,13 @@ impl TcpOptions {
     }
 
     /// Octets that the SACK blocks take.
+    #[inline]
     pub fn sack_len(&self) -> u32 {
+        if self.sack.is_empty() { 0 } else { self.len_of_sack() }
+    }
+
+    #[cold]
+    fn len_of_sack(&self) -> u32 {
         let blocks = self.sack_on_wire().len() as u32;
         if blocks > 0 { 4 + 8 * blocks } else { 0 }
     }

@@ -13,8 +13,8 @@ pub(crate) struct FlowMeter {
     /// The sum of the congestion windows.
     pub cwnd: Level,
     cwnd_sum: u64,
-    /// Of the connections that are over.
-    pub past: Counters,
+    /// Of the connections that are over, once there are some.
+    pub past: Option<Box<Counters>>,
     pub last_srtt: Option<Duration>,
     /// Octets that the application read; of datagrams, IP octets that arrived.
     pub delivered_bytes: u64,
@@ -73,7 +73,8 @@ impl FlowMeter {
         } else {
             self.cwnd.set(now, self.cwnd_sum);
         }
-        self.past = add_counters(self.past, connection.counters());
+        let past = self.past.get_or_insert_default();
+        **past = add_counters(**past, connection.counters());
         self.last_srtt = connection.info(now).srtt;
     }
 

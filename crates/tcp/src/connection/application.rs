@@ -61,6 +61,12 @@ impl Connection {
         self.recv.take_placeholders()
     }
 
+    /// Whether there can be such ranges.
+    #[inline]
+    pub fn takes_placeholders(&self) -> bool {
+        self.recv.takes_placeholders()
+    }
+
     /// Takes up to `limit` octets that arrived in order.
     pub fn read(&mut self, now: Time, limit: u64) -> Result<Payload, ReadError> {
         let unread = self.recv.unread();

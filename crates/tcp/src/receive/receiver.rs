@@ -289,6 +289,12 @@ impl Receiver {
         }
     }
 
+    /// Whether ranges of the stream may be placeholders.
+    #[inline]
+    pub fn takes_placeholders(&self) -> bool {
+        self.placeholders.is_some()
+    }
+
     /// The ranges of the stream that are placeholders, since this was asked last.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())

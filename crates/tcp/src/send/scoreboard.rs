@@ -41,7 +41,7 @@ pub(crate) struct TxRecord {
 
 /// Memory beyond so many records is given back where fewer than one in [`SPARSE`] places is taken.
 const ROOMY: usize = 32;
-const SPARSE: usize = 4;
+const SPARSE: usize = 2;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -220,7 +220,7 @@ impl Scoreboard {
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
-            self.ring.shrink_to(capacity / 2);
+            self.ring.shrink_to(capacity - capacity / 4);
         }
         if self.keeps_marks && self.is_unmarked() {
             self.give_back_marks();
