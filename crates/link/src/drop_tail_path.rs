@@ -118,7 +118,7 @@ impl DropTailPath {
             None => self.refuse(packet, at, measured, cx),
             Some(arrives) => {
                 self.next_arrival = self.next_arrival.min(arrives);
-                push(&mut self.packets, Arriving { at: arrives, packet });
+                self.packets.push_back(Arriving { at: arrives, packet });
                 self.catch_up(measured, cx);
             }
         }
@@ -164,7 +164,7 @@ impl DropTailPath {
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
             self.room.charge(size);
-            push(&mut self.waiting, Waiting { departs, size });
+            self.waiting.push_back(Waiting { departs, size });
             self.waiting_bytes += size;
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
@@ -180,7 +180,7 @@ impl DropTailPath {
             let (size, wire) = (size.get() as u32, wire.get() as u32);
             let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes.get() as u32);
             let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
-            push(&mut self.courses, course);
+            self.courses.push_back(course);
         }
         Some(arrives)
     }
@@ -347,20 +347,6 @@ impl DropTailPath {
     fn sum(&self, from: u32, to: u32) -> Count {
         Count::of(self.courses.range(from as usize..to as usize).map(Course::size))
     }
-}
-
-/// Rings grow little by little: they are much of the memory of a big topology.
-#[inline]
-fn push<T>(ring: &mut VecDeque<T>, new: T) {
-    if ring.len() == ring.capacity() {
-        grow(ring);
-    }
-    ring.push_back(new);
-}
-
-#[cold]
-fn grow<T>(ring: &mut VecDeque<T>) {
-    ring.reserve_exact((ring.len() / 4).max(4));
 }
 
 /// Half of the places, where few are taken.

@@ -30,9 +30,8 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
-            let several = net.outlets[host].len() > 1;
             let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
-            Ok(Host::new(address(host), several.then(|| tables[host].clone()), interface.transpose()?))
+            Ok(Host::new(address(host), net.chooses(host).then(|| tables[host].clone()), interface.transpose()?))
         })
         .collect::<Result<_, BuildError>>()?;
     let mut stacks = Stacks::new(&options.controllers);

@@ -65,6 +65,11 @@ impl<'a> Topology<'a> {
         }
     }
 
+    /// Whether the node needs routes: a host with one link does not, and large networks have many.
+    pub fn chooses(&self, node: usize) -> bool {
+        node >= self.hosts || self.outlets[node].len() > 1
+    }
+
     /// What hangs on each port of each node.
     pub fn wires(&self) -> Vec<Vec<Attachment>> {
         let into_link = |hop: &Hop| Attachment { node: self.link_node(*hop), port: Port(0) };
@@ -117,7 +122,9 @@ impl Routing {
                 let mut source = Source::Other;
                 for hop in paths.path(from, to).ok_or_else(no_path)? {
                     let (node, port) = net.origin(hop);
-                    tables[node].set(address(to), port);
+                    if net.chooses(node) {
+                        tables[node].set(address(to), port);
+                    }
                     let known = &mut sources[net.link_node(hop).index()];
                     *known = if matches!(*known, Source::Nowhere) || *known == source { source } else { Source::Other };
                     source = Source::Link(net.link_node(hop));
