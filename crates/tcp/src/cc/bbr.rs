@@ -5,36 +5,39 @@
 //! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet
 //! conservation in the first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
 //!
-//! Deviations from Linux: the maximum of the delivery rate is that of each of the last ten rounds, exactly, where Linux
-//! keeps three candidates; fractions where it has fixed point; in-flight at the departure time of the next segment
-//! leaves out the segment at most that the line takes meanwhile; rates are of payload, where Linux counts headers both
-//! in the rate and in what it charges to it. Segments leave one by one (the reference set-up has no segmentation
-//! offload), but the window's allowance for offload is there.
+//! Rates and gains are in Linux's fixed point, and the ten seconds of an RTT's minimum and ProbeRTT's 200 ms in ticks of its clock.
+//!
+//! Deviations from Linux: in-flight at the departure time of the next segment leaves out the segment at most that the line
+//! takes meanwhile; the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one (the
+//! reference set-up has no segmentation offload), but the window's allowance for offload is there.
 //!
 //! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
 
+mod fixed_point;
 mod policer;
 
-use super::path_model::{AckEpoch, HeldBack, MaxOf, Pacer, Rounds};
+use super::path_model::{AckEpoch, HeldBack, Pacer, Rounds};
 use super::{Acked, CcState, Controller, PathState, Setup, Signal};
 use crate::CaState;
+use fixed_point::{RunningMax, Ticks, UNIT, microseconds, octets_per_second};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
-/// 2 / ln 2: doubles the delivery rate every round.
-const HIGH_GAIN: f64 = 2.885;
-const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
-const CWND_GAIN: f64 = 2.0;
+/// 2 / ln 2 in 256ths, rounded up: doubles the delivery rate every round.
+const HIGH_GAIN: u64 = 739;
+/// Its inverse, rounded down.
+const DRAIN_GAIN: u64 = 88;
+const CWND_GAIN: u64 = 2 * UNIT;
 /// The phases of ProbeBW.
-const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// Rounds over which the maximum of the delivery rate is taken.
-const BANDWIDTH_ROUNDS: usize = 10;
+const BANDWIDTH_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window, in segments.
 const LEAST_WINDOW: u64 = 4;
 /// Startup has filled the line when three rounds in a row brought less than a quarter more.
-const FULL_GROWTH: f64 = 1.25;
+const FULL_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 /// Linux's initial window, which is the BDP's stand-in before there is an RTT.
 const INITIAL_SEGMENTS: u64 = 10;
@@ -56,6 +59,8 @@ enum Mode {
 #[derive(Debug)]
 pub struct Bbr {
     mode: Mode,
+    established: bool,
+    ticks: Ticks,
     mss: u64,
     cwnd: u64,
     /// The window before a recovery or ProbeRTT.
@@ -65,12 +70,12 @@ pub struct Bbr {
     conserve: bool,
 
     rounds: Rounds,
-    bandwidth: MaxOf<BANDWIDTH_ROUNDS>,
+    bandwidth: RunningMax,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
     pacer: Pacer,
 
-    full: Option<f64>,
+    full: Option<u64>,
     full_rounds: u32,
     filled: bool,
     cycle: usize,
@@ -88,13 +93,15 @@ impl Bbr {
     pub fn new(setup: &Setup) -> Bbr {
         Bbr {
             mode: Mode::Startup,
+            established: false,
+            ticks: Ticks::new(setup.tick),
             mss: 1,
             cwnd: setup.initial_window.get().max(1),
             prior_cwnd: 0,
             ca_state: CaState::Open,
             conserve: false,
             rounds: Rounds::default(),
-            bandwidth: MaxOf::default(),
+            bandwidth: RunningMax::default(),
             min_rtt: None,
             min_rtt_at: Time::ZERO,
             pacer: Pacer::default(),
@@ -115,14 +122,19 @@ impl Bbr {
 
     // The model.
 
-    /// Octets a second that the model believes in.
-    fn bandwidth(&self) -> f64 {
-        self.policer.rate().unwrap_or_else(|| self.bandwidth.max())
+    /// The bandwidth that the model believes in.
+    fn bandwidth(&self) -> u64 {
+        match self.policer.rate() {
+            None => self.bandwidth.max(),
+            Some(rate) => fixed_point::from_octets_per_second(rate, self.mss),
+        }
     }
 
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        if sample.interval.is_zero() {
+        // An interval shorter than any RTT is of compressed ACKs.
+        let compressed = path.min_rtt.is_some_and(|min| microseconds(sample.interval) < microseconds(min));
+        if sample.interval.is_zero() || compressed {
             self.rounds.start = false;
             return;
         }
@@ -135,13 +147,9 @@ impl Bbr {
         }
         let limited = self.is_limited(ack);
         self.watch_policer(now, sample.lost > Bytes::ZERO, limited, path);
-        // An interval shorter than any RTT is of compressed ACKs.
-        if path.min_rtt.is_some_and(|min| sample.interval < min) {
-            return;
-        }
-        let rate = sample.delivered.get() as f64 / sample.interval.as_secs_f64();
+        let rate = fixed_point::bandwidth(sample.delivered, self.mss, sample.interval);
         if !limited || rate >= self.bandwidth.max() {
-            self.bandwidth.add(self.rounds.count, rate);
+            self.bandwidth.add(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
     }
 
@@ -159,11 +167,13 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, now: Time, ack: &Acked, path: &PathState) {
-        let expired = now.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
+        let now_ticks = self.ticks.at(now);
+        let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.newest_rtt {
+            let rtt = Duration::from_micros(microseconds(rtt).max(1));
             if expired || self.min_rtt.is_none_or(|min| rtt < min) {
-                self.min_rtt = Some(rtt.max(Duration::from_micros(1)));
-                self.min_rtt_at = now;
+                self.min_rtt = Some(rtt);
+                self.min_rtt_at = now_ticks;
             }
         }
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
@@ -185,7 +195,7 @@ impl Bbr {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
             None if path.in_flight.get() <= LEAST_WINDOW * self.mss => {
-                self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
+                self.probe_rtt_until = Some(self.ticks.at(now) + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
                 self.rounds.restart(path.delivered.get());
             }
@@ -200,10 +210,11 @@ impl Bbr {
     }
 
     fn leave_probe_rtt(&mut self, now: Time) {
-        if self.probe_rtt_until.is_none_or(|until| now <= until) {
+        let now_ticks = self.ticks.at(now);
+        if self.probe_rtt_until.is_none_or(|until| now_ticks <= until) {
             return;
         }
-        self.min_rtt_at = now;
+        self.min_rtt_at = now_ticks;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         if self.filled { self.enter_probe_bw(now) } else { self.mode = Mode::Startup }
     }
@@ -229,14 +240,15 @@ impl Bbr {
     }
 
     fn is_phase_over(&self, now: Time, ack: &Acked) -> bool {
-        let full_length = self.min_rtt.is_some_and(|min| now.saturating_since(self.cycle_at) > min);
+        let since = microseconds(now.saturating_since(self.cycle_at));
+        let full_length = self.min_rtt.is_some_and(|min| since > microseconds(min));
         let gain = self.pacing_gain();
         let in_flight = ack.prior_in_flight.get();
-        if gain > 1.0 {
+        if gain > UNIT {
             let in_flight = in_flight + self.burst() * self.mss;
             full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
-        } else if gain < 1.0 {
-            full_length || in_flight <= self.in_flight_for(self.bandwidth.max(), 1.0)
+        } else if gain < UNIT {
+            full_length || in_flight <= self.in_flight_for(self.bandwidth.max(), UNIT)
         } else {
             full_length
         }
@@ -247,7 +259,7 @@ impl Bbr {
             return;
         }
         let bandwidth = self.bandwidth.max();
-        if self.full.is_none_or(|full| bandwidth >= full * FULL_GROWTH) {
+        if self.full.is_none_or(|full| bandwidth >= (full * FULL_GROWTH) >> 8) {
             self.full = Some(bandwidth);
             self.full_rounds = 0;
         } else {
@@ -260,41 +272,39 @@ impl Bbr {
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && path.in_flight.get() <= self.in_flight_for(self.bandwidth.max(), 1.0) {
+        if self.mode == Mode::Drain && path.in_flight.get() <= self.in_flight_for(self.bandwidth.max(), UNIT) {
             self.enter_probe_bw(now);
         }
     }
 
-    fn pacing_gain(&self) -> f64 {
+    fn pacing_gain(&self) -> u64 {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
-            Mode::ProbeBw if self.policer.rate().is_some() => 1.0,
+            Mode::ProbeBw if self.policer.rate().is_some() => UNIT,
             Mode::ProbeBw => CYCLE[self.cycle],
-            Mode::ProbeRtt => 1.0,
+            Mode::ProbeRtt => UNIT,
         }
     }
 
-    fn cwnd_gain(&self) -> f64 {
+    fn cwnd_gain(&self) -> u64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
             Mode::ProbeBw => CWND_GAIN,
-            Mode::ProbeRtt => 1.0,
+            Mode::ProbeRtt => UNIT,
         }
     }
 
     // What follows from it.
 
     /// Segments of `gain` bandwidth-delay products, rounded up.
-    fn bdp(&self, bandwidth: f64, gain: f64) -> u64 {
+    fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
-        let segments = gain * bandwidth * min_rtt.as_secs_f64() / self.mss as f64;
-        let whole = segments.min(LARGEST as f64) as u64;
-        whole + u64::from((whole as f64) < segments)
+        fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
     /// Octets in flight at a gain, with room for what is held back by offload and delayed ACKs.
-    fn in_flight_for(&self, bandwidth: f64, gain: f64) -> u64 {
+    fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
 
@@ -312,7 +322,8 @@ impl Bbr {
     fn set_window(&mut self, ack: &Acked, path: &PathState) {
         let acked = ack.delivered.get();
         if !self.follow_recovery(ack, path) {
-            let allowance = if self.filled { self.aggregation.allowance(self.bandwidth()) } else { 0 };
+            let rate = octets_per_second(self.bandwidth(), self.mss);
+            let allowance = if self.filled { self.aggregation.allowance(rate) } else { 0 };
             let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance / self.mss;
             let target = self.with_budget(segments) * self.mss;
             if self.filled {
@@ -347,6 +358,21 @@ impl Bbr {
         self.conserve
     }
 
+    /// Before there is a bandwidth: a window an RTT.
+    fn guess_rate(&mut self, path: &PathState) {
+        let rtt = path.srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
+        let guess = fixed_point::bandwidth(Bytes::new(self.cwnd), self.mss, rtt);
+        self.pacer.start(fixed_point::pacing_rate(guess, self.mss, HIGH_GAIN) as f64, path.srtt.is_some());
+    }
+
+    /// Until the pipe was full once, the rate only rises.
+    fn set_rate(&mut self, gain: u64) {
+        let rate = fixed_point::pacing_rate(self.bandwidth(), self.mss, gain) as f64;
+        if self.filled || rate > self.pacer.rate {
+            self.pacer.rate = rate;
+        }
+    }
+
     fn keep_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
@@ -360,11 +386,19 @@ impl Controller for Bbr {
 
     fn on_established(&mut self, now: Time, path: &PathState) {
         self.mss = path.mss.get().max(1);
+        self.established = true;
         self.min_rtt = path.min_rtt;
-        self.min_rtt_at = now;
+        self.min_rtt_at = self.ticks.at(now);
         self.cycle_at = now;
         self.aggregation.epoch.restart(now);
-        self.pacer.guess(self.cwnd, path.srtt, HIGH_GAIN);
+        self.guess_rate(path);
+    }
+
+    /// Before the handshake ends this sets the initial window. An idle time leaves the window as it is.
+    fn on_idle(&mut self, _now: Time, window: Bytes) {
+        if !self.established {
+            self.cwnd = window.get().max(1);
+        }
     }
 
     fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
@@ -375,7 +409,7 @@ impl Controller for Bbr {
         self.aggregation.epoch.restart(now);
         match self.mode {
             // The queue is empty: no need to probe above the bandwidth.
-            Mode::ProbeBw => self.pacer.set(self.bandwidth(), 1.0, self.filled),
+            Mode::ProbeBw => self.set_rate(UNIT),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
         }
@@ -384,16 +418,16 @@ impl Controller for Bbr {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.mss = path.mss.get().max(1);
         self.update_bandwidth(now, ack, path);
-        let bandwidth = self.bandwidth();
+        let bandwidth = octets_per_second(self.bandwidth(), self.mss);
         self.aggregation.update(now, ack, self.rounds.start, bandwidth, self.cwnd, self.mss);
         self.update_cycle(now, ack);
         self.check_full(self.is_limited(ack));
         self.check_drain(now, path);
         self.update_min_rtt(now, ack, path);
         if self.pacer.is_to_guess_anew(path.srtt) {
-            self.pacer.guess(self.cwnd, path.srtt, HIGH_GAIN);
+            self.guess_rate(path);
         }
-        self.pacer.set(self.bandwidth(), self.pacing_gain(), self.filled);
+        self.set_rate(self.pacing_gain());
         self.set_window(ack, path);
     }
 

@@ -134,8 +134,13 @@ impl Pacer {
     /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
     pub fn guess(&mut self, window: u64, srtt: Option<Duration>, gain: f64) {
         let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
-        self.seen_rtt |= srtt.is_some();
-        self.rate = gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64();
+        self.start(gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64(), srtt.is_some());
+    }
+
+    /// The first rate, guessed with or without an RTT.
+    pub fn start(&mut self, rate: f64, of_rtt: bool) {
+        self.seen_rtt |= of_rtt;
+        self.rate = rate;
     }
 
     /// The guess stood without an RTT, and now there is one.

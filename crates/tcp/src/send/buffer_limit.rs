@@ -91,17 +91,21 @@ impl SendBufferLimit {
             }
             (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
                 let segments = (filling.cwnd / filling.mss).max(LEAST_SEGMENTS);
-                let provision = (filling.mss + HEADERS).next_power_of_two() + RECORD;
-                self.capacity = self.capacity.max((filling.windows * segments * provision).min(max.get()));
+                self.capacity = self.capacity.max((filling.windows * segments * provision(filling.mss)).min(max.get()));
             }
             _ => {}
         }
     }
 
-    /// The octets of a full segment are settled: FreeBSD's buffers hold whole ones.
-    pub fn agree(&mut self, mss: u64) {
-        if let BufferRule::Stepped { .. } = self.rule {
-            self.capacity = self.capacity.next_multiple_of(mss);
+    /// The octets of a full segment are settled, and `windows` to provide for: FreeBSD's buffers hold whole segments, Linux's so many
+    /// of the smallest window.
+    pub fn agree(&mut self, mss: u64, windows: u64) {
+        match (self.room, self.rule) {
+            (_, BufferRule::Stepped { .. }) => self.capacity = self.capacity.next_multiple_of(mss),
+            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
+                self.capacity = self.capacity.max((windows * LEAST_SEGMENTS * provision(mss)).min(max.get()));
+            }
+            _ => {}
         }
     }
 
@@ -126,6 +130,11 @@ impl SendBufferLimit {
         let used = filling.len + per_segment * segments;
         (used, capacity.saturating_sub(used))
     }
+}
+
+/// What is provided for a segment.
+fn provision(mss: u64) -> u64 {
+    (mss + HEADERS).next_power_of_two() + RECORD
 }
 
 #[cfg(test)]

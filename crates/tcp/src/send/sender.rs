@@ -163,7 +163,7 @@ impl Sender {
     /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
-        self.limit.agree(u64::from(mss));
+        self.limit.agree(u64::from(mss), self.windows_to_buffer());
     }
 
     /// Segments have another size from now on.
@@ -292,6 +292,11 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
+    /// Three where the window may grow in recovery (Linux's sndbuf_expand).
+    fn windows_to_buffer(&self) -> u64 {
+        if self.flight.controller.owns_recovery() { 3 } else { 2 }
+    }
+
     pub(super) fn buffer_state(&self) -> SendBufferState {
         SendBufferState {
             len: self.buffer.len(),
@@ -299,8 +304,7 @@ impl Sender {
             unfilled: self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss()),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),
-            // Three where the window may grow in recovery (Linux's sndbuf_expand).
-            windows: if self.flight.controller.owns_recovery() { 3 } else { 2 },
+            windows: self.windows_to_buffer(),
         }
     }
 

@@ -1,0 +1,131 @@
+//! Linux's units: a bandwidth is segments a microsecond in 2^24ths, a gain is in 256ths, times are whole microseconds, and what a
+//! division leaves is dropped. The maximum over rounds is kept as its best three candidates are (Kathleen Nichols' windowed
+//! filter): one that is older than the window gives way to the best seen since.
+
+use lopsided_core::{Bytes, Duration, Time};
+
+/// One segment a microsecond.
+pub(super) const BW_UNIT: u64 = 1 << 24;
+/// A gain of one.
+pub(super) const UNIT: u64 = 256;
+const MICROSECONDS: u64 = 1_000_000;
+/// The rate is a hundredth below the bandwidth.
+const PACING_PERCENT: u64 = 99;
+
+/// The bandwidth of so many octets over so long.
+pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
+    octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
+}
+
+/// The bandwidth as octets a second, and back.
+pub(super) fn octets_per_second(bandwidth: u64, mss: u64) -> f64 {
+    bandwidth as f64 / BW_UNIT as f64 * mss as f64 * MICROSECONDS as f64
+}
+
+pub(super) fn from_octets_per_second(rate: f64, mss: u64) -> u64 {
+    (rate / mss as f64 / MICROSECONDS as f64 * BW_UNIT as f64) as u64
+}
+
+/// Octets a second at which to send with this gain.
+pub(super) fn pacing_rate(bandwidth: u64, mss: u64, gain: u64) -> u64 {
+    let gained = (u128::from(bandwidth) * u128::from(mss) * u128::from(gain)) >> 8;
+    let rate = (gained * u128::from(MICROSECONDS / 100 * PACING_PERCENT)) >> 24;
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// Segments of `gain` bandwidth-delay products, rounded up.
+pub(super) fn bdp(bandwidth: u64, min_rtt: Duration, gain: u64) -> u64 {
+    let product = (u128::from(bandwidth) * u128::from(microseconds(min_rtt)) * u128::from(gain)) >> 8;
+    u64::try_from(product.div_ceil(u128::from(BW_UNIT))).unwrap_or(u64::MAX)
+}
+
+pub(super) fn microseconds(duration: Duration) -> u64 {
+    duration.as_nanos() / 1000
+}
+
+/// Ticks of the stack's clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticks(u64);
+
+impl Ticks {
+    pub fn new(tick: Duration) -> Ticks {
+        Ticks(tick.as_nanos().max(1))
+    }
+
+    /// The latest tick.
+    pub fn at(self, now: Time) -> Time {
+        Time::from_nanos(now.as_nanos() / self.0 * self.0)
+    }
+}
+
+/// The maximum of what was seen in the last rounds.
+#[derive(Debug, Default)]
+pub(super) struct RunningMax {
+    /// The best, the best behind it, and the best behind that, each with its round.
+    best: [(u64, u64); 3],
+}
+
+impl RunningMax {
+    pub fn max(&self) -> u64 {
+        self.best[0].1
+    }
+
+    pub fn add(&mut self, window: u64, round: u64, value: u64) {
+        let new = (round, value);
+        let [first, second, third] = &mut self.best;
+        if value >= first.1 || round - third.0 > window {
+            self.best = [new; 3];
+            return;
+        }
+        if value >= second.1 {
+            (*second, *third) = (new, new);
+        } else if value >= third.1 {
+            *third = new;
+        }
+        let age = round - first.0;
+        if age > window {
+            // The best is too old, and perhaps the next one too.
+            (*first, *second, *third) = (*second, *third, new);
+            if round - first.0 > window {
+                (*first, *second) = (*second, *third);
+            }
+        } else if second.0 == first.0 && age > window / 4 {
+            // A quarter of the window without a second: what is newest is one.
+            (*second, *third) = (new, new);
+        } else if third.0 == second.0 && age > window / 2 {
+            *third = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gains_and_rates_are_those_that_linux_computes() {
+        let mss = 1448;
+        // A window of ten in 20 ms, with Startup's gain: 700 us between segments.
+        let guess = bandwidth(Bytes::new(10 * mss), mss, Duration::from_millis(20));
+        assert_eq!(guess, 10 * BW_UNIT / 20_000);
+        let rate = pacing_rate(guess, mss, 739);
+        assert_eq!(mss * 1_000_000_000 / rate, 699_877);
+        assert_eq!(bdp(guess, Duration::from_millis(20), UNIT), 10);
+        assert_eq!(bdp(guess, Duration::from_millis(20), 2 * UNIT), 20);
+    }
+
+    #[test]
+    fn the_maximum_is_of_the_last_ten_rounds() {
+        let mut max = RunningMax::default();
+        max.add(10, 1, 100);
+        max.add(10, 1, 90);
+        for round in 2..=11 {
+            max.add(10, round, 50);
+            assert_eq!(max.max(), 100, "in round {round}");
+        }
+        max.add(10, 12, 40);
+        assert_eq!(max.max(), 50);
+        max.add(10, 30, 10);
+        assert_eq!(max.max(), 10, "rounds without a sample age too");
+    }
+}

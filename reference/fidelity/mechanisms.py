@@ -1,0 +1,334 @@
+"""`python -m reference.fidelity.mechanisms`: each mechanism of Linux's TCP held to what Linux sends where it acts.
+
+A mechanism has packet scripts, and a small scenario in which it acts: segments that both worlds lose by their number,
+ways that are interrupted, an application that pauses, an MTU. The scenario runs once on Linux and once in the
+simulator, and all packets at both hosts are aligned (`lopsided compare --packets`). Writes
+`docs/fidelity/mechanisms.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lopsided.cli.terminal import say
+from lopsided.scenario import Scenario
+from lopsided.studies import packets
+from lopsided.worlds.kernel import KernelUnavailable
+
+SCRIPTS = Path("crates/tcp/src/tests/scripts")
+PAGE = "fidelity/mechanisms.md"
+
+_LINE = """
+[scenario]
+duration = "6 s"
+[link]
+rtt = "40 ms"
+down = { rate = "8 Mbit/s", queue = "200 packets", shaper = "1600 B" }
+up = { rate = "8 Mbit/s", queue = "200 packets", shaper = "1600 B" }
+[[flow]]
+name = "download"
+direction = "down"
+cc = "reno"
+"""
+
+
+def _lost(*packets: int) -> dict[str, str]:
+    """Packets of the way down that both worlds lose."""
+    return {"link.down.loss.packets": str(list(packets))}
+
+
+def _outages(way: str, *times: tuple[str, str]) -> dict[str, str]:
+    return {f"link.{way}.loss.outages": str([list(time) for time in times]).replace("'", '"')}
+
+
+def _app(**keys: str) -> dict[str, str]:
+    told = ", ".join(f"{key} = {value}" for key, value in keys.items())
+    return {"flow.download.app": f"{{ {told} }}"}
+
+
+_HOLES = _lost(60, 63, 66, 90, 300, 301)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What Linux does, the scripts that hold the simulator to it, and a scenario in which it acts."""
+
+    name: str
+    scripts: tuple[str, ...]
+    """As `file::test` of `crates/tcp/src/tests/scripts`."""
+    settings: dict[str, str]
+    acts: str = ""
+    """A column of `flows` that says that it acted."""
+    ignored: tuple[str, ...] = field(default=())
+
+    def scenario(self) -> Scenario:
+        """The line with the settings."""
+        return Scenario.from_text(_LINE, "mechanism.toml").with_(**self.settings)
+
+
+MECHANISMS: tuple[Mechanism, ...] = (
+    Mechanism(
+        "PRR, limited transmit, RACK by SACK",
+        (
+            "recovery::prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold",
+            "recovery::prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss",
+        ),
+        _HOLES,
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "a retransmission that is lost too",
+        ("recovery::a_lost_retransmission_is_found_by_what_was_sent_after_it",),
+        _lost(100, 180, 181, 182, 190),
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "NewReno without SACK",
+        (
+            "recovery::newreno_repairs_one_hole_a_round_trip",
+            "recovery::prr_without_sack_counts_a_segment_for_each_duplicate",
+            "recovery::without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged",
+        ),
+        {**_HOLES, "stack.sack": "false"},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "no timestamps: the receiver's round trip by its window",
+        ("acking::without_timestamps_the_first_window_that_was_filled_gives_the_round_trip",),
+        {**_HOLES, "stack.timestamps": "false"},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "a tail loss probe",
+        (
+            "timeouts::a_probe_sends_the_last_segment_after_two_round_trips",
+            "timeouts::a_loss_that_the_probe_repaired_halves_the_window",
+        ),
+        {**_lost(38, 39, 40), **_app(kind='"transfer"', size='"50 kB"', repeat="10", pause='"200 ms"')},
+        "tail_probes",
+    ),
+    Mechanism(
+        "timeouts, F-RTO and Eifel while the way back is down",
+        (
+            "timeouts::each_timeout_doubles_the_next_and_sends_one_segment",
+            "timeouts::frto_sends_new_data_and_takes_the_timeout_back_when_an_original_arrives",
+            "timeouts::eifel_takes_a_timeout_back_when_the_ack_echoes_the_original",
+            "timeouts::linux_timers_fire_at_the_end_of_a_slot_of_the_wheel",
+        ),
+        {**_lost(40, 44), **_outages("up", ("0.30 s", "0.75 s"))},
+        "undos",
+    ),
+    Mechanism(
+        "a timeout during a repair; DSACK of what is held",
+        (
+            "acking::duplicates_are_reported_once_by_dsack",
+            "acking::data_in_order_that_covers_what_is_held_is_reported_by_dsack",
+        ),
+        {**_lost(60, 63, 66, 90), **_outages("up", ("0.20 s", "0.62 s"), ("1.5 s", "2.1 s"))},
+        "timeouts",
+    ),
+    Mechanism(
+        "lost acknowledgements",
+        ("acking::out_of_order_segments_and_filled_gaps_are_acknowledged_at_once",),
+        {**_lost(60, 200, 600), "link.up.loss.packets": "[20, 22, 24, 26, 60, 61, 62, 63, 64, 65]"},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "a SYN and its answer lost",
+        ("handshake::a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails",),
+        {**_lost(1, 20), "link.up.loss.packets": "[1]"},
+    ),
+    Mechanism(
+        "RFC 2861: a window that is not used comes down",
+        (
+            "sending::linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto",
+            "sending::a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold",
+            "sending::linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one",
+        ),
+        {"scenario.duration": "16 s", **_app(kind='"on_off"', on='"1 s"', off='"3 s"')},
+    ),
+    Mechanism(
+        "pingpong: the end of each side, delayed and quick ACKs of short connections",
+        (
+            "acking::the_acknowledgement_of_a_fin_rides_on_this_ends_own",
+            "acking::an_end_that_answers_acknowledges_with_its_answers",
+            "closing::a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows",
+        ),
+        _app(kind='"transfer"', size='"700 B"', repeat="30", pause='"50 ms"'),
+        "transfers",
+    ),
+    Mechanism(
+        "the FIN beyond the congestion window",
+        ("sending::linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window",),
+        _app(kind='"transfer"', size='"60 kB"', repeat="30", pause='"50 ms"'),
+        "transfers",
+    ),
+    Mechanism(
+        "an initial window of two, its segments lost",
+        ("sending::linux_begins_with_ten_segments_and_grows_by_what_is_delivered",),
+        {**_lost(3, 4, 60, 63, 66, 90, 300, 301), "stack.initial_window": '"2 segments"'},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "a small receive buffer",
+        ("acking::a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segment",),
+        {**_HOLES, "flow.download.receiver_stack.receive_buffer": '"20000 B"'},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "small segments",
+        ("acking::small_segments_are_acknowledged_in_pairs_too",),
+        {**_HOLES, "stack.mss": '"536 B"'},
+        "fast_retransmits",
+    ),
+    Mechanism(
+        "path-MTU discovery",
+        (
+            "path_mtu::what_was_out_goes_again_at_once_in_pieces_that_count_as_segments",
+            "path_mtu::what_is_written_later_goes_in_full_segments_of_the_new_size",
+        ),
+        {"link.down.mtu": '"1400 B"', "flow.download.cc": '"vegas"'},
+    ),
+    Mechanism(
+        "BBR: ProbeRTT in ticks, rates in fixed point",
+        (),
+        {"scenario.duration": "12 s", "flow.download.cc": '"bbr"'},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the packets of one mechanism's scenario came to."""
+
+    mechanism: Mechanism
+    packets: int
+    same: int
+    """Before the first that is another one; all where none is."""
+    first: packets.Divergence | None
+    acted: bool
+
+
+def hold(mechanism: Mechanism, kernel: str | None = None) -> Held:
+    """Runs both worlds and aligns them."""
+    found = packets.compare(mechanism.scenario(), ignored=mechanism.ignored, kernel=kernel)
+    counts = max((one.packets for one in found.found), default=(0, 0))
+    acted = not mechanism.acts or all(float(side.run.flows[mechanism.acts][0]) > 0 for side in found.sides)
+    parted = found.parted and found.parted.parted
+    first = found.first and found.first.first
+    return Held(mechanism, counts[0], parted.packets if parted else counts[0], first, acted)
+
+
+SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "TCP_NODELAY, cork, Nagle",
+        (
+            "socket_options::nodelay_lets_a_short_segment_go_behind_another",
+            "socket_options::cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed",
+            "sending::a_short_segment_waits_while_a_short_one_is_out",
+        ),
+    ),
+    (
+        "resets for unread data and after a close",
+        ("leaving::unread_data_is_answered_with_a_reset", "leaving::data_after_close_is_answered_with_a_reset"),
+    ),
+    (
+        "answers that carry the acknowledgement (pingpong)",
+        (
+            "acking::data_carries_the_acknowledgement_that_is_owed",
+            "acking::an_end_that_answers_acknowledges_with_its_answers",
+        ),
+    ),
+    (
+        "reordering, DSACK that widens the wait",
+        (
+            "recovery::once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip",
+            "recovery::dsack_widens_the_wait_for_reordering_only_where_some_was_seen",
+            "recovery::once_much_reordering_was_seen_what_sack_reports_raises_the_window_too",
+        ),
+    ),
+    (
+        "PAWS, challenges and resets in the window",
+        (
+            "hostile::old_timestamps_are_refused_and_answered",
+            "hostile::a_reset_in_the_window_but_not_its_edge_is_challenged",
+        ),
+    ),
+)
+"""What no scenario of the kernel world makes happen: its applications write one way, and its lines keep the order."""
+
+
+def missing(root: Path) -> list[str]:
+    """Scripts that are named and do not exist."""
+    named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
+    named += [script for _, scripts in SCRIPTS_ALONE for script in scripts]
+    return [script for script in named if not _exists(root, *script.split("::"))]
+
+
+def _exists(root: Path, file: str, test: str) -> bool:
+    path = root / SCRIPTS / f"{file}.rs"
+    return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
+
+
+_HEAD = """\
+# Mechanisms of Linux's TCP, one by one
+
+Made by `python -m reference.fidelity.mechanisms`; do not edit. Each mechanism has packet scripts
+(`crates/tcp/src/tests/scripts`), and a small scenario in which it acts, with losses that both worlds have at the same
+packets. That runs once on Linux 6.1 and once in the simulator, and all packets at both hosts are aligned
+([what is compared](../packets.md)): how many are the same before one is another one, and the first difference of any
+field.
+
+"""
+
+
+def render(held: Iterable[Held]) -> str:
+    """The page."""
+    held = list(held)
+    whole = [one for one in held if one.same == one.packets]
+    lines = [_HEAD + f"To the end the same packets: **{len(whole)} of {len(held)}**.\n"]
+    lines += ["| mechanism | packets | the same | first difference | script |", "|---|---|---|---|---|"]
+    for one in held:
+        first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
+        scripts = _listed(one.mechanism.scripts)
+        silent = "" if one.acted else " (did not act)"
+        same = "all" if one.same == one.packets else f"{one.same:,}"
+        lines.append(f"| {one.mechanism.name}{silent} | {one.packets:,} | {same} | {first} | {scripts} |")
+    lines += ["", "## By scripts alone", "", "No scenario of the kernel world makes these happen:"]
+    lines += ["its applications write one way, and its lines keep the order.", ""]
+    lines += ["| mechanism | script |", "|---|---|"]
+    lines += [f"| {name} | {_listed(scripts)} |" for name, scripts in SCRIPTS_ALONE]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(scripts: Iterable[str]) -> str:
+    return "<br>".join(f"`{script}`" for script in scripts)
+
+
+def main() -> int:
+    """Runs all of them and writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.mechanisms", description=__doc__)
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder that the page goes to")
+    parser.add_argument("--only", default="", help="those whose name has this; writes no page")
+    given = parser.parse_args()
+    held: list[Held] = []
+    try:
+        for mechanism in MECHANISMS:
+            if given.only in mechanism.name:
+                held.append(hold(mechanism))
+                say(f"{mechanism.name}: {held[-1].same:,} of {held[-1].packets:,}")
+    except KernelUnavailable as reason:
+        say(str(reason))
+        return 1
+    if not given.only:
+        (given.docs / PAGE).write_text(render(held), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
