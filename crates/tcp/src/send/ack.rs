@@ -7,7 +7,7 @@ use super::flight::Flight;
 use super::sender::Sender;
 use crate::cc::Acked;
 use crate::ecn::AceFeedback;
-use crate::profile::{CwndReduction, RtoRule};
+use crate::profile::{CwndReduction, LossDetection, RtoRule};
 use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 
@@ -112,8 +112,17 @@ impl Sender {
             if !timer_set {
                 self.recovery.arm_after_ack(now, &mut self.flight);
             }
+        } else if outcome.sacked && !timer_set && self.repair_is_younger(now, &outcome) {
+            self.recovery.arm_after_ack(now, &mut self.flight);
         }
         self.grow_send_buffer();
+    }
+
+    /// Linux: what was SACKed went out before the oldest segment went again, whose own acknowledgement may still be on its way.
+    fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
+        let rule = self.flight.profile.loss_detection == LossDetection::Rack;
+        let oldest = self.flight.scoreboard.first().map(|sent| now - sent.sent_at);
+        rule && outcome.sack_rtt > oldest && oldest.is_some()
     }
 
     /// The newest segment's window holds. True if it changed.

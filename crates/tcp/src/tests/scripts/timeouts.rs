@@ -77,8 +77,22 @@ fn an_ack_that_advances_restarts_the_timer() {
 }
 
 #[test]
+fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    for (at, end) in [(200, 2001), (201, 3001), (202, 4001), (250, 5001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    // The segment repaired at 202 ms is younger than what the last SACK tells of, so that its own may still come.
+    let rto = t.info().rto.as_millis_f64();
+    t.expect(250.0 + rto, "1:1001 .");
+}
+
+#[test]
 fn data_sent_later_does_not_push_the_timeout_back() {
-    // RFC 6298 rule 5.1: the timer sack_ranges from the oldest.
+    // RFC 6298 rule 5.1: the timer runs from the oldest.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
