@@ -59,7 +59,9 @@ def _read(log: Path) -> pl.DataFrame:
     import polars as pl
 
     if log.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"{log.name}: a probe's log is told from as .csv or .parquet")
+        raise UsageError(
+            f"{log.name} is neither a run folder nor what `lopsided probe send --out` logged: .csv or .parquet"
+        )
     try:
         table = pl.read_csv(log, infer_schema_length=None) if log.suffix == ".csv" else pl.read_parquet(log)
     except (pl.exceptions.PolarsError, OSError) as error:
