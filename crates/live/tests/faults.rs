@@ -67,6 +67,20 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
 }
 
 #[test]
+fn a_capture_that_is_there_is_replaced_only_where_that_is_asked_for() {
+    let script = r#"
+        echo mine > $FOLDER/line.pcapng
+        line="emulate -q --no-meter --down 50M --up 50M --rtt 2ms --pcap $FOLDER/line.pcapng"
+        $LIVE $line -- true; echo "exit $?"; cat $FOLDER/line.pcapng
+        $LIVE $line --overwrite -- true; head -c 4 $FOLDER/line.pcapng | od -An -tx1; rm $FOLDER/line.pcapng
+    "#;
+    let Some(done) = run(&[], script) else { return };
+    let told = shown(&done);
+    assert!(told.starts_with("exit 1\nmine\n 0a 0d 0d 0a\n"), "{told}");
+    assert!(told.contains("line.pcapng: File exists"), "{told}");
+}
+
+#[test]
 fn another_mtu_in_the_middle_of_a_transfer_changes_no_octet() {
     let script = r#"
         exec 3<>/dev/tcp/100.64.0.1/PORT

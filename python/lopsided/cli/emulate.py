@@ -63,7 +63,7 @@ def emulate(
             check_free(file, overwrite=overwrite)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
-    found = run(line, command, settings=settings, seed=seed, pcap=pcap, meter=meter and not quiet)
+    found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter and not quiet)
     if table is not None:
         found.queues.write(table)
     if found.refused_packets:

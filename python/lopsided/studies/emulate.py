@@ -73,9 +73,10 @@ def emulate(
     settings: Sequence[str] = (),
     seed: int = 1,
     pcap: Path | None = None,
+    overwrite: bool = False,
     meter: bool = True,
 ) -> Emulated:
-    """Runs the command, or the user's shell, behind the line, and waits for it.
+    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite`: captures may be replaced.
 
     The terminal is handed to the command and taken back.
     """
@@ -83,7 +84,7 @@ def emulate(
     if line.preset is not None:
         check_preset(line.preset)
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
-    options += [f"--pcap={pcap}"] * (pcap is not None) + ["--no-meter"] * (not meter)
+    options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
     # Only now: the command need not wait for it.
     from lopsided.data import columns

@@ -38,6 +38,7 @@ The line:
 
 What is written:
   --pcap FILE          a pcapng capture of what leaves the queues of each link; NAME-LINK.pcapng for several
+  --overwrite          replace captures that are there
   --no-meter           no row of numbers at the bottom of the terminal
   --quiet              no summary at the end
 
@@ -50,6 +51,8 @@ pub struct EmulateArguments {
     pub line: LineOptions,
     pub emulation: Emulation,
     pub pcap: Option<PathBuf>,
+    /// Captures that are there are replaced.
+    pub overwrite: bool,
     pub quiet: bool,
     pub help: bool,
 }
@@ -114,6 +117,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
             }
             Long("seed") => emulation.seed = parser.value()?.parse()?,
             Long("pcap") => found.pcap = Some(parser.value()?.into()),
+            Long("overwrite") => found.overwrite = true,
             Long("no-meter") => emulation.meter = false,
             Long("quiet") | Short('q') => found.quiet = true,
             Long("help") | Short('h') => found.help = true,
@@ -167,7 +171,8 @@ pub struct Ran {
 /// As [`emulate`], and if a capture cannot be written.
 pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     let (scenario, ends) = line(&arguments.line).map_err(EmulateError::Line)?;
-    let captures = arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file))?;
+    let captures =
+        arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file, arguments.overwrite))?;
     let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
     let emulated = emulate(&scenario, ends, &arguments.emulation, observers.collect());
     for (file, capture) in &captures {
@@ -176,8 +181,8 @@ pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     Ok(Ran { scenario, emulated: emulated? })
 }
 
-/// A capture for each link, at its queues.
-fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Capture)>, EmulateError> {
+/// A capture for each link, at its queues, in a file that was not there or may be replaced.
+fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(PathBuf, Capture)>, EmulateError> {
     let labels = node_labels(scenario);
     let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
     let links = &scenario.graph.links;
@@ -193,7 +198,7 @@ fn captures(scenario: &Scenario, file: &Path) -> Result<Vec<(PathBuf, Capture)>,
         let path = named(&link.name);
         // A link tells of a departure when it is next touched: at the latest as the packet arrives, or a sample is taken.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
-        match File::create(&path) {
+        match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),
             Err(error) => Err(EmulateError::Capture { file: path, error }),
         }
