@@ -441,7 +441,8 @@ TAIL = """
   Linux rounds the quantum at random: over three seeds it differs from itself once, from packet 1,701 on.
 - Linux' `cake` gives the voice tin of `diffserv3` the interval of the others, against tc-cake(8), and so does
   ours.
-- `pie` and `fq_pie` update their probabilities each 20 ms here, as there. Linux' 15 ms are four ticks of this kernel,
+- `pie` and `fq_pie` update their probabilities each 20 ms here. That Linux does is reasoned, not
+  measured: its 15 ms are four ticks of this kernel,
   whose timer wheel rounds up by one more. With 15 ms here `fq_pie` dropped 187 packets, with 20 ms 186; of the burst,
   in which the probability rises, 22 and 15 (12 on Linux).
 - A capture of datagrams has no feedback. Whole runs of TCP over these queues are compared by `lopsided compare`.
