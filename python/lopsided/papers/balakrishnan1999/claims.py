@@ -167,8 +167,8 @@ def two_kinds_of_two_way_runs(m: Measurements) -> Verdict:
     printed = m.published.find("Section 7.1.3", "share_of_runs", case=case)
     share = number("locked out", locked_out(m, RENO), "percent", scale=100, published=printed)
     note = (
-        "The upload's first packet holds up the ACKs behind it on the LAN for 0.8 ms, in which the queue makes room "
-        "with a chance of three quarters. Every timer is a multiple of the time in which the pattern of room repeats, "
+        "The upload's first packet holds up the ACKs behind it while it crosses the LAN, in which time the queue makes "
+        "room with a chance of three quarters. Every timer is a multiple of the time in which the pattern of room repeats, "
         "so what is sent again finds what it found the first time."
     )
     return near([share]).but(notes=(note,))
