@@ -168,8 +168,8 @@ def two_kinds_of_two_way_runs(m: Measurements) -> Verdict:
     share = number("locked out", locked_out(m, RENO), "percent", scale=100, published=printed)
     note = (
         "The upload's first packet holds up the ACKs behind it while it crosses the LAN, in which time the queue makes "
-        "room with a chance of three quarters. Every timer is a multiple of the time in which the pattern of room repeats, "
-        "so what is sent again finds what it found the first time."
+        "room with a chance of three quarters. Every timer is a multiple of the time in which the pattern of room "
+        "repeats, so what is sent again finds what it found the first time."
     )
     return near([share]).but(notes=(note,))
 
