@@ -3,8 +3,10 @@
 //! Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
 #![cfg(target_os = "linux")]
 
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -28,6 +30,19 @@ fn can_be() -> bool {
         println!("left out: {}", String::from_utf8_lossy(&tried.stderr));
     }
     tried.status.success()
+}
+
+/// A port of 127.0.0.1 at which nobody listens while the socket is there.
+fn held_port() -> (OwnedFd, u16) {
+    let holder = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
+    bind(holder.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("a port");
+    let port = getsockname::<SockaddrIn>(holder.as_raw_fd()).expect("its address").port();
+    (holder, port)
+}
+
+/// A number of seconds that no other process of this machine sleeps, to know these processes by.
+fn nap(number: u32) -> String {
+    (1_000_000_000 + u64::from(std::process::id()) * 10 + u64::from(number)).to_string()
 }
 
 fn text(octets: &[u8]) -> String {
@@ -85,8 +100,8 @@ fn what_the_world_refuses_is_refused_at_once() {
     if !can_be() {
         return;
     }
-    // A port that was just free, and is most likely free still.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    // Nobody listens there, and nobody else may: a socket has it that does nothing.
+    let (_holder, port) = held_port();
     let done = outcome(&["-q"], &["bash", "-c", &format!("exec 3<>/dev/tcp/100.64.0.1/{port}")]);
     assert!(!done.status.success());
     assert!(text(&done.stderr).contains("refused"), "{}", text(&done.stderr));
@@ -118,13 +133,13 @@ fn what_the_command_starts_ends_with_it_and_signals_reach_it() {
     if !can_be() {
         return;
     }
-    let done = outcome(&["-q"], &["sh", "-c", "sleep 986431 & exit 3"]);
+    let (first, second) = (nap(1), nap(2));
+    let done = outcome(&["-q"], &["sh", "-c", &format!("sleep {first} & exit 3")]);
     assert_eq!(done.status.code(), Some(3));
-    assert!(gone("986431"), "what the command started goes on");
-    let mut running = emulate(&["-q"], &["sh", "-c", "trap 'echo caught; exit 5' TERM; echo up; sleep 986432 & wait"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary was built");
+    assert!(gone(&first), "what the command started goes on");
+    let script = format!("trap 'echo caught; exit 5' TERM; echo up; sleep {second} & wait");
+    let mut running =
+        emulate(&["-q"], &["sh", "-c", &script]).stdout(Stdio::piped()).spawn().expect("the binary was built");
     let mut output = running.stdout.take().expect("its output");
     let mut shown = [0; 3];
     output.read_exact(&mut shown).expect("it comes up");
@@ -132,7 +147,7 @@ fn what_the_command_starts_ends_with_it_and_signals_reach_it() {
     let mut rest = String::new();
     output.read_to_string(&mut rest).expect("the rest");
     assert_eq!((rest.as_str(), running.wait().expect("its end").code()), ("caught\n", Some(5)));
-    assert!(gone("986432"));
+    assert!(gone(&second));
 }
 
 #[test]
@@ -140,19 +155,21 @@ fn killed_at_any_time_it_leaves_nothing() {
     if !can_be() {
         return;
     }
-    let devices = || std::fs::read_dir("/sys/class/net").map_or(0, Iterator::count);
-    let before = devices();
+    let (asleep, arguments) = (nap(3), nap(4));
     // `LOPSIDED_KILLS=100` for the long form.
     let kills = std::env::var("LOPSIDED_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(5u64);
     for number in 0..kills {
-        let mut running =
-            emulate(&["-q"], &["sh", "-c", "sleep 986433 & sleep 986433"]).spawn().expect("the binary was built");
+        let script = format!("sleep {asleep} & sleep {asleep}");
+        // Its last argument is there to know every process of it by.
+        let mut running = emulate(&["-q"], &["sh", "-c", &script, &arguments]).spawn().expect("the binary was built");
         thread::sleep(Duration::from_millis(number * 37 % 160));
         running.kill().expect("it ran");
         running.wait().expect("its end");
-        assert!(gone("986433") && gone("--rtt=20ms"), "kill {number} left a process");
+        assert!(gone(&asleep) && gone(&arguments), "kill {number} left a process");
     }
-    assert_eq!(devices(), before);
+    let devices = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let names: Vec<String> = devices.map(|device| device.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.starts_with("line")), "{names:?}");
 }
 
 #[test]
@@ -160,23 +177,27 @@ fn privileges_are_dropped_once_it_is_set_up() {
     if !can_be() {
         return;
     }
-    let mut running = emulate(&["-q"], &["sh", "-c", "echo up; sleep 0.3"])
+    // It goes on until this test has seen enough.
+    let mut running = emulate(&["-q"], &["sh", "-c", "echo up; read enough"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary was built");
     let mut shown = [0; 3];
     running.stdout.take().expect("its output").read_exact(&mut shown).expect("it comes up");
-    thread::sleep(Duration::from_millis(50));
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
-    let statuses: Vec<String> =
-        tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect();
-    for status in &statuses {
-        for name in ["CapEff", "CapPrm"] {
-            let held = status.lines().find_map(|line| line.strip_prefix(name)).expect("what it may do");
-            assert!(held.trim_matches([':', '\t', '0']).is_empty(), "{name} {held}");
+    let statuses = || -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
+        tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect()
+    };
+    // The command begins a moment before the rest is set up, of which the gateway's thread is the last.
+    assert!(met(|| statuses().len() >= 2), "the gateway has a thread of its own");
+    for status in statuses() {
+        for (name, expected) in [("CapInh", "0"), ("CapPrm", "0"), ("CapEff", "0"), ("NoNewPrivs", "1")] {
+            let held = status.lines().find_map(|line| line.strip_prefix(&format!("{name}:\t"))).expect("a line");
+            assert_eq!(held.trim_start_matches('0'), expected.trim_start_matches('0'), "{name} in {status}");
         }
     }
-    assert!(statuses.len() >= 2, "the gateway has a thread of its own");
+    running.stdin.take().expect("its input").write_all(b"enough\n").expect("it reads");
     assert!(running.wait().expect("its end").success());
 }
 
@@ -200,23 +221,25 @@ fn signal(process: &Child, name: &str) {
     assert!(done.expect("kill is there").success());
 }
 
-/// Whether, after a moment, no child of this test has this word in its command line.
-fn gone(word: &str) -> bool {
-    (0..200).any(|_| {
-        thread::sleep(Duration::from_millis(10));
-        !running(word)
+/// Whether it comes to be so, for which a busy machine gets time.
+fn met(condition: impl Fn() -> bool) -> bool {
+    (0..3000).any(|_| {
+        condition() || {
+            thread::sleep(Duration::from_millis(10));
+            false
+        }
     })
 }
 
+/// Whether, after a moment, no process has this word in its command line.
+fn gone(word: &str) -> bool {
+    met(|| !running(word))
+}
+
 fn running(word: &str) -> bool {
-    let own = std::process::id();
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    entries.filter(|entry| entry.file_name() != own.to_string().as_str()).any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let marked = if word.starts_with("--") { "986433" } else { word };
-        line.split(|octet| *octet == 0).any(|argument| argument == word.as_bytes())
-            && String::from_utf8_lossy(&line).contains(marked)
-    })
+    let mut lines = entries.map(|entry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
+    lines.any(|line| line.split(|octet| *octet == 0).any(|argument| argument == word.as_bytes()))
 }
 
 #[test]

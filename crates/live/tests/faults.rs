@@ -99,7 +99,7 @@ fn an_interface_that_goes_away_ends_its_queue_with_an_error() {
         rules() { { nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -c 'queue'; }
         ip link add gone0 type veth peer name gone1 && ip link set gone0 up || exit 77
         $LIVE shape gone0 --up 4M -q & shaper=$!
-        for _ in $(seq 100); do
+        for _ in $(seq 600); do
             [ "$(rules)" != 0 ] && break
             kill -0 $shaper 2>/dev/null || exit 77
             sleep 0.05

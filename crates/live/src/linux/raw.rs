@@ -9,6 +9,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+/// Octets that may be on their way out of a socket.
+const BUFFER: usize = 4 << 20;
+
 /// The way out for packets that no socket of the kernel made. They take its routes and pass its filters and queues.
 #[derive(Debug)]
 pub(crate) struct RawOut {
@@ -23,6 +26,8 @@ impl RawOut {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
             let raw = socket(family, SockType::Raw, flags, SockProtocol::Raw)?;
+            // What waited for this process goes out at once; who may not have more room for it has the usual one.
+            let _ = setsockopt(&raw, sockopt::SndBufForce, &BUFFER);
             if let Some(mark) = mark {
                 setsockopt(&raw, sockopt::Mark, &mark)?;
             }
