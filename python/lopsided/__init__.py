@@ -13,11 +13,13 @@ Names are imported when first used: `import lopsided` costs nothing.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from lopsided.accessors import fill_in
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from lopsided._native import Controller, QueueDiscipline, WindowAlgorithm, __version__
     from lopsided.data.table import Table
     from lopsided.data.traces import trace

@@ -45,7 +45,7 @@ direction = "up"
 start = "1 s"
 start_jitter = "1 s"
 """
-MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
+MAIN = [str(Path(sys.executable).with_name("lopsided"))]
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 HIDDEN = ".lopsided"
 MINE = b"a thesis"
@@ -218,8 +218,8 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """Whether Ctrl-C came while Python was importing, where it tells so by a traceback of its own."""
-    return said.rstrip().endswith("KeyboardInterrupt") and ", in invoke\n" not in said
+    """Whether Ctrl-C came before the entry point took it over, where Python tells so by a traceback of its own."""
+    return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
 def a_full_disk(place: Place, room: int) -> str:

@@ -18,7 +18,7 @@ from lopsided import cli
 
 pytestmark = pytest.mark.slow
 
-MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
+MAIN = [sys.executable, "-m", "lopsided"]
 
 
 @pytest.fixture(autouse=True)
@@ -299,8 +299,48 @@ def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
     assert not (tmp_path / "here").exists()
 
 
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys, time
+from lopsided.__main__ import main
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            {act}
+
+class Dropping:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv[1:] = ["schema"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "act"),
+    [
+        ("lopsided.cli.commands", "os.kill(os.getpid(), signal.SIGINT)"),
+        ("cyclopts", "os.kill(os.getpid(), signal.SIGINT)"),
+        ("lopsided.cli.schema", "Dropping(); time.sleep(1000)"),
+    ],
+    ids=["of the command line", "of its library", "in a destructor"],
+)
+def test_an_interrupt_while_loading_is_a_word(name, act):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(name=name, act=act)], text=True, capture_output=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_process_without_a_standard_output_has_no_traceback():
+    done = subprocess.run(f'"{sys.executable}" -m lopsided schema >&-', shell=True, text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_reader_that_goes_away_is_no_error():
-    command = f'"{sys.executable}" -c "from lopsided.cli import main; main()" schema | head -c 1 > /dev/null'
+    command = f'"{sys.executable}" -m lopsided schema | head -c 1 > /dev/null'
     done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
     assert done.stderr == ""
 

@@ -8,7 +8,7 @@ import lopsided
 
 PACKAGE = Path(lopsided.__file__).parent
 LAYERS = (
-    {"_native", "errors", "accessors", "own_code", "run_options"},
+    {"_native", "errors", "accessors", "interrupts", "own_code", "run_options"},
     {"data", "metrics"},
     {"controllers", "queues", "scenario"},
     {"run"},
@@ -17,7 +17,7 @@ LAYERS = (
     {"views"},
     {"papers"},
     {"cli"},
-    {"__init__"},
+    {"__init__", "__main__"},
 )
 """From the lowest; `__init__` names what people import and fills in the accessors."""
 RESULT_TYPE = ("scenario", "run")

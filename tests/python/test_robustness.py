@@ -16,10 +16,10 @@ def test_a_kill_while_files_are_written_loses_nothing(tmp_path):
     assert robustness.a_kill_while_writing(place, late, signal.SIGKILL) in ("old", "new")
 
 
-def test_only_an_interrupt_before_the_command_may_have_a_traceback():
-    begun = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+def test_only_an_interrupt_before_the_entry_point_may_have_a_traceback():
+    begun = 'Traceback (most recent call last):\n  File "/x/bin/lopsided", line 3, in <module>\n    import re\n'
     assert robustness.while_starting(begun + "KeyboardInterrupt\n")
-    assert not robustness.while_starting(begun + '  File "cli/__init__.py", line 99, in invoke\nKeyboardInterrupt\n')
+    assert not robustness.while_starting(begun + '  File "__main__.py", line 9, in main\nKeyboardInterrupt\n')
     assert not robustness.while_starting(begun + "ValueError: no\n")
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETION
 from lopsided.cli.terminal import errors, say_error, say_note
 from lopsided.errors import LeftoverWarning
+from lopsided.interrupts import Interruptible
 
 if TYPE_CHECKING:
     import cyclopts
@@ -52,15 +52,16 @@ def build(arguments: Sequence[str]) -> cyclopts.App:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs the command and exits."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # A process may be started without one.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal or a file without Unicode: a question mark stands for what it lacks.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
-    if given and given[0] in SIMULATING:
-        # `kill` leaves no more behind than Ctrl-C does.
-        signal.signal(signal.SIGTERM, _terminated)
     code = invoke(given)
     if (own_code := sys.modules.get("lopsided.own_code")) and own_code.is_stuck():
         sys.stdout.flush()
@@ -89,22 +90,16 @@ def _tell_of_leftovers() -> None:
     warnings.showwarning = show
 
 
-def _terminated(_number: int, _frame: object) -> NoReturn:
-    raise SystemExit(128 + signal.SIGTERM)
-
-
 def invoke(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
     from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
 
+    # `kill` leaves no more behind than Ctrl-C does.
+    terminable = bool(arguments) and arguments[0] in SIMULATING
     try:
-        if listing.asked_for(list(arguments)):
-            listing.show()
-            return 0
-        if list(arguments) == ["--version"]:
-            print(_version())
-            return 0
-        result = _command(arguments)
+        with Interruptible(terminable=terminable):
+            result = _answer(arguments)
+            sys.stdout.flush()
     except ScenarioError as error:
         say_error(error.rendered, prefix=False)
         return 2
@@ -134,6 +129,17 @@ def invoke(arguments: Sequence[str]) -> int:
             say_error(f"{what}: {error.strerror or error}")
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _answer(arguments: Sequence[str]) -> object:
+    """The list of commands, the version, or what a command returns."""
+    if listing.asked_for(list(arguments)):
+        listing.show()
+    elif list(arguments) == ["--version"]:
+        print(_version())
+    else:
+        return _command(arguments)
+    return 0
 
 
 def _command(arguments: Sequence[str]) -> object:

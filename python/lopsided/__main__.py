@@ -1,0 +1,17 @@
+"""The entry point of the command `lopsided`, which is `python -m lopsided` too."""
+
+from __future__ import annotations
+
+from lopsided import interrupts
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    interrupts.take_over()
+    from lopsided import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()
