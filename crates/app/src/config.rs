@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// What a flow's two ends do: settings, declared as a [`Part`], and the two applications that are built from them.
 pub trait AppSettings: Part {
-    fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError>;
+    fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError>;
 }
 
 /// The applications, the default first. A new one is a line here.
@@ -46,9 +46,13 @@ pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<A>())
 }
 
-type BuildApp = fn(&dyn AnyPart, &FlowContext, &Applications) -> Result<AppPair, AppError>;
+type BuildApp = fn(&dyn AnyPart, &FlowContext, &RunApplications) -> Result<AppPair, AppError>;
 
-fn build_as<A: AppSettings>(part: &dyn AnyPart, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+fn build_as<A: AppSettings>(
+    part: &dyn AnyPart,
+    flow: &FlowContext,
+    own: &RunApplications,
+) -> Result<AppPair, AppError> {
     part.downcast::<A>().expect("an application is built by its own settings").build(flow, own)
 }
 
@@ -72,14 +76,14 @@ impl AppConfig {
     }
 
     /// The two applications of one flow.
-    pub fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+    pub fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
     /// Which end waits for the other to begin; the receiver of data where a user's own application decides.
     pub fn listener(&self) -> Side {
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO };
-        self.build(&nowhere, &Applications::default()).map_or(Side::To, |pair| pair.listener)
+        self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
     }
 }
 
@@ -121,7 +125,7 @@ impl Part for CustomConfig {
 }
 
 impl AppSettings for CustomConfig {
-    fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         let factory = own.get(&self.name).ok_or_else(|| AppError::Unknown(self.name.clone()))?;
         Ok(factory(flow))
     }
@@ -166,13 +170,14 @@ pub(crate) fn pair(
 /// Makes the two applications of a flow.
 pub type AppFactory = Arc<dyn Fn(&FlowContext) -> AppPair + Send + Sync>;
 
-/// Applications of a user's own, by name.
+/// Applications that a run's caller brings, by name: closures that may hold what is that run's own. A kind that every scenario of the
+/// process knows is [`register`]ed.
 #[derive(Clone, Default)]
-pub struct Applications {
+pub struct RunApplications {
     named: Vec<(String, AppFactory)>,
 }
 
-impl Applications {
+impl RunApplications {
     /// Adds one, or replaces that of the same name.
     pub fn add(&mut self, name: &str, factory: AppFactory) {
         self.named.retain(|(known, _)| known != name);
@@ -188,7 +193,7 @@ impl Applications {
     }
 }
 
-impl fmt::Debug for Applications {
+impl fmt::Debug for RunApplications {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
     }

@@ -2,7 +2,7 @@
 
 use crate::config::pair;
 use crate::{
-    AppError, AppPair, AppSettings, Application, Applications, FlowContext, Side, SocketEvent, SocketId, Sockets,
+    AppError, AppPair, AppSettings, Application, FlowContext, RunApplications, Side, SocketEvent, SocketId, Sockets,
 };
 use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
@@ -39,7 +39,7 @@ impl Part for DatagramConfig {
 }
 
 impl AppSettings for DatagramConfig {
-    fn build(&self, flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(pair(DatagramSender::new(self.rate, self.size, flow.stop), DatagramReceiver, Side::To, true))
     }
 }

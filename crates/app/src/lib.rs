@@ -17,7 +17,7 @@ mod repair;
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
 pub use config::{
-    APPS, AppConfig, AppError, AppFactory, AppSettings, Applications, CustomConfig, FlowContext, register,
+    APPS, AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications, register,
 };
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};

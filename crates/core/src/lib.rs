@@ -4,8 +4,10 @@
 //! global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
 
 mod accounting;
+mod checksum;
 mod event;
 mod node;
+mod node_id;
 pub mod packet;
 mod rng;
 mod seq;
@@ -16,7 +18,8 @@ pub mod wire;
 
 pub use accounting::{Accounting, Conservation, Count, Digest, NodeCounters, Unboxed};
 pub use event::{DropReason, Event, EventMask, MarkReason, Observer, TcpEndpoint};
-pub use node::{Cx, Node, NodeId, Port};
+pub use node::{Cx, Node, Port};
+pub use node_id::NodeId;
 pub use packet::{Ecn, FlowId, IpHeader, NewPacket, Packet, Payload, Transport};
 pub use rng::Rng;
 pub use seq::Seq;

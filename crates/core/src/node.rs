@@ -1,18 +1,10 @@
 //! The contract between a network and what stands in it: hosts, routers, links, stages.
 
 use crate::packet::{Delivered, NewPacket, PacketEditor};
-use crate::{Accounting, Bytes, Count, DropReason, Ecn, Event, EventMask, MarkReason, NodeCounters, Packet, Time};
+use crate::{
+    Accounting, Bytes, Count, DropReason, Ecn, Event, EventMask, MarkReason, NodeCounters, NodeId, Packet, Time,
+};
 use std::fmt::Debug;
-
-/// A node's place in its network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
-
-impl NodeId {
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// One of a node's attachments, numbered from zero by the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

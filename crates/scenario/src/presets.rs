@@ -4,11 +4,6 @@
 //! Rates are those on the label, round trips those to a server near by. Buffers are what was found in equipment where somebody has looked, and
 //! else 100 ms to 250 ms. The names end in the rates down and up in Mbit/s.
 
-use crate::error::Report;
-use crate::schema;
-use crate::tree::{self, Table};
-use std::sync::OnceLock;
-
 /// An access line with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
@@ -176,22 +171,4 @@ pub const PRESETS: &[Preset] = &[
 /// Their names.
 pub(crate) fn names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()
-}
-
-/// The keys of a preset's `[link]`.
-pub(crate) fn link(name: &str) -> Option<&'static Table> {
-    static LINKS: OnceLock<Vec<Table>> = OnceLock::new();
-    let links = LINKS.get_or_init(|| PRESETS.iter().map(read).collect());
-    PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
-}
-
-fn read(preset: &Preset) -> Table {
-    let text = preset.link.replace("[down]", "[link.down]").replace("[up]", "[link.up]");
-    let text = format!("[link]\n{text}");
-    let mut report = Report::new(preset.name, &text, Vec::new());
-    let mut file = tree::parse_file(&text, &mut report);
-    schema::check(&mut file, &schema::file(), "", &mut report);
-    assert_eq!(report.count(), 0, "the preset {} is wrong: {:?}", preset.name, report.finish());
-    let link = file.get("link").and_then(tree::Node::table).expect("every preset has a link");
-    link.clone()
 }

@@ -1,8 +1,8 @@
 //! How to run, beside what the scenario says.
 
-use lopsided_app::Applications;
+use lopsided_app::RunApplications;
 use lopsided_core::{Dir, Node, Observer};
-use lopsided_tcp::Controllers;
+use lopsided_tcp::RunControllers;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -15,9 +15,9 @@ pub struct RunOptions {
     /// Nodes put into the way; each has the number after the last, in this order.
     pub middleboxes: Vec<MiddleboxPlacement>,
     /// Congestion controls beside the built-in ones; [`Scenario::parse_with`] takes their names.
-    pub controllers: Controllers,
+    pub controllers: RunControllers,
     /// Applications beside the built-in ones.
-    pub applications: Applications,
+    pub applications: RunApplications,
     /// Hosts whose part somebody else plays; of a flow that begins or ends there only the other end is placed.
     pub outside: Vec<Outside>,
     /// At most so many threads for this one run, where that pays. The result is the same.
@@ -33,8 +33,8 @@ impl Default for RunOptions {
             observers: Vec::new(),
             audit_queues: cfg!(debug_assertions),
             middleboxes: Vec::new(),
-            controllers: Controllers::default(),
-            applications: Applications::default(),
+            controllers: RunControllers::default(),
+            applications: RunApplications::default(),
             outside: Vec::new(),
             cores: 1,
             cores_from_events: 4_000.0,

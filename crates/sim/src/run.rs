@@ -14,7 +14,7 @@ use crate::tcp_log::TcpLog;
 use lopsided_core::Time;
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
-use lopsided_tcp::Controllers;
+use lopsided_tcp::RunControllers;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -168,7 +168,7 @@ pub struct Job<'a> {
 pub fn run_many(
     jobs: &[Job<'_>],
     workers: usize,
-    controllers: &Controllers,
+    controllers: &RunControllers,
     monitor: &Monitor,
 ) -> Vec<Result<RunResult, RunError>> {
     for job in jobs {

@@ -4,7 +4,7 @@ use crate::error::BuildError;
 use lopsided_core::Bytes;
 use lopsided_scenario::FlowSpec;
 use lopsided_tcp::cc::ControllerFactory;
-use lopsided_tcp::{Controllers, Profile, StackConfig};
+use lopsided_tcp::{Profile, RunControllers, StackConfig};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ impl fmt::Debug for Stack {
 /// Makes the stacks of a scenario's flows.
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
-    controllers: &'a Controllers,
+    controllers: &'a RunControllers,
     /// Those made so far: flows by the thousand have few kinds.
     profiles: Vec<Arc<Profile>>,
 }
 
 impl<'a> Stacks<'a> {
-    pub fn new(controllers: &'a Controllers) -> Stacks<'a> {
+    pub fn new(controllers: &'a RunControllers) -> Stacks<'a> {
         Stacks { controllers, profiles: Vec::new() }
     }
 

@@ -1,7 +1,7 @@
 //! A stage, a medium, an application and an ACK policy of a user's own, which a scenario names: they do what the built-in ones do
 //! that they are made of. What is registered is known to the whole process, so these tests have one of their own.
 
-use lopsided_app::{AppError, AppPair, AppSettings, Applications, BulkConfig, FlowContext};
+use lopsided_app::{AppError, AppPair, AppSettings, BulkConfig, FlowContext, RunApplications};
 use lopsided_core::{Rng, Time};
 use lopsided_link::{Medium, MediumKind, MediumSettings, PolledConfig};
 use lopsided_scenario::{Scenario, schema_json};
@@ -63,7 +63,7 @@ impl Part for OwnApp {
 }
 
 impl AppSettings for OwnApp {
-    fn build(&self, flow: &FlowContext, own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         BulkConfig::default().build(flow, own)
     }
 }

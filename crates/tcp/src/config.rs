@@ -1,12 +1,11 @@
-//! What a connection is made from.
+//! What a connection is made from, and what its user may ask of it.
 
 use crate::cc::Setup;
 use crate::cc::{self, Controller};
-use crate::connection::PathMtu;
 use crate::profile::Profile;
 use crate::receive::ack_policy::{self, AckPolicy};
-use lopsided_core::Bytes;
 use lopsided_core::packet::{IPV4_HEADER, TCP_HEADER};
+use lopsided_core::{Bytes, Duration, Time};
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
@@ -17,6 +16,32 @@ use std::sync::Arc;
 pub struct Endpoint {
     pub addr: IpAddr,
     pub port: u16,
+}
+
+/// What a router said of the way to a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathMtu {
+    /// The largest IP packet that arrives.
+    pub mtu: Bytes,
+    /// When larger ones are tried again.
+    pub until: Time,
+}
+
+/// When a silent peer is probed, and when it is given up. The default is Linux's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before the first probe (TCP_KEEPIDLE).
+    pub idle: Duration,
+    /// Time between two probes (TCP_KEEPINTVL).
+    pub interval: Duration,
+    /// Probes without an answer after which the connection fails (TCP_KEEPCNT).
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    fn default() -> KeepAlive {
+        KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
 }
 
 /// No congestion control of that name is built in.

@@ -6,7 +6,7 @@ mod shallow;
 use gentle::Gentle;
 use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
-use lopsided_sim::{Controllers, Monitor, RunOptions};
+use lopsided_sim::{Monitor, RunControllers, RunOptions};
 use lopsided_tcp::cc::WindowController;
 use shallow::Shallow;
 use std::error::Error;
@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The names that scenarios may use beside the built-in ones, and what makes a controller for each connection.
-fn own() -> Result<Controllers, Box<dyn Error>> {
-    let mut controllers = Controllers::default();
+fn own() -> Result<RunControllers, Box<dyn Error>> {
+    let mut controllers = RunControllers::default();
     controllers.add("gentle", |setup| Box::new(WindowController::new(setup, Gentle)))?;
     controllers.add("shallow", |setup| Box::new(Shallow::new(setup, Duration::from_millis(10))))?;
     Ok(controllers)

@@ -2,7 +2,7 @@
 
 use super::{Receiver, Sender, Transfer};
 use crate::config::pair;
-use crate::{AppError, AppPair, AppSettings, Applications, FlowContext, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -89,20 +89,20 @@ impl Part for OnOffConfig {
 }
 
 impl AppSettings for BulkConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(one_way(Transfer::Bulk { wait: self.wait, wait_jitter: self.wait_jitter }))
     }
 }
 
 impl AppSettings for TransferConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         let TransferConfig { size, repeat, pause } = *self;
         Ok(one_way(Transfer::Bytes { size, repeat, pause }))
     }
 }
 
 impl AppSettings for OnOffConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(one_way(Transfer::OnOff { on: self.on, off: self.off }))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use message::{Head, Request, parse_response};
 pub use server::HttpServer;
 
 use crate::config::pair;
-use crate::{AppError, AppPair, AppSettings, Applications, FlowContext, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::sync::OnceLock;
@@ -104,7 +104,7 @@ impl Part for HttpConfig {
 }
 
 impl AppSettings for HttpConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(pair(HttpServer::new(self.multiplexed), HttpClient::new(*self), Side::From, false))
     }
 }

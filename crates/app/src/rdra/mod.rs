@@ -11,7 +11,7 @@ pub use client::RdraClient;
 
 use crate::config::pair;
 use crate::http::HttpServer;
-use crate::{AppError, AppPair, AppSettings, Applications, FlowContext, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
 use lopsided_core::{Bytes, Duration};
 use lopsided_rdra::{Detection, Mode, Settings, WindowRule};
 use lopsided_spec::{Fault, Key, Part, key};
@@ -109,7 +109,7 @@ impl Part for RdraConfig {
 }
 
 impl AppSettings for RdraConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(pair(HttpServer::new(false), RdraClient::new(*self), Side::From, false))
     }
 }

@@ -17,7 +17,7 @@ pub use client::RepairClient;
 
 use crate::config::pair;
 use crate::http::HttpServer;
-use crate::{AppError, AppPair, AppSettings, Applications, FlowContext, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -70,7 +70,7 @@ impl Part for RepairConfig {
 }
 
 impl AppSettings for RepairConfig {
-    fn build(&self, _flow: &FlowContext, _own: &Applications) -> Result<AppPair, AppError> {
+    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         Ok(pair(HttpServer::new(false), RepairClient::new(*self), Side::From, false))
     }
 }

@@ -13,8 +13,10 @@ mod ip;
 mod payload;
 mod raw;
 mod tcp;
+mod tcp_options;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 pub use editor::PacketEditor;
 pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
@@ -24,45 +26,17 @@ pub use tcp::{
     AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, RareOptions, SackBlock, SackBlocks,
     TCP_HEADER, TcpHeader, TcpOptions, Timestamps,
 };
+pub(crate) use tcp_options::{encode_options, parse_options};
+pub use transport::{Transport, UDP_HEADER, UdpHeader};
 
 use crate::{Bytes, Time};
 pub(crate) use booking::{Booking, Ledger};
 use std::net::{IpAddr, Ipv4Addr};
-
-/// The octets of a UDP header.
-pub const UDP_HEADER: u32 = 8;
+use tcp_options::reads_options;
 
 /// The flow a packet is counted under, in the order of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
-
-/// What follows the IP header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
-    Tcp(TcpHeader),
-    Udp(UdpHeader),
-    /// Another protocol, or one piece of a fragmented packet, carried as it came: its header is part of the payload.
-    Other {
-        protocol: u8,
-    },
-}
-
-impl Transport {
-    #[inline]
-    pub fn header_len(&self) -> u32 {
-        match self {
-            Transport::Tcp(header) => header.len(),
-            Transport::Udp(_) => UDP_HEADER,
-            Transport::Other { .. } => 0,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UdpHeader {
-    pub src_port: u16,
-    pub dst_port: u16,
-}
 
 /// A packet that nobody has handed to the network yet: what [`crate::Cx::originate`] takes.
 #[derive(Debug, Clone)]
@@ -278,8 +252,7 @@ impl Packet {
     /// TCP options that cannot be read: those stand in its octets alone.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = &self.0.raw else { return true };
-        raw.has_plain_ip(&self.0.ip)
-            && (self.tcp().is_none() || raw.tcp_options().is_some_and(crate::wire::reads_options))
+        raw.has_plain_ip(&self.0.ip) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
     }
 
     /// Its transport understands marks: ECT(0), ECT(1), or marked already.

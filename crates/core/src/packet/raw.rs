@@ -3,8 +3,12 @@
 //! Checksums are updated from the difference alone (RFC 1624 equation 3), so that one that was wrong stays wrong and the payload need not
 //! be read. Leaves out the checksums of other transports than TCP and UDP.
 
-use super::{Addresses, Ecn, IpHeader, Payload, TCP_HEADER, TcpHeader, Transport, UdpHeader};
-use crate::wire::{self, Checksum};
+use super::ip::{Addresses, Ecn, IpHeader};
+use super::payload::Payload;
+use super::tcp::{TCP_HEADER, TcpHeader};
+use super::tcp_options::rewrite_options;
+use super::transport::{Transport, UdpHeader};
+use crate::checksum::Checksum;
 
 const MAX_SIZE: usize = 65_535;
 
@@ -129,7 +133,7 @@ impl RawHeaders {
         let options = if before.options == after.options {
             old[20..].to_vec()
         } else {
-            match wire::rewrite_options(&old[20..], &before.options, &after.options) {
+            match rewrite_options(&old[20..], &before.options, &after.options) {
                 Some(options) => options,
                 None => return false,
             }

@@ -3,14 +3,12 @@
 //!
 //! Leaves out all other messages of ICMP, and of this one the form without an MTU that routers sent before RFC 1191.
 
-use super::{Checksum, encode, ip, parse_captured};
+use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6};
+use super::{encode, ip, parse_captured};
+use crate::checksum::Checksum;
 use crate::packet::{Addresses, IPV4_HEADER, IPV6_HEADER, IpHeader, NewPacket, Transport};
 use crate::{Packet, Payload, Seq};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// Protocol numbers in the IP header.
-pub const PROTOCOL_ICMP: u8 = 1;
-pub const PROTOCOL_ICMPV6: u8 = 58;
 
 const UNREACHABLE: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;

@@ -1,6 +1,8 @@
 //! The IP header, version 4 (RFC 791) or 6 (RFC 8200), with the DSCP and ECN fields of RFC 2474 and RFC 3168.
 
-use super::{Checksum, Malformed, PROTOCOL_TCP, PROTOCOL_UDP};
+use super::malformed::Malformed;
+use super::protocol::{PROTOCOL_TCP, PROTOCOL_UDP};
+use crate::checksum::Checksum;
 use crate::packet::{Addresses, IPV4_HEADER, IPV6_HEADER, IpHeader};
 use crate::{Ecn, Packet, Transport};
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -4,25 +4,22 @@
 //! of the whole packet. A packet that another host made is written as it came. Left out of the fields that are read: IP options, IPv6
 //! extension headers, fragments, TCP options other than those of [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
 
-mod checksum;
 mod icmp;
 mod ip;
+mod malformed;
+mod protocol;
 mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
 
-pub use checksum::Checksum;
-pub use icmp::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PacketTooBig, packet_too_big, read_packet_too_big};
-pub(crate) use tcp::{reads_options, rewrite_options};
+pub use crate::checksum::Checksum;
+pub use icmp::{PacketTooBig, packet_too_big, read_packet_too_big};
+pub use malformed::Malformed;
+pub use protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP, PROTOCOL_UDP};
 
 use crate::packet::{NewPacket, RawHeaders, UDP_HEADER};
 use crate::{FlowId, Packet, Payload, Time, Transport};
-use std::fmt;
-
-/// Protocol numbers in the IP header.
-pub const PROTOCOL_TCP: u8 = 6;
-pub const PROTOCOL_UDP: u8 = 17;
 
 /// The whole packet.
 ///
@@ -164,32 +161,3 @@ fn verify_transport(header: &ip::Header, body: &[u8]) -> Result<(), Malformed> {
     sum.add(covered);
     if sum.is_intact() { Ok(()) } else { Err(Malformed::Checksum) }
 }
-
-/// Why octets are not a packet that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// The octets end before a header or the packet does.
-    Truncated,
-    /// Neither version 4 of IP nor 6.
-    NotIp,
-    /// A fragment: only whole packets are read.
-    Fragment,
-    /// A header's length fields contradict each other.
-    Length,
-    /// A checksum is wrong.
-    Checksum,
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Malformed::Truncated => "the packet ends too early",
-            Malformed::NotIp => "not an IP packet",
-            Malformed::Fragment => "a fragment of a packet",
-            Malformed::Length => "the length fields of the headers contradict each other",
-            Malformed::Checksum => "wrong checksum",
-        })
-    }
-}
-
-impl std::error::Error for Malformed {}

@@ -1,6 +1,8 @@
 //! The UDP header (RFC 768).
 
-use super::{Malformed, PROTOCOL_UDP, ip};
+use super::ip;
+use super::malformed::Malformed;
+use super::protocol::PROTOCOL_UDP;
 use crate::Packet;
 use crate::packet::{UDP_HEADER, UdpHeader};
 

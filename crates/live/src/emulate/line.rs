@@ -1,9 +1,15 @@
 //! The line that is emulated: from a few settings, an access line by name, or a scenario's file; and the two hosts that it joins.
 
-use super::Ends;
 use lopsided_scenario::{Errors, Scenario};
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// The two hosts between which the line is: the command's, and the world's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    pub inside: usize,
+    pub outside: usize,
+}
 
 /// A line as the command line describes it. What stands here goes before what a file or a preset says.
 #[derive(Clone, Debug, Default)]

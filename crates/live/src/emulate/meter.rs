@@ -3,7 +3,7 @@
 //! The rows above are made the part that scrolls, so that the row stays; a program that takes the whole screen writes over it until the
 //! next time.
 
-use super::Ends;
+use super::line::Ends;
 use crate::rate::bits;
 use lopsided_core::{Dir, NodeId};
 use lopsided_net::Network;

@@ -14,7 +14,7 @@ mod meter;
 mod room;
 mod rooms;
 
-pub use line::{LineError, LineOptions, line};
+pub use line::{Ends, LineError, LineOptions, line};
 pub use room::SetUpError;
 
 use crate::linux::{Hurry, drop_privileges, own_terminal};
@@ -97,13 +97,6 @@ impl fmt::Display for EmulateError {
 }
 
 impl std::error::Error for EmulateError {}
-
-/// The two hosts between which the line is: the command's, and the world's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
-    pub inside: usize,
-    pub outside: usize,
-}
 
 /// Runs the command behind the path between the two hosts. `observers` see every packet.
 ///

@@ -3,6 +3,7 @@
 //! The class is called in the threads of the runs, of which one at a time can be in Python. What it raises ends the
 //! run, and becomes that run's error.
 
+mod abort;
 mod base;
 mod harness;
 mod object;
@@ -10,6 +11,7 @@ mod python_controller;
 mod values;
 mod window_algorithm;
 
+pub(crate) use abort::{ControllerFailure, RunAbort};
 pub(crate) use base::Controller;
 pub(crate) use harness::simulate_controller;
 pub(crate) use object::{Object, defines, nothing};
@@ -17,13 +19,13 @@ pub(crate) use values::{Acked, Lost, PathState, RateSample, Setup, Signal};
 pub(crate) use window_algorithm::{Window, WindowAlgorithm};
 
 use lopsided_core::Time;
-use lopsided_sim::{Controllers, Monitor};
+use lopsided_sim::RunControllers;
 use lopsided_tcp::cc;
 use object::shown_name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use python_controller::PythonController;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use window_algorithm::PythonWindowAlgorithm;
 
 /// A congestion control that scenarios may name.
@@ -36,48 +38,9 @@ pub(crate) struct CustomController {
 
 const CONGESTION_CONTROL: &str = "congestion control";
 
-/// What went wrong in a user's code.
-#[derive(Debug)]
-pub(crate) struct ControllerFailure {
-    /// What failed, such as "congestion control".
-    pub(crate) what: &'static str,
-    /// The name in the scenario.
-    pub(crate) name: String,
-    /// What was called, such as `Gentle.on_ack`.
-    pub(crate) called: String,
-    pub(crate) at: Time,
-    pub(crate) error: PyErr,
-}
-
-/// A run as its controllers know it: the first error ends it.
-#[derive(Debug)]
-pub(crate) struct RunAbort {
-    monitor: Arc<Monitor>,
-    raised: Mutex<Option<ControllerFailure>>,
-}
-
-impl RunAbort {
-    pub(crate) fn new(monitor: Arc<Monitor>) -> RunAbort {
-        RunAbort { monitor, raised: Mutex::new(None) }
-    }
-
-    pub(crate) fn take(&self) -> Option<ControllerFailure> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn end(&self, raised: ControllerFailure) {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(raised);
-        self.monitor.cancel();
-    }
-
-    fn is_over(&self) -> bool {
-        self.monitor.is_cancelled()
-    }
-}
-
 /// The controllers of one run.
-pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<Controllers, cc::NameTaken> {
-    let mut controllers = Controllers::default();
+pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<RunControllers, cc::NameTaken> {
+    let mut controllers = RunControllers::default();
     for CustomController { name, make } in own {
         let Some(make) = make.clone() else { continue };
         let (own_name, abort) = (name.clone(), Arc::clone(abort));

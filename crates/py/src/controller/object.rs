@@ -1,6 +1,6 @@
 //! An object of the user's class, and how it is asked.
 
-use super::{ControllerFailure, RunAbort};
+use super::abort::{ControllerFailure, RunAbort};
 use lopsided_core::Time;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

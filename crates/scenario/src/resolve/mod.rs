@@ -4,6 +4,7 @@ mod flows;
 mod line;
 mod network;
 mod part;
+mod preset;
 mod read;
 mod stack;
 

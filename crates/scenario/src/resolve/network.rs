@@ -2,6 +2,7 @@
 
 use super::line::{self, Defaults, FAST, PLAIN, read_list, resolve_delays, resolve_line};
 use super::part::{Line, read_family, read_part};
+use super::preset;
 use super::read::{Layers, read, require};
 use crate::error::{Place, Report, did_you_mean, quote};
 use crate::graph::{Graph, LinkSpec, MediumSpec, NodeRef};
@@ -81,7 +82,7 @@ impl Network {
     fn access_line(&mut self, file: &Layers<'_>, report: &mut Report<'_>) {
         let own = file.below("link");
         let preset = read(&own, "preset", |node| value::choice(node, "preset", &presets::names()), report);
-        let link = match preset.and_then(presets::link) {
+        let link = match preset.and_then(preset::link) {
             Some(keys) => own.clone().over(&Layers::one(keys, "link", own.place)),
             None => own,
         };

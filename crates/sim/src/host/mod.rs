@@ -10,6 +10,7 @@ mod counters;
 mod dialer;
 mod flow_meter;
 mod interface;
+mod known_paths;
 mod path_mtu;
 mod ports;
 mod sockets;
@@ -433,7 +434,7 @@ impl Happened {
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
             ConnEvent::Failed(ConnError::Refused | ConnError::Reset) => self.closed = Some(CloseReason::Reset),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
-            // Applications are told at every visit.
+            // RunApplications are told at every visit.
             ConnEvent::Readable | ConnEvent::Writable => {}
         }
     }

@@ -1,24 +1,9 @@
-//! What routers told a host of the ways to its destinations (RFC 1191 section 6.3): as Linux keeps it, by destination and for ten
-//! minutes.
+//! What a host does with a router's message that a packet was too big (RFC 1191).
 
 use super::{Host, Remote};
 use crate::host::ports::Owner;
 use lopsided_core::wire::{PacketTooBig, read_packet_too_big};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
-use lopsided_tcp::PathMtu;
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-#[derive(Debug, Default)]
-pub(super) struct KnownPaths(BTreeMap<IpAddr, PathMtu>);
-
-impl KnownPaths {
-    /// What is known of the way to a destination.
-    #[inline]
-    pub fn to(&self, destination: IpAddr, now: Time) -> Option<PathMtu> {
-        if self.0.is_empty() { None } else { self.0.get(&destination).copied().filter(|known| known.until > now) }
-    }
-}
 
 impl Host {
     /// A packet that is neither a segment nor a datagram.
@@ -52,7 +37,7 @@ impl Host {
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
         let mtu = Bytes::new(u64::from(told.mtu));
         let Some(known) = conn.connection.handle_too_big(now, told.seq, mtu) else { return };
-        self.sockets.paths.0.insert(told.dst, known);
+        self.sockets.paths.learn(told.dst, known);
         self.sockets.ready.push(self.sockets.number(slot));
     }
 }

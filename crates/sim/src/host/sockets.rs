@@ -2,7 +2,7 @@
 
 use super::dialer::{Dialer, Remote};
 use super::flow_meter::{Counted, FlowMeter};
-use super::path_mtu::KnownPaths;
+use super::known_paths::KnownPaths;
 use super::ports::Ports;
 use lopsided_app::{Report, SocketId, Sockets};
 use lopsided_core::packet::Addresses;

@@ -1,7 +1,7 @@
 //! Applications: web pages over lossy lines, and one of the user's own with several sockets.
 
 use super::{run, scenario};
-use lopsided_app::{AppPair, Application, Applications, FlowContext, Report, Side, SocketEvent, SocketId, Sockets};
+use lopsided_app::{AppPair, Application, FlowContext, Report, RunApplications, Side, SocketEvent, SocketId, Sockets};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Payload, Time};
 use lopsided_sim::{Monitor, RunOptions};
@@ -217,7 +217,7 @@ fn an_application_of_ones_own_takes_part() {
         direction = "down"
         app = { kind = "custom", name = "asker" }
     "#;
-    let mut applications = Applications::default();
+    let mut applications = RunApplications::default();
     let build = |_: &FlowContext| AppPair {
         from: Box::new(Answerer),
         to: Box::new(Asker::default()),

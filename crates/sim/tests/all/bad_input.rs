@@ -5,7 +5,7 @@ use lopsided_core::{BitRate, Duration};
 use lopsided_link::ShaperConfig;
 use lopsided_queue::QueueConfig;
 use lopsided_scenario::Scenario;
-use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, RunResult, run_many};
+use lopsided_sim::{BuildError, Job, Monitor, RunControllers, RunError, RunOptions, RunResult, run_many};
 
 fn outcome(scenario: &Scenario) -> Result<RunResult, RunError> {
     lopsided_sim::run(scenario, 1, RunOptions::default(), &Monitor::default())
@@ -67,7 +67,7 @@ fn a_run_that_is_cancelled_ends() {
     monitor.cancel();
     let scenario = scenario(TWO_WAY);
     let jobs = [Job { scenario: &scenario, seed: 1 }; 3];
-    for result in run_many(&jobs, 2, &Controllers::default(), &monitor) {
+    for result in run_many(&jobs, 2, &RunControllers::default(), &monitor) {
         assert_eq!(result.err(), Some(RunError::Cancelled));
     }
 }
@@ -78,5 +78,5 @@ fn nothing_to_do_is_no_error() {
     idle.flows.clear();
     let result = outcome(&idle).expect("it runs");
     assert_eq!((result.events, result.conservation.originated.packets), (0, 0));
-    assert!(run_many(&[], 4, &Controllers::default(), &Monitor::default()).is_empty());
+    assert!(run_many(&[], 4, &RunControllers::default(), &Monitor::default()).is_empty());
 }

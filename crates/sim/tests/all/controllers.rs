@@ -2,11 +2,11 @@
 
 use crate::{BUSY, run};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{BuildError, Controllers, Job, Monitor, RunError, RunOptions, run_many};
+use lopsided_sim::{BuildError, Job, Monitor, RunControllers, RunError, RunOptions, run_many};
 use lopsided_tcp::cc::{Reno, WindowController};
 
-fn mine() -> Controllers {
-    let mut controllers = Controllers::default();
+fn mine() -> RunControllers {
+    let mut controllers = RunControllers::default();
     controllers
         .add("mine", |setup| Box::new(WindowController::new(setup, Reno::named("mine"))))
         .expect("the name is free");

@@ -1,7 +1,7 @@
 //! The same scenario and seed give the same run, whatever else goes on.
 
 use crate::{BUSY, TWO_WAY, run, run_seed, scenario};
-use lopsided_sim::{Controllers, Job, Monitor, RunOptions, RunResult, run_many};
+use lopsided_sim::{Job, Monitor, RunControllers, RunOptions, RunResult, run_many};
 
 /// Everything in a result, NaN and all.
 fn text(result: &RunResult) -> String {
@@ -29,7 +29,7 @@ fn any_number_of_workers_gives_the_same_in_the_same_order() {
         (0..6).map(|k| Job { scenario: if k % 2 == 0 { &two_way } else { &busy }, seed: k / 2 }).collect();
     let on = |workers: usize| -> Vec<String> {
         let monitor = Monitor::default();
-        let results = run_many(&jobs, workers, &Controllers::default(), &monitor);
+        let results = run_many(&jobs, workers, &RunControllers::default(), &monitor);
         assert!((monitor.fraction() - 1.0).abs() < 1e-9, "{}", monitor.fraction());
         results.into_iter().map(|result| text(&result.expect("it runs"))).collect()
     };

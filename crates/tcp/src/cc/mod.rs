@@ -39,6 +39,6 @@ mod tests;
 pub use controller::{Acked, CcState, Controller, EcnUse, Lost, PathState, RateSample, Setup, Signal};
 pub use cubic::Cubic;
 pub(crate) use registry::maker;
-pub use registry::{CONTROLLERS, ControllerFactory, Controllers, NameTaken, build, text};
+pub use registry::{CONTROLLERS, ControllerFactory, NameTaken, RunControllers, build, text};
 pub use reno::Reno;
 pub use window::{Window, WindowAlgorithm, WindowController};

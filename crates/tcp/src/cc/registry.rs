@@ -112,13 +112,17 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
 /// Makes a controller for each connection. The same `Setup` must give the same controller, or runs cannot be repeated.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
-/// The congestion controls that a run may use: the built-in ones, and those added here.
+/// The congestion controls that one run may use: the built-in ones, and those that its caller brings.
+///
+/// They belong to the run and not to the process, as the kinds of a [`lopsided_spec::Registry`] do: a factory is a closure that may hold
+/// what is the run's own (one in Python holds what ends the run if it fails), and two runs may mean different code by one name. A kind
+/// of a `Registry` is settings alone, which scenario files spell out.
 #[derive(Clone, Default)]
-pub struct Controllers {
+pub struct RunControllers {
     own: Vec<(String, ControllerFactory)>,
 }
 
-impl Controllers {
+impl RunControllers {
     pub fn add<M>(&mut self, name: &str, make: M) -> Result<(), NameTaken>
     where
         M: Fn(&Setup) -> Box<dyn Controller> + Send + Sync + 'static,
@@ -141,9 +145,9 @@ impl Controllers {
     }
 }
 
-impl fmt::Debug for Controllers {
+impl fmt::Debug for RunControllers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controllers").field("own", &self.names()).finish()
+        f.debug_struct("RunControllers").field("own", &self.names()).finish()
     }
 }
 

@@ -2,20 +2,12 @@
 //! with the rules of RFC 1122 section 4.2.2.13 for data that nobody will read).
 
 use super::Connection;
-use super::conn_event::{ConnError, ConnEvent, ReadError, WriteError};
+use super::conn_event::{ConnError, ConnEvent, ReadError, Readiness, WriteError};
 use super::input::TIME_WAIT;
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Payload, Time};
 use std::net::Shutdown;
 use std::ops::Range;
-
-/// Who waits for the connection. Without somebody who watches, nothing is told.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Readiness {
-    watched: bool,
-    reader_waits: bool,
-    writer_waits: bool,
-}
 
 impl Connection {
     /// Octets in order that wait for the application.

@@ -21,6 +21,14 @@ pub enum ConnEvent {
     Failed(ConnError),
 }
 
+/// Who waits for the connection. Without somebody who watches, nothing is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Readiness {
+    pub watched: bool,
+    pub reader_waits: bool,
+    pub writer_waits: bool,
+}
+
 /// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnError {

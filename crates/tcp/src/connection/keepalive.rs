@@ -2,25 +2,9 @@
 
 use super::Connection;
 use super::conn_event::ConnError;
+use crate::config::KeepAlive;
 use lopsided_core::tcp_event::{State, TimerKind};
 use lopsided_core::{Duration, Time};
-
-/// When a silent peer is probed, and when it is given up. The default is Linux's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeepAlive {
-    /// Silence before the first probe (TCP_KEEPIDLE).
-    pub idle: Duration,
-    /// Time between two probes (TCP_KEEPINTVL).
-    pub interval: Duration,
-    /// Probes without an answer after which the connection fails (TCP_KEEPCNT).
-    pub probes: u32,
-}
-
-impl Default for KeepAlive {
-    fn default() -> KeepAlive {
-        KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
-    }
-}
 
 impl Connection {
     /// Probes a peer that is silent, or no more (SO_KEEPALIVE and its times).

@@ -12,25 +12,25 @@ mod keepalive;
 mod opening;
 mod output;
 mod path_mtu;
+mod segment;
+mod segment_limits;
 mod socket_options;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
-pub use keepalive::KeepAlive;
-pub use output::Segment;
-pub use path_mtu::PathMtu;
+pub use segment::Segment;
 
-use crate::config::{ConnConfig, Endpoint};
+use crate::config::{ConnConfig, Endpoint, KeepAlive};
 use crate::ecn::{EcnState, Feedback};
 use crate::info::{Counters, OptionsInUse, RttStats, TcpInfo};
 use crate::profile::Profile;
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
 use crate::send::{Sender, TimestampClock};
-use application::Readiness;
+use conn_event::Readiness;
 use handshake::Handshake;
 use lopsided_core::tcp_event::{AckReason, CaState, State, TcpEvent, TcpEventMask, TimedTcpEvent, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
-use path_mtu::SegmentLimits;
+use segment_limits::SegmentLimits;
 use std::collections::VecDeque;
 
 /// One end of a connection.

@@ -1,29 +1,14 @@
 //! The segments that a connection sends: SYNs, data, probes, acknowledgements and refusals, and their headers.
 
+use super::segment::Segment;
 use super::{Connection, OldAck};
 use crate::send::{Piece, PieceKind};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
-use lopsided_core::{Ecn, Payload, Seq, Time};
+use lopsided_core::{Ecn, Seq, Time};
 
 /// What the other options leave of a SYN's header.
 const SYN_OPTION_ROOM: u32 = 20;
-
-/// A segment to send.
-#[derive(Clone, Debug)]
-pub struct Segment {
-    pub header: TcpHeader,
-    pub payload: Payload,
-    /// The ECN field of its IP header.
-    pub ecn: Ecn,
-}
-
-impl Segment {
-    /// A segment without data, which is never ECN-capable.
-    fn bare(header: TcpHeader) -> Segment {
-        Segment { header, payload: Payload::EMPTY, ecn: Ecn::NotEct }
-    }
-}
 
 impl Connection {
     /// The next segment to send, or `None`. Call until it gives none.

@@ -6,6 +6,7 @@
 //! below [`LEAST_V4`] counts as that.
 
 use super::Connection;
+use crate::config::PathMtu;
 use lopsided_core::packet::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Bytes, Duration, Seq, Time};
@@ -17,36 +18,6 @@ const LEAST_V6: u64 = 1280;
 const HOLDS: Duration = Duration::from_secs(600);
 /// No segment is shorter than this by its size alone.
 const LEAST_SEGMENT: u32 = 64;
-
-/// What a router said of the way to a destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathMtu {
-    /// The largest IP packet that arrives.
-    pub mtu: Bytes,
-    /// When larger ones are tried again.
-    pub until: Time,
-}
-
-/// The sizes that bound a connection's segments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SegmentLimits {
-    /// Of the interface.
-    mtu: Bytes,
-    known: Option<PathMtu>,
-    /// The octets of data in a segment that both ends agreed on.
-    agreed: u32,
-}
-
-impl SegmentLimits {
-    pub fn new(mtu: Bytes, known: Option<PathMtu>) -> SegmentLimits {
-        SegmentLimits { mtu, known, agreed: u32::MAX }
-    }
-
-    /// The largest IP packet that may leave.
-    pub fn mtu(&self) -> Bytes {
-        self.known.map_or(self.mtu, |known| known.mtu.min(self.mtu))
-    }
-}
 
 impl Connection {
     /// A router could not pass on a segment that begins with `seq`: the way takes `mtu` at most. What this host may remember of the

@@ -1,0 +1,34 @@
+//! What follows the IP header: TCP, UDP, or a protocol that is carried as it came.
+
+use super::tcp::TcpHeader;
+
+/// The octets of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+
+/// What follows the IP header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    Tcp(TcpHeader),
+    Udp(UdpHeader),
+    /// Another protocol, or one piece of a fragmented packet, carried as it came: its header is part of the payload.
+    Other {
+        protocol: u8,
+    },
+}
+
+impl Transport {
+    #[inline]
+    pub fn header_len(&self) -> u32 {
+        match self {
+            Transport::Tcp(header) => header.len(),
+            Transport::Udp(_) => UDP_HEADER,
+            Transport::Other { .. } => 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpHeader {
+    pub src_port: u16,
+    pub dst_port: u16,
+}

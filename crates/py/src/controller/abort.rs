@@ -1,0 +1,45 @@
+//! How an error in a user's Python code ends a run.
+
+use lopsided_core::Time;
+use lopsided_sim::Monitor;
+use pyo3::PyErr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What went wrong in a user's code.
+#[derive(Debug)]
+pub(crate) struct ControllerFailure {
+    /// What failed, such as "congestion control".
+    pub(crate) what: &'static str,
+    /// The name in the scenario.
+    pub(crate) name: String,
+    /// What was called, such as `Gentle.on_ack`.
+    pub(crate) called: String,
+    pub(crate) at: Time,
+    pub(crate) error: PyErr,
+}
+
+/// A run as its controllers know it: the first error ends it.
+#[derive(Debug)]
+pub(crate) struct RunAbort {
+    monitor: Arc<Monitor>,
+    raised: Mutex<Option<ControllerFailure>>,
+}
+
+impl RunAbort {
+    pub(crate) fn new(monitor: Arc<Monitor>) -> RunAbort {
+        RunAbort { monitor, raised: Mutex::new(None) }
+    }
+
+    pub(crate) fn take(&self) -> Option<ControllerFailure> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn end(&self, raised: ControllerFailure) {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(raised);
+        self.monitor.cancel();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.monitor.is_cancelled()
+    }
+}
