@@ -1,6 +1,7 @@
 """`lopsided fetch` against curl and aria2 over one lossy path, and its share beside curl over one without loss.
 
-    python bench/fetch_race.py            # under eight minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if there
+    python bench/fetch_race.py            # under eight minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if
+                                          # there: tools/setup peers
     python bench/fetch_race.py --repeat 5 --minutes 15 --json race.json --record steps
     python bench/fetch_race.py --only fetch,share
 

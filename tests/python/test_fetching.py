@@ -115,6 +115,32 @@ def test_a_checksum_is_held_to(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["right"]
 
 
+def test_what_will_not_mend_itself_is_not_tried_again(tmp_path):
+    answers = {
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b": r"compresses \(gzip\)",
+        b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n": "no such thing",
+    }
+    with FaultyServer(CONTENT).running() as server:
+        for number, (server.answer, says) in enumerate(answers.items(), 1):
+            with pytest.raises(FetchError, match=says):
+                fetch(server.url(), tmp_path / "it")
+            assert len(server.requests) == number
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = taken.getsockname()[1]
+    with pytest.raises(FetchError, match=r"cannot connect to 127.0.0.1: Connection refused$"):
+        fetch(f"http://127.0.0.1:{closed}/", tmp_path / "it")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pause_is_told(tmp_path):
+    with FaultyServer(CONTENT).running() as server:
+        server.answer = b"HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+        told = []
+        with pytest.raises(FetchError, match="given up after 2 failures"):
+            fetch(server.url(), tmp_path / "it", Options(retries=1), told.append)
+    assert [each.trouble for each in told] == ["127.0.0.1 answers with status 503; again in 1 s"]
+
+
 def test_an_empty_object_is_an_empty_file(tmp_path):
     with FaultyServer(b"").running() as server:
         assert fetch(server.url(), tmp_path / "it").size == 0
@@ -325,9 +351,72 @@ def test_the_proxy_divides_what_a_program_asks_for(tmp_path):
         assert whole and all(body == CONTENT for body in whole)
 
 
+@contextmanager
+def answering(answer):
+    """A server that gives each request, as `(head, body)`, the octets that `answer` says; gives its address."""
+
+    async def one(reader, writer):
+        with suppress(OSError, EOFError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            length = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
+            writer.write(answer(head, await reader.readexactly(length)))
+            await writer.drain()
+        writer.close()
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(one, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        server.close()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+def test_the_proxy_passes_what_a_browser_sends_and_gets():
+    asked = []
+
+    def answer(head, body):
+        asked.append((head, body))
+        if "range: bytes=0-" in head and "/zipped" in head:
+            return (
+                b"HTTP/1.1 206 P\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-0/2\r\nContent-Length: 1\r\n\r\nz"
+            )
+        text = b"zz" if "/zipped" in head else body[::-1]
+        coding = b"Content-Encoding: gzip\r\n" if "/zipped" in head else b""
+        cookies = b"Set-Cookie: a=1; Expires=Wed, 09 Jun 2031 10:18:14 GMT\r\nSet-Cookie: b=2\r\n"
+        return b"HTTP/1.1 200 OK\r\n%s%sContent-Length: %d\r\n\r\n%s" % (coding, cookies, len(text), text)
+
+    with answering(answer) as address, proxied(Limits(clients=2)) as port:
+        sent = random.Random(3).randbytes(500_000)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("POST", address, body=sent)
+        got = connection.getresponse()
+        assert got.read() == sent[::-1] and got.headers.get_all("set-cookie")[1] == "b=2", "cookies are no list"
+        connection.request("GET", f"{address}zipped", headers={"Accept-Encoding": "gzip"})
+        got = connection.getresponse()
+        assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
+        assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
+        # Two connections that rest keep no third waiting, and more requests than are answered at once wait.
+        others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
+        assert others == [200] * 3
+        connection.close()
+        with socket.create_connection(("127.0.0.1", port)) as careful:
+            fields = "Host: x\r\nContent-Length: 2\r\nExpect: 100-continue"
+            careful.sendall(f"POST {address} HTTP/1.1\r\n{fields}\r\n\r\n".encode())
+            assert careful.recv(1000).startswith(b"HTTP/1.1 100 ")
+            careful.sendall(b"ab")
+            assert careful.recv(1000).startswith(b"HTTP/1.1 200 ")
+            assert "expect" not in asked[-1][0] and asked[-1][1] == b"ab"
+
+
 def test_the_proxy_holds_little_and_refuses_the_rest():
     with FaultyServer(random.Random(1).randbytes(6_000_000)).running() as server:
-        with proxied(Limits(ahead=200_000, clients=1), mode="greedy") as port:
+        with proxied(Limits(ahead=200_000, clients=1, waiting=1), mode="greedy") as port:
             slow = socket.create_connection(("127.0.0.1", port))
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.sendall(f"GET {server.url('/a')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -342,7 +431,7 @@ def test_the_proxy_holds_little_and_refuses_the_rest():
         with proxied(Limits()) as port:
             for target, method, status in (
                 ("/", "GET", 400), ("http://user:pw@h/", "GET", 400), ("https://h/", "GET", 400),
-                (server.url("/a"), "POST", 501), ("http://127.0.0.1:1/", "GET", 502),
+                ("http://127.0.0.1:1/", "GET", 502),
             ):  # fmt: skip
                 assert through(port, target, method)[0].status == status, target
             refused = socket.create_connection(("127.0.0.1", port))

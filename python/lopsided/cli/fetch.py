@@ -90,8 +90,10 @@ def fetch(
         retries=retries,
         record=record,
     )
-    if quiet or as_json or not errors().is_terminal:
+    if quiet or as_json:
         fetched = download(url, out, options)
+    elif not errors().is_terminal:
+        fetched = download(url, out, options, _troubles)
     else:
         fetched = _with_bar(url, out, options)
     if as_json:
@@ -100,7 +102,14 @@ def fetch(
         _show(fetched, options.checksum, record)
 
 
+def _troubles(now: Progress) -> None:
+    """Where there is no bar, only that it is waiting and why."""
+    if now.trouble:
+        errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
+
+
 def _with_bar(url: str, out: Path | None, options: object) -> Fetched:
+    from rich.markup import escape
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
     from rich.progress import Progress as Bar
 
@@ -120,7 +129,8 @@ def _with_bar(url: str, out: Path | None, options: object) -> Fetched:
 
         def tell(now: Progress) -> None:
             share = "" if now.window is None else f", window {now.window / 1e3:.0f} kB"
-            bar.update(task, completed=now.received, total=now.size, said=f"{now.connections} open{share}")
+            said = now.trouble or f"{now.connections} open{share}"
+            bar.update(task, completed=now.received, total=now.size or bar.tasks[0].total, said=escape(said))
 
         return download(url, out, options, tell)
 

@@ -44,7 +44,7 @@ def proxy(
     window
         The rule of the window that one connection would have.
     clients
-        Connections of programs at once.
+        Requests that are answered at once; more wait. Eight times as many connections of programs are taken.
     ahead_mb
         The most that may wait here of one object, in MB.
     stall

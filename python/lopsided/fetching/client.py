@@ -31,6 +31,8 @@ _MAX_REDIRECTS = 10
 _RESTARTS = 2
 """How often a download begins anew because the object changed."""
 _LONGEST_WAIT_S = 30.0
+_TOLD_WAIT_S = 1.0
+"""A pause so long is told."""
 _SAVE_S = 2.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -90,6 +92,8 @@ class Progress:
     window: int | None
     """The window that one connection would have; None where nothing limits what is asked for."""
     connections: int
+    trouble: str = ""
+    """Why nothing is asked for at the moment, and until when."""
 
 
 @dataclass(frozen=True)
@@ -312,10 +316,14 @@ class _Download:
     async def failed(self, trouble: Trouble, streams: int) -> None:
         """Counts a failure and waits; too many without an octet end the download."""
         self.failures += 1
+        if trouble.lasting and not self.received:
+            raise FetchError(f"{self.url}: {trouble}")
         if self.failures > self.options.retries * streams:
-            raise FetchError(f"{self.url}: {trouble}; given up after {_times(self.failures)}") from None
-        pause = min(0.1 * 2 ** (self.failures / streams), _LONGEST_WAIT_S)
-        await asyncio.sleep(min(max(trouble.wait_s, pause), _LONGEST_WAIT_S))
+            raise FetchError(f"{self.url}: {trouble}; given up after {_times(self.failures)}")
+        pause = min(max(trouble.wait_s, 0.1 * 2 ** (self.failures / streams)), _LONGEST_WAIT_S)
+        if pause >= _TOLD_WAIT_S and self.tell is not None:
+            self.tell(Progress(self.received, None, None, 0, f"{trouble}; again in {pause:.0f} s"))
+        await asyncio.sleep(pause)
 
     def may_ask(self, first_missing: int) -> bool:
         del first_missing

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
+import re
 import socket
 import ssl
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass, field
 
 import h11
@@ -26,6 +29,8 @@ _PIECE = 64 << 10
 _BUFFER = 256 << 10
 """Octets that one connection holds unread, beside the kernel's."""
 _CONNECT_TIMEOUT_S = 20.0
+_NEXT_ADDRESS_S = 0.25
+"""A host's next address is tried where one has not answered for so long (RFC 8305 section 5)."""
 _RCV_OOOPACK = 224
 _SND_MSS = 16
 _LAST_DATA_RECV = 52
@@ -50,6 +55,8 @@ class Head:
 
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
+    as_sent: tuple[tuple[bytes, bytes], ...] = ()
+    """Each field by itself: some that come twice are no list (`set-cookie`, RFC 6265 section 3)."""
 
     def number(self, name: str) -> int | None:
         """A field of digits alone."""
@@ -78,26 +85,68 @@ class Connection:
                     limit=_BUFFER,
                     ssl=tls_context() if url.tls else None,
                     server_hostname=url.host if url.tls else None,
+                    happy_eyeballs_delay=_NEXT_ADDRESS_S,
                 )
         except TimeoutError:
             raise Trouble(f"{url.host} does not answer") from None
+        except ssl.SSLCertVerificationError as error:
+            raise Trouble(f"{url.host}: its certificate is not trusted: {error.verify_message}", lasting=True) from None
         except ssl.SSLError as error:
             raise Trouble(f"{url.host}: no TLS: {error.reason or error}") from None
         except (OSError, UnicodeError) as error:
-            raise Trouble(f"cannot connect to {url.host}: {getattr(error, 'strerror', None) or error}") from None
+            why, lasting = _unreachable(error)
+            raise Trouble(f"cannot connect to {url.host}: {why}", lasting=lasting) from None
         return cls(url, reader, writer)
 
-    async def ask(self, target: str, fields: list[tuple[str, str]], method: str = "GET", *, own: bool = True) -> Head:
-        """Sends a request, with fields of our `own` for those of a browser, and reads the head of its answer."""
+    async def ask(
+        self,
+        target: str,
+        fields: list[tuple[str, str]],
+        method: str = "GET",
+        *,
+        own: bool = True,
+        body: AsyncIterable[bytes] | None = None,
+    ) -> Head:
+        """Sends a request, with fields of our `own` for those of a browser, and reads the head of its answer.
+
+        A `body` is sent as it comes, and no longer once the answer is there.
+        """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
             request = h11.Request(method=method, target=target, headers=[*usual, *fields])
-            octets = (self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b"")
+            octets = self._http.send(request) or b""
+            if body is None:
+                octets += self._http.send(h11.EndOfMessage()) or b""
         except h11.LocalProtocolError as error:
             raise Trouble(f"cannot ask {self.url.host}: {error}") from None
         with self._told():
             self._writer.write(octets)
             await self._writer.drain()
+        if body is None:
+            return await self._answered()
+        sending = asyncio.create_task(self._send_body(body))
+        answering = asyncio.create_task(self._answered())
+        try:
+            await asyncio.wait((sending, answering), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done() and not answering.done():
+                sending.result()
+            return await answering
+        finally:
+            sending.cancel()
+            answering.cancel()
+            await asyncio.gather(sending, answering, return_exceptions=True)
+
+    async def _send_body(self, body: AsyncIterable[bytes]) -> None:
+        try:
+            async for piece in body:
+                with self._told():
+                    self._writer.write(self._http.send(h11.Data(data=piece)) or b"")
+                    await self._writer.drain()
+            self._writer.write(self._http.send(h11.EndOfMessage()) or b"")
+        except h11.LocalProtocolError as error:
+            raise Trouble(f"cannot ask {self.url.host}: {error}") from None
+
+    async def _answered(self) -> Head:
         for _ in range(_MAX_INFORMATIONAL + 1):
             event = await self._event()
             if isinstance(event, h11.Response):
@@ -164,10 +213,21 @@ class Connection:
             raise Trouble(f"{self.url.host} does not speak HTTP/1.1: {error}") from None
 
 
+def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
+    """Why there is no connection, in the system's words, and whether the next attempt will fare the same."""
+    if isinstance(error, socket.gaierror):
+        return error.strerror, error.errno == socket.EAI_NONAME
+    # asyncio puts the failures of several addresses into one text.
+    numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
+    if not numbers:
+        return str(error), False
+    return os.strerror(min(numbers)), numbers == {errno.ECONNREFUSED}
+
+
 def _head(event: h11.Response) -> Head:
     fields: dict[str, str] = {}
     for name, value in event.headers:
         # A field that comes twice is a list (RFC 9110 section 5.3).
         key, text = name.decode("latin-1"), value.decode("latin-1")
         fields[key] = f"{fields[key]}, {text}" if key in fields else text
-    return Head(event.status_code, fields)
+    return Head(event.status_code, fields, tuple(event.headers))

@@ -10,11 +10,16 @@ class FetchError(LopsidedError):
 
 
 class Trouble(Exception):
-    """A connection or an answer that failed: another attempt may succeed. `wait_s` is what the server asked for."""
+    """A connection or an answer that failed: another attempt may succeed.
 
-    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+    `wait_s` is what the server asked for. What is `lasting` is tried again only where something has come already: a
+    server that nobody has reached yet will refuse the next time too.
+    """
+
+    def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:
         super().__init__(message)
         self.wait_s = wait_s
+        self.lasting = lasting
 
 
 class Changed(Exception):

@@ -129,9 +129,13 @@ class PartFile:
             # What is described must be on the disk before its description is.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
-            with temporary.open("x") as file:
-                file.write(text)
-            temporary.replace(self._description)
+            try:
+                with temporary.open("x") as file:
+                    file.write(text)
+                temporary.replace(self._description)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
 
     def _read_description(self) -> tuple[Representation, Ranges] | None:
         try:

@@ -4,9 +4,11 @@ A GET by http whose server sends parts comes over several connections and goes o
 like any other. Everything else of http passes as it is, over one connection. TLS (CONNECT) passes as it is too: nobody
 can ask for parts of what is encrypted for somebody else.
 
-Memory, connections and times are bounded: so many clients, so many octets ahead of each, so long without a sign.
+Memory, connections and times are bounded: so many requests at once, so many octets ahead of each, so long without a
+sign. A browser opens many connections and lets most of them rest, so connections beyond those are taken too, and their
+requests wait.
 
-Left out: caching, request bodies, HTTP/2, passwords.
+Left out: caching, connections to servers kept for the next request, HTTP/2, passwords.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 import h11
@@ -30,10 +32,11 @@ from lopsided.fetching.url import Url, parse
 
 _PIECE = 64 << 10
 _HOP_BY_HOP = {
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade",
+    "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
+    "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Fields that are for one connection alone (RFC 9110 section 7.6.1)."""
+"""Fields that are for one connection alone (RFC 9110 section 7.6.1), and the wish to be told to go on, which is
+answered here."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
 """Fields of a request that is for less than the whole object."""
 _TUNNEL_PORTS = (443,)
@@ -44,6 +47,9 @@ class Limits:
     """What one proxy may take."""
 
     clients: int = 32
+    """Requests that are answered at once."""
+    waiting: int = 8
+    """Connections for each of these; one more is refused."""
     ahead: int = 8 << 20
     """Octets of one object that are here and not yet with the client, or asked for."""
     head_s: float = 20.0
@@ -60,6 +66,7 @@ class Proxy:
         self._limits = limits
         self._note = note
         self._clients = 0
+        self._answering = asyncio.Semaphore(limits.clients)
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -84,7 +91,7 @@ class Proxy:
         client = _Client(reader, writer, self._limits)
         self._clients += 1
         try:
-            if self._clients > self._limits.clients:
+            if self._clients > self._limits.clients * self._limits.waiting:
                 await client.refuse(503, "too many clients")
             else:
                 while await self._answer(client):
@@ -101,12 +108,13 @@ class Proxy:
         request = await client.request()
         if request is None:
             return False
+        async with self._answering:
+            return await self._serve(client, request)
+
+    async def _serve(self, client: _Client, request: h11.Request) -> bool:
         method, target, fields = request.method.decode("ascii"), request.target.decode("latin-1"), _fields(request)
         if method == "CONNECT":
             await self._tunnel(client, target)
-            return False
-        if method not in ("GET", "HEAD"):
-            await client.refuse(501, "this proxy knows GET, HEAD and CONNECT")
             return False
         try:
             url = parse(target)
@@ -117,6 +125,10 @@ class Proxy:
         if url.tls:
             await client.refuse(400, "ask for https by CONNECT")
             return False
+        if client.has_body:
+            # Its framing goes on with it.
+            framing = {b"content-length", b"transfer-encoding"}
+            fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
         try:
             return await self._pass(client, url, method, fields)
         except (Trouble, FetchError, Changed) as failure:
@@ -127,22 +139,22 @@ class Proxy:
             return False
 
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
-        divisible = method == "GET" and not _PARTIAL.intersection(name for name, _ in fields)
+        divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        asked = job.fields(0, FIRST, None) if divisible else fields
+        # In the codings that the client knows: what a server compresses as it goes it does not divide.
+        asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
-            async with asyncio.timeout(self._limits.idle_s):
-                head = await connection.ask(url.target, asked, method, own=False)
-            if divisible and head.status == 416:
-                # An object of nothing has no first octets.
+            head = await self._ask(connection, asked, client, method)
+            if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
+                # An object of nothing has no first octets, and the parts of a compressed one are asked for by nobody.
                 connection.abort()
                 connection = await Connection.open(url)
-                head = await connection.ask(url.target, fields, method, own=False)
+                head = await self._ask(connection, fields, client, method)
             if divisible and head.status == 206:
                 await self._stripe(client, job, connection, head)
             else:
-                await client.head(head.status, head.fields, None)
+                await client.head(head.status, head.as_sent, None)
                 async with asyncio.timeout(None) as idle:
                     async for piece in connection.body():
                         await client.data(piece)
@@ -152,11 +164,19 @@ class Proxy:
             connection.abort()
         return client.next()
 
+    async def _ask(self, connection: Connection, fields: list[tuple[str, str]], client: _Client, method: str) -> Head:
+        """Asks for it as the client does, with the client's body if it sends one."""
+        body = client.body() if client.has_body else None
+        asking = connection.ask(connection.url.target, fields, method, own=False, body=body)
+        async with asyncio.timeout(self._limits.idle_s) as idle:
+            client.on_body = lambda: idle.reschedule(asyncio.get_running_loop().time() + self._limits.idle_s)
+            return await asking
+
     async def _stripe(self, client: _Client, job: _Stripe, connection: Connection, head: Head) -> None:
         first, end, size = described.content_range(head)
         if first != 0 or end > FIRST:
             raise Trouble("the server sends another part than was asked for")
-        fields = {name: text for name, text in head.fields.items() if name != "content-range"}
+        fields = tuple(field for field in head.as_sent if field[0] != b"content-range")
         await client.head(200, fields, size)
         left = end
         async for piece in connection.body():
@@ -208,6 +228,9 @@ class _Client:
         self._limits = limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self.begun = False
+        self.has_body = False
+        self.on_body: Callable[[], None] = lambda: None
+        """Called as a piece of the request's body came."""
 
     async def request(self) -> h11.Request | None:
         async with asyncio.timeout(self._limits.head_s if not self.begun else self._limits.idle_s):
@@ -215,16 +238,35 @@ class _Client:
                 event = self._http.next_event()
                 if isinstance(event, h11.Request):
                     self.begun = False
+                    names = {name for name, _ in event.headers}
+                    self.has_body = bool(names & {b"content-length", b"transfer-encoding"})
                     return event
                 if event is not h11.NEED_DATA:
                     return None
                 self._http.receive_data(await self._reader.read(_PIECE))
 
-    async def head(self, status: int, fields: dict[str, str], size: int | None) -> None:
-        kept = [(name, text) for name, text in fields.items() if name not in _HOP_BY_HOP and name != "content-length"]
-        length = str(size) if size is not None else fields.get("content-length")
-        if length is not None:
-            kept.append(("content-length", length))
+    async def body(self) -> AsyncGenerator[bytes]:
+        """The pieces of the request's body, for which the client may be waiting to be asked."""
+        if self._http.they_are_waiting_for_100_continue:
+            await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Data):
+                self.on_body()
+                yield bytes(event.data)
+            elif event is h11.NEED_DATA:
+                self._http.receive_data(await self._reader.read(_PIECE))
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            else:
+                raise EOFError
+
+    async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
+        """The head of the answer, with the server's fields, and this length where it is known better."""
+        kept = [(name, text) for name, text in fields if name.decode("latin-1") not in _HOP_BY_HOP]
+        if size is not None:
+            kept = [field for field in kept if field[0] != b"content-length"]
+            kept.append((b"content-length", str(size).encode()))
         self.begun = True
         await self._send(h11.Response(status_code=status, headers=kept))
 

@@ -64,8 +64,13 @@ def unsatisfied_total(head: Head) -> int | None:
     return int(found[1]) if found else None
 
 
+def is_encoded(head: Head) -> bool:
+    """Whether the octets are not the object's own: it is compressed."""
+    return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+
+
 def check_encoding(head: Head) -> None:
     """Refuses what is compressed though that was not asked for: its octets are not the object's."""
-    coding = head.fields.get("content-encoding", "identity").strip().lower()
-    if coding not in ("", "identity"):
-        raise Trouble(f"the server compresses ({coding}) what was asked for as it is")
+    if is_encoded(head):
+        coding = head.fields["content-encoding"].strip().lower()
+        raise Trouble(f"the server compresses ({coding}) what was asked for as it is", lasting=True)
