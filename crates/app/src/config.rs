@@ -1,8 +1,9 @@
-//! Applications as scenarios choose them: by kind, each with keys of its own; and those of a user's own.
+//! What an application is to scenarios: settings with keys of their own, and the two ends that are built from them; and those that one
+//! run brings.
 
-use crate::*;
+use crate::{AppPair, Application, Side};
 use lopsided_core::Time;
-use lopsided_spec::{AnyPart, Chosen, Family, Key, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType, key};
+use lopsided_spec::{AnyPart, Chosen, Key, Part, key};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,44 +12,9 @@ pub trait AppSettings: Part {
     fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError>;
 }
 
-/// The applications, the default first. A new one is a line here.
-const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
-    entry::<BulkConfig>,
-    entry::<TransferConfig>,
-    entry::<OnOffConfig>,
-    entry::<DatagramConfig>,
-    entry::<HttpConfig>,
-    entry::<RdraConfig>,
-    entry::<RepairConfig>,
-    entry::<CustomConfig>,
-];
+pub(crate) type BuildApp = fn(&dyn AnyPart, &FlowContext, &RunApplications) -> Result<AppPair, AppError>;
 
-static KINDS: Registry<Kind<BuildApp>> = Registry::new(APPLICATIONS);
-
-/// All applications, for whatever reads and writes scenarios.
-pub static APPS: Family = Family {
-    name: "app",
-    text: "What a flow's two ends do.",
-    shorthand: Some("size"),
-    infer_kind: true,
-    members: || KINDS.members(),
-};
-
-fn entry<A: AppSettings>() -> Kind<BuildApp> {
-    Kind::of::<A>(build_as::<A>)
-}
-
-/// Makes an application of one's own known to all scenarios of this process, by the name of its [`Part`].
-///
-/// # Errors
-/// If an application of this crate has the name. One that was registered before under the name is replaced.
-pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
-    KINDS.register(entry::<A>())
-}
-
-type BuildApp = fn(&dyn AnyPart, &FlowContext, &RunApplications) -> Result<AppPair, AppError>;
-
-fn build_as<A: AppSettings>(
+pub(crate) fn build_as<A: AppSettings>(
     part: &dyn AnyPart,
     flow: &FlowContext,
     own: &RunApplications,
@@ -58,7 +24,7 @@ fn build_as<A: AppSettings>(
 
 /// What a flow's two ends do, as plain data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AppConfig(Chosen<BuildApp>);
+pub struct AppConfig(pub(crate) Chosen<BuildApp>);
 
 impl AppConfig {
     pub fn new<A: AppSettings>(config: A) -> AppConfig {
@@ -90,24 +56,6 @@ impl AppConfig {
 impl<A: AppSettings> From<A> for AppConfig {
     fn from(config: A) -> AppConfig {
         AppConfig::new(config)
-    }
-}
-
-impl Default for AppConfig {
-    fn default() -> AppConfig {
-        AppConfig::new(BulkConfig::default())
-    }
-}
-
-impl Scalar for AppConfig {
-    const TYPE: ValueType = ValueType::Family(&APPS);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<AppConfig, String> {
-        Chosen::from_value(value, &KINDS).map(AppConfig)
     }
 }
 
@@ -171,7 +119,7 @@ pub(crate) fn pair(
 pub type AppFactory = Arc<dyn Fn(&FlowContext) -> AppPair + Send + Sync>;
 
 /// Applications that a run's caller brings, by name: closures that may hold what is that run's own. A kind that every scenario of the
-/// process knows is [`register`]ed.
+/// process knows is [`crate::register`]ed.
 #[derive(Clone, Default)]
 pub struct RunApplications {
     named: Vec<(String, AppFactory)>,

@@ -11,15 +11,15 @@ mod bulk;
 mod config;
 mod datagrams;
 mod http;
+mod kinds;
 mod rdra;
 mod repair;
 
 pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
-pub use config::{
-    APPS, AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications, register,
-};
+pub use config::{AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications};
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use http::{HttpClient, HttpConfig, HttpServer};
+pub use kinds::{APPS, register};
 pub use rdra::{RdraClient, RdraConfig};
 pub use repair::{RepairClient, RepairConfig};

@@ -1,6 +1,6 @@
 //! Loss on the medium: at random, in bursts, by a pattern. All that are set apply together; a packet is lost once.
 
-use crate::LinkError;
+use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 

@@ -1,7 +1,7 @@
 //! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt, Ott 1996).
 
 use crate::ring::PacketRing;
-use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
+use crate::{Backlog, BufferLimit, Limit, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
@@ -33,12 +33,6 @@ impl Part for FifoConfig {
             "What goes when the queue is full: the arriving packet (tail) or the oldest (front).",
         ),
     ];
-}
-
-impl Discipline for FifoConfig {
-    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        Fifo::new(self).map(Queue::Fifo)
-    }
 }
 
 /// Which packet gives way when there is no room.

@@ -12,7 +12,7 @@
 //!
 //! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
 
-use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Threshold, Waiting};
+use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket, Threshold, Waiting};
 use lopsided_core::{Bytes, Cx, Duration, Ecn, MarkReason, Packet};
 use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
@@ -52,12 +52,6 @@ impl Part for ThresholdConfig {
              (RFC 9331).",
         ),
     ];
-}
-
-impl Discipline for ThresholdConfig {
-    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        ThresholdFifo::new(self).map(Queue::Threshold)
-    }
 }
 
 /// Where the step is.

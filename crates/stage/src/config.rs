@@ -1,10 +1,8 @@
-//! Stages as scenarios choose them: by kind, each with keys of its own.
+//! What a stage is to scenarios: settings with keys of their own, and the stage that is built from them.
 
-use crate::*;
+use crate::{Stage, StageNode};
 use lopsided_core::Rng;
-use lopsided_spec::{
-    AnyPart, Choice, Chosen, Family, Fault, Kind, NameTaken, Part, Registry, Scalar, Value, ValueType,
-};
+use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 
 /// A stage that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
 pub trait StageKind: Part {
@@ -14,21 +12,6 @@ pub trait StageKind: Part {
     /// The stage of one run.
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
-
-/// The kinds of stages, the default first. A new one is a line here.
-const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
-    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
-
-static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
-
-/// All stages, for whatever reads and writes scenarios.
-pub static STAGES: Family = Family {
-    name: "stage",
-    text: "What packets meet on one side of the queue and the line.",
-    shorthand: None,
-    infer_kind: false,
-    members: || KINDS.members(),
-};
 
 /// A side of a direction's queue and line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +44,13 @@ impl StageRole<'_> {
 type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 
 #[derive(Clone, Copy)]
-struct Vtable {
+pub(crate) struct Vtable {
     side: fn(&dyn AnyPart) -> StageSide,
     build: BuildStage,
 }
 
 impl Vtable {
-    fn of<S: StageKind>() -> Vtable {
+    pub(crate) fn of<S: StageKind>() -> Vtable {
         fn settings<S: StageKind>(part: &dyn AnyPart) -> &S {
             part.downcast::<S>().expect("a stage is built by its own kind")
         }
@@ -75,21 +58,9 @@ impl Vtable {
     }
 }
 
-fn entry<S: StageKind>() -> Kind<Vtable> {
-    Kind::of::<S>(Vtable::of::<S>())
-}
-
-/// Makes a stage of one's own known to all scenarios of this process, by the name of its [`Part`].
-///
-/// # Errors
-/// If a stage of this crate has the name. One that was registered before under the name is replaced.
-pub fn register<S: StageKind>() -> Result<(), NameTaken> {
-    KINDS.register(entry::<S>())
-}
-
 /// A stage as plain data, of whatever kind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StageConfig(Chosen<Vtable>);
+pub struct StageConfig(pub(crate) Chosen<Vtable>);
 
 impl StageConfig {
     /// A stage of that kind, which need not be one of this crate's.
@@ -109,17 +80,5 @@ impl StageConfig {
     /// The node of one run.
     pub fn build(&self, role: &StageRole<'_>) -> Result<StageNode, Fault> {
         (self.0.build.build)(&*self.0.part, role).map(StageNode::new)
-    }
-}
-
-impl Scalar for StageConfig {
-    const TYPE: ValueType = ValueType::Family(&STAGES);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<StageConfig, String> {
-        Chosen::from_value(value, &KINDS).map(StageConfig)
     }
 }

@@ -1,8 +1,9 @@
 //! The client: loads pages.
 
+use super::config::HttpConfig;
+use super::content::MAX_HEADER;
 use super::frames::{self, Frame, Kind};
 use super::message::{Head, Request, parse_response};
-use super::{HttpConfig, MAX_HEADER};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 

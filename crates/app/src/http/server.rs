@@ -1,8 +1,8 @@
 //! The server: answers every request with as many octets as it names.
 
+use super::content::{MAX_HEADER, content};
 use super::frames::{self, Frame, Kind};
 use super::message::{BAD_REQUEST, Request, response_text};
-use super::{MAX_HEADER, content};
 use crate::{Application, SocketEvent, SocketId, Sockets};
 use lopsided_core::Payload;
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! The client: connections that do what the transfer says.
 
-use super::RdraConfig;
-use crate::http::{Head, MAX_HEADER, Request, is_content, parse_response};
+use super::config::RdraConfig;
+use crate::http::content::{MAX_HEADER, is_content};
+use crate::http::{Head, Request, parse_response};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_rdra::{Ranges, Settings, Transfer};

@@ -1,7 +1,8 @@
 //! The client: a connection for the object, one for repairs, and what is still missing.
 
-use super::RepairConfig;
-use crate::http::{Head, MAX_HEADER, Request, is_content, parse_response};
+use super::config::RepairConfig;
+use crate::http::content::{MAX_HEADER, is_content};
+use crate::http::{Head, Request, parse_response};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
@@ -346,7 +347,8 @@ impl Application for RepairClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{content, response_text};
+    use crate::http::content::content;
+    use crate::http::response_text;
     use proptest::prelude::*;
 
     proptest! {

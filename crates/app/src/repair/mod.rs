@@ -12,62 +12,14 @@
 //! Leaves out: TLS; playing the part of the object that is there.
 
 mod client;
+mod config;
 
 pub use client::RepairClient;
+pub use config::RepairConfig;
 
 use crate::config::pair;
 use crate::http::HttpServer;
 use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
-use lopsided_core::{Bytes, Duration};
-use lopsided_spec::{Fault, Key, Part, key};
-
-/// An object that is repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RepairConfig {
-    pub size: Bytes,
-    pub request_size: Bytes,
-    pub stall_timeout: Duration,
-}
-
-impl Default for RepairConfig {
-    /// A request as curl writes it takes about a hundred octets.
-    fn default() -> RepairConfig {
-        RepairConfig {
-            size: Bytes::new(10_000_000),
-            request_size: Bytes::new(100),
-            stall_timeout: Duration::from_secs(1),
-        }
-    }
-}
-
-impl Part for RepairConfig {
-    const NAME: &'static str = "repair";
-    const TEXT: &'static str = "One object, whose octets that TCP had placeholders for are fetched again by requests for ranges \
-         (Fast Wireless Protocol, Havey 2015).";
-    const KEYS: &'static [Key<RepairConfig>] = &[
-        key("size", |repair| &mut repair.size, "The size of the object."),
-        key(
-            "request_size",
-            |repair| &mut repair.request_size,
-            "The size of a request; one that is smaller than the text it needs takes what it needs.",
-        ),
-        key(
-            "stall_timeout",
-            |repair| &mut repair.stall_timeout,
-            "A connection on which nothing came for so long is given up, and opened anew.",
-        ),
-    ];
-
-    fn check(&self) -> Result<(), Fault> {
-        if self.size == Bytes::ZERO {
-            return Err(Fault::new("size", "an object of nothing"));
-        }
-        if self.stall_timeout.is_zero() {
-            return Err(Fault::new("stall_timeout", "this must be longer than nothing"));
-        }
-        Ok(())
-    }
-}
 
 impl AppSettings for RepairConfig {
     fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {

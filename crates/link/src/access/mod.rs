@@ -7,10 +7,12 @@ mod aggregation;
 mod changing;
 mod config;
 mod grants;
+mod kinds;
 mod trace;
 
 pub use aggregation::{Aggregation, AggregationConfig};
 pub use changing::{ChangingRate, RateStep, RatesConfig, ReallocationConfig};
-pub use config::{ACCESS, AccessConfig, AccessKind};
+pub use config::{AccessConfig, AccessKind};
 pub use grants::{Grants, GrantsConfig};
+pub use kinds::ACCESS;
 pub use trace::{Opportunities, TraceConfig, parse_trace};

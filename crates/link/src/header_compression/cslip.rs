@@ -11,7 +11,7 @@
 //! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes as it is, for the
 //! compressed header has no place for these. So do headers with IP options, or options of TCP that cannot be read.
 
-use crate::header_compression::{Frame, Scheme};
+use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 

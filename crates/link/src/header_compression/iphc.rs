@@ -17,9 +17,10 @@
 //! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC 2508). How PPP agrees
 //! on it (RFC 2509) takes no octets later.
 
+use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::cslip::{push_delta, take_delta};
+use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
-use crate::header_compression::{Frame, HeaderCompressionConfig, Scheme};
 use lopsided_core::Packet;
 
 /// The flags of the second octet (section 6).

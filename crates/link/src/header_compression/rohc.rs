@@ -17,8 +17,9 @@
 //! one against the RFC's text: a header may be an octet off.
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
+use crate::header_compression::config::HeaderCompressionConfig;
+use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
-use crate::header_compression::{Frame, HeaderCompressionConfig, Scheme};
 use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;

@@ -14,9 +14,9 @@
 //! The thesis does not say what becomes of unused tokens; IOS keeps one Bc by default. Refills come at whole multiples of Tc from
 //! time zero.
 
-use super::Shaper;
+use super::config::ShaperConfig;
+use super::contract::Shaper;
 use super::serializer::{SendTime, Serializer, scaled_bits};
-use crate::ShaperConfig;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 /// A token bucket, and the line behind it. Tokens are in units of 10^-9 bit, of which a rate in bit/s is the gain per nanosecond.

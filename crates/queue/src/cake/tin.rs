@@ -3,7 +3,7 @@
 //! A flow that gets its first packet is sparse and goes before the busy ones until it has used up its quantum; then it is busy, and
 //! counts for its hosts. One that runs empty stays known while COBALT's state fades.
 
-use super::CakeConfig;
+use super::config::CakeConfig;
 use super::hosts::{Hosts, Keys};
 use super::rests::Rests;
 use super::tins::TinPlan;

@@ -1,7 +1,6 @@
 //! HTB's settings, with the names and defaults of tc-htb(8).
 
-use super::Htb;
-use crate::{Discipline, Queue, QueueConfig, QueuePlace, Rule};
+use crate::{QueueConfig, Rule};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
@@ -178,11 +177,5 @@ impl HtbConfig {
             return fault("only a class without children has a `queue`".to_owned());
         }
         Ok(())
-    }
-}
-
-impl Discipline for HtbConfig {
-    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        Ok(Queue::Custom(Box::new(Htb::new(self, place)?)))
     }
 }

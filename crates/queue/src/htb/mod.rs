@@ -27,7 +27,9 @@ mod wheel;
 pub use config::{HtbClass, HtbConfig};
 
 use crate::classes::Classes;
-use crate::{Backlog, Class, Classifier, Qdisc, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting};
+use crate::{
+    Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule, Waiting,
+};
 use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
@@ -46,6 +48,12 @@ pub struct Htb {
     by_level: Vec<Vec<usize>>,
     /// By level, 0 for leaves and then from the deepest parents to the roots, and by priority: who can send by itself.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
+}
+
+impl Discipline for HtbConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Ok(Queue::Custom(Box::new(Htb::new(self, place)?)))
+    }
 }
 
 /// A class of the tree.

@@ -1,7 +1,6 @@
 //! RED's settings, with the names and defaults of tc-red(8).
 
-use super::Red;
-use crate::{Discipline, Limit, Queue, QueuePlace, Threshold};
+use crate::{Limit, Threshold};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 
@@ -200,12 +199,6 @@ impl Part for RedConfig {
             return Err(fault.help("without ecn every packet is dropped anyway"));
         }
         Ok(())
-    }
-}
-
-impl Discipline for RedConfig {
-    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        Red::new(self, place.rng()).map(|red| Queue::Red(Box::new(red)))
     }
 }
 

@@ -1,9 +1,8 @@
 //! A Wi-Fi channel as scenarios write it.
 
-use super::Wifi;
 use super::phy::{Modulation, Rate, Standard};
-use crate::medium::{Medium, MediumKind, MediumSettings};
-use lopsided_core::{BitRate, Bytes, Duration, Rng};
+use crate::medium::MediumSettings;
+use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
 /// A Wi-Fi channel as plain data.
@@ -174,7 +173,7 @@ impl WifiConfig {
     }
 
     /// Turns what was said of the modulation into rates.
-    fn settle_modulation(&mut self) -> Result<Rate, Fault> {
+    pub(super) fn settle_modulation(&mut self) -> Result<Rate, Fault> {
         let usual = self.standard.usual();
         let modulation = Modulation {
             mcs: self.mcs.take().unwrap_or(usual.mcs),
@@ -386,22 +385,5 @@ fn check_probability(key: &'static str, probability: f64) -> Result<(), Fault> {
     match (0.0..=1.0).contains(&probability) {
         true => Ok(()),
         false => Err(Fault::new(key, "a probability must be from 0 to 1")),
-    }
-}
-
-impl MediumKind for WifiConfig {
-    fn settings(&self) -> &MediumSettings {
-        &self.settings
-    }
-
-    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
-        self.check()?;
-        let mut config = self.clone();
-        let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
-        let Rate { rate, symbol, preamble } = config.settle_modulation()?;
-        if said {
-            config = WifiConfig { rate, symbol, preamble, ..config };
-        }
-        Ok(Box::new(Wifi::new(config, stations, rng)?))
     }
 }

@@ -28,12 +28,29 @@ mod phy;
 pub use config::{WifiConfig, WifiStation};
 pub use phy::Standard;
 
-use super::{FrameId, Medium, MediumEvent};
+use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use lopsided_core::{Bytes, DropReason, Duration, Rng, Time};
-use lopsided_spec::Fault;
+use lopsided_spec::{Fault, Part};
 use outbox::{Limits, Outbox};
 use phy::Rate;
 use std::collections::{BTreeMap, VecDeque};
+
+impl MediumKind for WifiConfig {
+    fn settings(&self) -> &MediumSettings {
+        &self.settings
+    }
+
+    fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
+        self.check()?;
+        let mut config = self.clone();
+        let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
+        let Rate { rate, symbol, preamble } = config.settle_modulation()?;
+        if said {
+            config = WifiConfig { rate, symbol, preamble, ..config };
+        }
+        Ok(Box::new(Wifi::new(config, stations, rng)?))
+    }
+}
 
 /// The channel of one run.
 #[derive(Debug)]

@@ -1,0 +1,97 @@
+//! An object fetched over several connections: its settings.
+
+use lopsided_core::{Bytes, Duration};
+use lopsided_rdra::{Detection, Mode, Settings, WindowRule};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// An object fetched over several connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdraConfig {
+    /// The size of the object.
+    pub size: Bytes,
+    /// The size of a request; one that is smaller than the text it needs takes what it needs.
+    pub request_size: Bytes,
+    pub mode: Mode,
+    pub streams: u32,
+    pub window: WindowRule,
+    pub detection: Detection,
+    pub min_chunk: Bytes,
+    pub stall_timeout: Duration,
+    pub record_steps: bool,
+}
+
+impl Default for RdraConfig {
+    /// The paper's object of 10 GB, over eight streams.
+    fn default() -> RdraConfig {
+        let Settings { mode, streams, window, detection, min_chunk, stall_timeout } = Settings::default();
+        RdraConfig {
+            size: Bytes::new(10_000_000_000),
+            request_size: Bytes::new(200),
+            mode,
+            streams,
+            window,
+            detection,
+            min_chunk,
+            stall_timeout,
+            record_steps: false,
+        }
+    }
+}
+
+/// More connections than a server would let one client have.
+const MAX_STREAMS: u32 = 256;
+
+impl Part for RdraConfig {
+    const NAME: &'static str = "rdra";
+    const TEXT: &'static str = "One object over several connections at the share of one (Receiver Driven Rate \
+         Adaptation, Havey 2015): the receiver of data asks for byte ranges.";
+    const KEYS: &'static [Key<RdraConfig>] = &[
+        key("size", |rdra| &mut rdra.size, "The size of the object."),
+        key(
+            "mode",
+            |rdra| &mut rdra.mode,
+            "What is asked for at a time: as much as one TCP sender would have outstanding, as much as all the senders \
+             send (plain parallel TCP), or everything over one connection.",
+        ),
+        key("streams", |rdra| &mut rdra.streams, "Connections at once; `single` has one."),
+        key("window", |rdra| &mut rdra.window, "The rule of the one sender's window, where the mode is `fair`."),
+        key(
+            "detection",
+            |rdra| &mut rdra.detection,
+            "Which losses count as congestion: those that come with a queue or on several streams at once, or every one \
+             as in the paper.",
+        ),
+        key("min_chunk", |rdra| &mut rdra.min_chunk, "No request is for less, but the last."),
+        key(
+            "stall_timeout",
+            |rdra| &mut rdra.stall_timeout,
+            "A connection on which nothing came for so long is given up, and opened anew.",
+        ),
+        key(
+            "request_size",
+            |rdra| &mut rdra.request_size,
+            "The size of a request; one that is smaller than the text it needs takes what it needs.",
+        ),
+        key(
+            "record_steps",
+            |rdra| &mut rdra.record_steps,
+            "Whether each step of the controller becomes a row of the table `fetches`.",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.size == Bytes::ZERO {
+            return Err(Fault::new("size", "an object of nothing"));
+        }
+        if !(1..=MAX_STREAMS).contains(&self.streams) {
+            return Err(Fault::new("streams", format!("this must be from 1 to {MAX_STREAMS}")));
+        }
+        if self.min_chunk == Bytes::ZERO {
+            return Err(Fault::new("min_chunk", "a request for nothing"));
+        }
+        if self.stall_timeout.is_zero() {
+            return Err(Fault::new("stall_timeout", "this must be longer than nothing"));
+        }
+        Ok(())
+    }
+}

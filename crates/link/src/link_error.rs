@@ -1,0 +1,58 @@
+//! Why a link cannot be built.
+
+use lopsided_core::BitRate;
+use lopsided_spec::Fault;
+use std::fmt;
+
+/// Why a link cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    Rate(BitRate),
+    ShaperWithoutRate,
+    Shaper(Fault),
+    Access(Fault),
+    Loss(Fault),
+    HeaderCompression(Fault),
+    Queue(Fault),
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> LinkError {
+        LinkError::Queue(fault)
+    }
+}
+
+impl LinkError {
+    /// The key of the link's configuration that is at fault, as scenarios name it.
+    pub fn key(&self) -> String {
+        match self {
+            LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),
+            LinkError::Shaper(fault) => format!("shaper.{}", fault.key),
+            LinkError::Access(fault) => format!("access.{}", fault.key),
+            LinkError::Loss(fault) => format!("loss.{}", fault.key),
+            LinkError::HeaderCompression(fault) if fault.key.is_empty() => "header_compression".to_owned(),
+            LinkError::HeaderCompression(fault) => format!("header_compression.{}", fault.key),
+            LinkError::Queue(fault) => format!("queue.{}", fault.key),
+        }
+    }
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkError::Rate(rate) => {
+                write!(f, "a rate of {rate:?}: a link needs at least 1 bit/s and at most 10 Tbit/s")
+            }
+            LinkError::ShaperWithoutRate => {
+                f.write_str("a shaper needs the link's rate: its credit comes at that rate")
+            }
+            LinkError::Shaper(fault)
+            | LinkError::Access(fault)
+            | LinkError::Loss(fault)
+            | LinkError::HeaderCompression(fault)
+            | LinkError::Queue(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LinkError {}

@@ -1,0 +1,49 @@
+//! The media that scenarios choose by kind: this crate's, and those that users register.
+
+use super::config::{MediumConfig, MediumKind, Vtable};
+use super::{CsmaCdConfig, DocsisConfig, PacketRadioConfig, PolledConfig, WifiConfig};
+use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
+
+/// The kinds of media, the default first. A new one is a line here.
+const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
+    entry::<PolledConfig>,
+    entry::<PacketRadioConfig>,
+    entry::<CsmaCdConfig>,
+    entry::<WifiConfig>,
+    entry::<DocsisConfig>,
+];
+
+static KINDS: Registry<Kind<Vtable>> = Registry::new(MEDIUM_KINDS);
+
+/// All media, for whatever reads and writes scenarios.
+pub static MEDIA: Family = Family {
+    name: "medium",
+    text: "A channel that several stations share.",
+    shorthand: None,
+    infer_kind: false,
+    members: || KINDS.members(),
+};
+
+fn entry<M: MediumKind>() -> Kind<Vtable> {
+    Kind::of::<M>(Vtable::of::<M>())
+}
+
+/// Makes a medium of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a medium of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<M: MediumKind>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<M>())
+}
+
+impl Scalar for MediumConfig {
+    const TYPE: ValueType = ValueType::Family(&MEDIA);
+
+    fn to_value(&self) -> Value {
+        self.0.to_value()
+    }
+
+    fn from_value(value: Value) -> Result<MediumConfig, String> {
+        Chosen::from_value(value, &KINDS).map(MediumConfig)
+    }
+}

@@ -1,0 +1,102 @@
+//! A token bucket's settings.
+
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+
+/// A token bucket, whose credit comes at the link's rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShaperConfig {
+    /// The depth of the bucket (Bc), in octets on the wire.
+    pub burst: Bytes,
+    /// Credit comes in lumps of rate times interval (Tc), rather than all the time.
+    pub interval: Option<Duration>,
+    /// The rate at which a burst leaves. `None`: at once.
+    pub line_rate: Option<BitRate>,
+}
+
+/// 10 Tbit/s: far above any line, and low enough that no sum here overflows.
+pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
+/// The deepest bucket, of 2^30 octets: its credit fits 64 bits.
+const MOST_BURST: Bytes = Bytes::new(1 << 30);
+
+impl ShaperConfig {
+    /// What is wrong with the bucket where credit comes at this rate.
+    pub(crate) fn check_at(&self, rate: BitRate) -> Result<(), Fault> {
+        if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
+            return Err(Fault::new("burst", format!("a burst of {:?}: it must be from 1 B to 1 GiB", self.burst)));
+        }
+        if self.line_rate.is_some_and(|line| !(rate.as_bps()..=MOST_RATE).contains(&line.as_bps())) {
+            let fault = Fault::new("line_rate", "the line_rate is below the shaper's own rate, or above 10 Tbit/s");
+            return Err(fault.help("it is the physical rate at which a burst leaves, such as \"100 Mbit/s\""));
+        }
+        let Some(interval) = self.interval else { return Ok(()) };
+        if interval.is_zero() {
+            let fault = Fault::new("refill_interval", "an interval of zero");
+            return Err(fault.help("leave it out for credit that comes all the time"));
+        }
+        let lump = lump(rate, interval);
+        if lump > self.burst {
+            let message = format!(
+                "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
+                self.burst.get(),
+                lump.get()
+            );
+            return Err(
+                Fault::new("burst", message).help("leave `burst` out: with an interval it follows from the rate")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What comes in one interval, rounded up: a bucket must hold all of it.
+fn lump(rate: BitRate, interval: Duration) -> Bytes {
+    let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
+    Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))
+}
+
+impl Part for ShaperConfig {
+    const NAME: &'static str = "shaper";
+    const TEXT: &'static str = "A token bucket that fills at the direction's rate.";
+    const SHORTHAND: Option<&'static str> = Some("burst");
+    const KEYS: &'static [Key<ShaperConfig>] = &[
+        key(
+            "burst",
+            |shaper: &mut Self| &mut shaper.burst,
+            "Bucket depth (Bc), in octets on the wire. Required without a refill_interval; with one it may be less than a packet.",
+        )
+        .default_text("rate x refill_interval"),
+        key(
+            "refill_interval",
+            |shaper| &mut shaper.interval,
+            "Credit comes in lumps of rate x refill_interval this often (Tc); without it, continuously.",
+        ),
+        key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "The physical rate at which a burst leaves.")
+            .none_word("unlimited"),
+    ];
+
+    fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        let Some(rate) = given.line_rate else {
+            return Err(Fault::new("", "a shaper needs a rate").help("the bucket fills at the direction's rate"));
+        };
+        if !given.has("burst") {
+            let Some(interval) = self.interval else {
+                return Err(Fault::new("", "`burst` is missing in the shaper").help("add burst = \"1600 B\""));
+            };
+            self.burst = lump(rate, interval);
+        }
+        self.check_at(rate)
+    }
+}
+
+impl Scalar for ShaperConfig {
+    const TYPE: ValueType = ValueType::Part(PartInfo::of::<ShaperConfig>);
+
+    fn to_value(&self) -> Value {
+        Value::of_part(self)
+    }
+
+    fn from_value(value: Value) -> Result<ShaperConfig, String> {
+        value.into_part()
+    }
+}

@@ -1,0 +1,83 @@
+//! CAKE's settings.
+
+use super::hosts::Isolation;
+use super::tins::TinMode;
+use crate::Framing;
+use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// CAKE as plain data, under the names of tc-cake(8).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CakeConfig {
+    /// The shaper's rate; none leaves shaping to the link.
+    pub bandwidth: Option<BitRate>,
+    pub tins: TinMode,
+    pub isolation: Isolation,
+    /// The usual round trip, from which COBALT's times follow: the interval, and as target a twentieth.
+    pub rtt: Duration,
+    /// What a packet takes on the line behind.
+    pub framing: Framing,
+    pub memlimit: Option<Bytes>,
+}
+
+impl Default for CakeConfig {
+    /// Linux's defaults.
+    fn default() -> CakeConfig {
+        CakeConfig {
+            bandwidth: None,
+            tins: TinMode::Diffserv3,
+            isolation: Isolation::TripleIsolate,
+            rtt: Duration::from_millis(100),
+            framing: Framing::NONE,
+            memlimit: None,
+        }
+    }
+}
+
+impl Part for CakeConfig {
+    const NAME: &'static str = "cake";
+    const TEXT: &'static str =
+        "CAKE: a shaper that knows the line's framing, tins by DSCP, fairness of hosts and flows, COBALT.";
+    const SHORTHAND: Option<&'static str> = Some("bandwidth");
+    const KEYS: &'static [Key<CakeConfig>] = &[
+        key("bandwidth", |part: &mut Self| &mut part.bandwidth, "The rate that it shapes to, framing counted.")
+            .none_word("unlimited"),
+        key("tins", |part: &mut Self| &mut part.tins, "Which classes of service have queues of their own."),
+        key(
+            "isolation",
+            |part: &mut Self| &mut part.isolation,
+            "Whom it is fair to: flows, hosts, or the flows of each host.",
+        ),
+        key("rtt", |part: &mut Self| &mut part.rtt, "The usual round trip: COBALT's interval, its target a twentieth."),
+        key("framing", |part: &mut Self| &mut part.framing, "What a packet takes on the line behind."),
+        key("memlimit", |part: &mut Self| &mut part.memlimit, "Octets of IP in all queues.")
+            .none_word("auto")
+            .default_text("four round trips at the bandwidth, 4 MiB to 15.5 MB"),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.bandwidth.is_some_and(|rate| rate.as_bps() < LEAST_BANDWIDTH) {
+            return Err(Fault::new("bandwidth", "the shaper's rate is at least 64 bit/s"));
+        }
+        if !(Duration::from_micros(1)..=Duration::from_secs(60)).contains(&self.rtt) {
+            return Err(Fault::new("rtt", "a round trip is from 1 us to 60 s"));
+        }
+        if self.memlimit.is_some_and(|limit| limit < Bytes::new(1)) {
+            return Err(Fault::new("memlimit", "the limit is zero: no packet would ever pass"));
+        }
+        Ok(())
+    }
+}
+
+const LEAST_BANDWIDTH: u64 = 64;
+
+/// The least and the most octets that all queues may hold by default: 4 MiB, and 10,240 full frames.
+const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
+
+impl CakeConfig {
+    pub(super) fn room(&self) -> u64 {
+        let round_trips = |rate: BitRate| (rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64() * 4.0) as u64;
+        let automatic = self.bandwidth.map_or(ROOM.1, |rate| round_trips(rate).clamp(ROOM.0, ROOM.1));
+        self.memlimit.map_or(automatic, Bytes::get)
+    }
+}

@@ -1,0 +1,116 @@
+//! The disciplines that scenarios choose by kind: this crate's, and those that users register.
+//!
+//! Nothing of this crate stands on this file: a discipline's own file has all that it is.
+
+use crate::config::{BuildQueue, build_as};
+use crate::*;
+use lopsided_spec::{Chosen, Family, Fault, Kind, Member, NameTaken, Registry, Scalar, Value, ValueType};
+use std::sync::Arc;
+
+/// The disciplines of this crate, the default first. A new one is a line here.
+const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
+    entry::<FifoConfig>,
+    entry::<RedConfig>,
+    entry::<ThresholdConfig>,
+    entry::<CodelQueueConfig>,
+    entry::<FqCodelConfig>,
+    entry::<PieQueueConfig>,
+    entry::<FqPieConfig>,
+    entry::<DocsisPieConfig>,
+    entry::<DualPi2Config>,
+    entry::<CobaltQueueConfig>,
+    entry::<CakeConfig>,
+    entry::<AsqmConfig>,
+    entry::<BdpConfig>,
+    entry::<PrioConfig>,
+    entry::<PolicerConfig>,
+    entry::<AckFilterConfig>,
+    entry::<AfvqConfig>,
+    entry::<HtbConfig>,
+    entry::<TbfConfig>,
+    entry::<DrrConfig>,
+    entry::<FqConfig>,
+    entry::<SfqConfig>,
+    entry::<WfqConfig>,
+    entry::<CbwfqConfig>,
+    entry::<WredConfig>,
+    entry::<AredConfig>,
+    entry::<ChokeConfig>,
+];
+
+static KINDS: Registry<Kind<BuildQueue>> = Registry::new(DISCIPLINES);
+
+/// All disciplines, for whatever reads and writes scenarios.
+pub static QUEUES: Family = Family {
+    name: "queue",
+    text: "A queue discipline and what it may hold.",
+    shorthand: Some("limit"),
+    infer_kind: false,
+    members: || KINDS.members(),
+};
+
+fn entry<D: Discipline>() -> Kind<BuildQueue> {
+    Kind::of::<D>(Arc::new(build_as::<D>))
+}
+
+/// Makes a discipline of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a discipline of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<D: Discipline>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<D>())
+}
+
+/// As [`register`], for a discipline whose keys are known only as the program runs.
+///
+/// # Errors
+/// As [`register`].
+pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTaken> {
+    KINDS.register(Kind { member, build })
+}
+
+/// A queue is itself a value of a key: a discipline with children has keys of type `QueueConfig` or `Vec<QueueConfig>`.
+impl Scalar for QueueConfig {
+    const TYPE: ValueType = ValueType::Family(&QUEUES);
+
+    fn to_value(&self) -> Value {
+        self.0.to_value()
+    }
+
+    fn from_value(value: Value) -> Result<QueueConfig, String> {
+        Chosen::from_value(value, &KINDS).map(QueueConfig)
+    }
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig::new(FifoConfig::default())
+    }
+}
+
+impl QueueConfig {
+    /// A drop-tail FIFO of that many packets.
+    pub fn packets(limit: u32) -> QueueConfig {
+        QueueConfig::new(FifoConfig::new(Limit::Packets(limit)))
+    }
+}
+
+// The three that a `Queue` holds without a virtual call: it names them, so they do not name it.
+
+impl Discipline for FifoConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Fifo::new(self).map(Queue::Fifo)
+    }
+}
+
+impl Discipline for ThresholdConfig {
+    fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        ThresholdFifo::new(self).map(Queue::Threshold)
+    }
+}
+
+impl Discipline for RedConfig {
+    fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        Red::new(self, place.rng()).map(|red| Queue::Red(Box::new(red)))
+    }
+}

@@ -1,0 +1,46 @@
+//! The stages that scenarios choose by kind: this crate's, and those that users register.
+//!
+//! Nothing of this crate stands on this file: a stage's own file has all that it is.
+
+use crate::config::Vtable;
+use crate::*;
+use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
+
+/// The kinds of stages, the default first. A new one is a line here.
+const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
+    &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
+
+static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
+
+/// All stages, for whatever reads and writes scenarios.
+pub static STAGES: Family = Family {
+    name: "stage",
+    text: "What packets meet on one side of the queue and the line.",
+    shorthand: None,
+    infer_kind: false,
+    members: || KINDS.members(),
+};
+
+fn entry<S: StageKind>() -> Kind<Vtable> {
+    Kind::of::<S>(Vtable::of::<S>())
+}
+
+/// Makes a stage of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a stage of this crate has the name. One that was registered before under the name is replaced.
+pub fn register<S: StageKind>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<S>())
+}
+
+impl Scalar for StageConfig {
+    const TYPE: ValueType = ValueType::Family(&STAGES);
+
+    fn to_value(&self) -> Value {
+        self.0.to_value()
+    }
+
+    fn from_value(value: Value) -> Result<StageConfig, String> {
+        Chosen::from_value(value, &KINDS).map(StageConfig)
+    }
+}

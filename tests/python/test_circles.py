@@ -1,0 +1,156 @@
+"""No circle of files in a crate: a file that uses another is used by none that this one uses.
+
+Read from the text of `use` declarations and paths; a module that only hands names on is looked through. What Rust
+resolves otherwise (traits by their methods, what macros expand to) is not seen.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+CRATES = Path(__file__).parents[2] / "crates"
+TYPES_THAT_HOLD_THEMSELVES = {
+    "queue": {"qdisc.rs", "classes.rs", "class.rs", "child.rs"},
+    "spec": {"value.rs", "part.rs", "family.rs"},
+}
+"""A queue has classes, each with a queue; a part has values, which may be parts."""
+
+Module = tuple[str, ...]
+ITEM = (
+    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*(?:fn|struct|enum|trait|const|static|type)\s+(\w+)"
+)
+USE = r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);"
+
+
+@pytest.mark.parametrize("crate", sorted(path.name for path in CRATES.iterdir()))
+def test_no_circle_of_files(crate):
+    files = Crate(CRATES / crate / "src")
+    allowed = TYPES_THAT_HOLD_THEMSELVES.get(crate, set())
+    circles = [circle for circle in files.circles() if set(circle) != allowed]
+    assert not circles, "\n".join(" -> ".join(circle) for circle in circles)
+
+
+def test_a_circle_is_found(tmp_path):
+    (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use a::{A, make};\n")
+    (tmp_path / "a.rs").write_text("use super::b::B;\npub struct A(B);\npub fn make() {}\n")
+    (tmp_path / "b.rs").write_text("pub struct B;\nfn of() { crate::make(); }\n")
+    assert [sorted(circle) for circle in Crate(tmp_path).circles()] == [["a.rs", "b.rs"]]
+
+
+class Crate:
+    """The modules of a crate and which uses what of which."""
+
+    def __init__(self, source: Path) -> None:
+        self.files: dict[Module, str] = {}
+        self.texts: dict[Module, str] = {}
+        for path in sorted(source.rglob("*.rs")):
+            names = path.relative_to(source).with_suffix("").parts
+            if "tests" not in names and names[0] != "bin":
+                module = names[:-1] if names[-1] in ("mod", "lib", "main") else names
+                self.files[module] = str(path.relative_to(source))
+                self.texts[module] = code(path.read_text())
+
+    @cached_property
+    def items(self) -> dict[Module, set[str]]:
+        """What each module defines."""
+        return {module: set(re.findall(ITEM, text, re.M)) for module, text in self.texts.items()}
+
+    @cached_property
+    def imports(self) -> dict[Module, list[tuple[Module, str]]]:
+        """What each module brings in: the path within the crate, and the name that it has here."""
+        found: dict[Module, list[tuple[Module, str]]] = {}
+        for module, text in self.texts.items():
+            each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
+            found[module] = [(path, name) for leaf, name in each if (path := self.path(module, leaf)) is not None]
+        return found
+
+    def path(self, module: Module, written: list[str]) -> Module | None:
+        """The path from the crate's root; None where it leads to another crate."""
+        if written[:1] == ["crate"]:
+            return tuple(written[1:])
+        base = module
+        while written[:1] in (["self"], ["super"]):
+            base = base[:-1] if written[0] == "super" else base
+            written = written[1:]
+            if written[:1] not in (["self"], ["super"]):
+                return (*base, *written)
+        return (*module, *written) if (*module, *written[:1]) in self.files else None
+
+    def home(self, path: Module, depth: int = 0) -> Module | None:
+        """The module that defines what a path names; None where that is not known, or is a module itself."""
+        module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
+        rest = path[len(module) :]
+        if not rest or depth > 8:
+            return None
+        if rest[0] in self.items[module]:
+            return module
+        for brought, name in self.imports[module]:
+            if (name == rest[0] or name == "*") and (
+                found := self.home((*brought[:-1], *rest) if name == "*" else (*brought, *rest[1:]), depth + 1)
+            ):
+                return found
+        return None
+
+    def used(self, module: Module) -> Iterator[Module]:
+        """The paths that a module's code uses."""
+        body = re.sub(USE, "", self.texts[module], flags=re.M)
+        words = set(re.findall(r"\w+", body))
+        for path, name in self.imports[module]:
+            if name == "*":
+                yield from ((*path[:-1], word) for word in words)
+            elif name in words:
+                yield path
+                yield from ((*path, item) for item in re.findall(rf"\b{name}::(\w+)", body))
+        for written in re.findall(r"(?<![\w:])(\w+(?:::\w+)+)", body):
+            if (path := self.path(module, written.split("::"))) is not None:
+                yield path
+
+    def circles(self) -> list[list[str]]:
+        """Files that reach each other."""
+        arrows = {
+            module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
+            for module in self.files
+        }
+        reach = {module: reachable(arrows, module) for module in arrows}
+        left, circles = set(arrows), []
+        while left:
+            module = min(left)
+            circle = {module} | {other for other in reach[module] if module in reach[other]}
+            left -= circle
+            if len(circle) > 1:
+                circles.append(sorted(self.files[each] for each in circle))
+        return circles
+
+
+def reachable(arrows: dict[Module, set[Module]], start: Module) -> set[Module]:
+    found, ahead = set(), [start]
+    while ahead:
+        new = arrows[ahead.pop()] - found
+        found |= new
+        ahead += new
+    return found
+
+
+def code(text: str) -> str:
+    """Without comments, strings, and what is for tests alone."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', re.sub(r"//[^\n]*", "", text))
+    text = re.sub(r"^#\[cfg\(test\)\]\s*[^;{]*(?:\{.*?^\}|;)", "", text, flags=re.M | re.S)
+    return re.sub(r"^\s+#\[cfg\(test\)\]\s*[^;{]*\{.*?^    \}", "", text, flags=re.M | re.S)
+
+
+def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
+    """The paths of a `use` declaration, each with the name that it gets."""
+    tree = tree.strip()
+    head, brace, inside = tree.partition("{")
+    if brace:
+        before = [name.strip() for name in head.split("::") if name.strip()]
+        for part in re.split(r",(?![^{]*\})", inside.rpartition("}")[0]):
+            for path, name in leaves(part) if part.strip() else ():
+                yield [*before, *path], before[-1] if path == ["self"] else name
+    else:
+        path, _, name = tree.partition(" as ")
+        names = [each.strip() for each in path.split("::")]
+        yield (names if names[-1] != "self" or len(names) == 1 else names[:-1]), name.strip() or names[-1]
