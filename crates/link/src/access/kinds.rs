@@ -1,7 +1,7 @@
 //! The ways to send that scenarios choose by kind.
 
-use super::config::{AccessConfig, AccessKind, BuildShaper, build_as};
-use super::{AggregationConfig, GrantsConfig, RatesConfig, ReallocationConfig, TraceConfig};
+use super::config::{BuildShaper, build_as};
+use super::*;
 use lopsided_spec::{Chosen, Family, Kind, Registry, Scalar, Value, ValueType};
 
 /// The kinds, the default first. A new one is a line here.

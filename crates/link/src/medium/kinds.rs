@@ -1,7 +1,7 @@
 //! The media that scenarios choose by kind: this crate's, and those that users register.
 
-use super::config::{MediumConfig, MediumKind, Vtable};
-use super::{CsmaCdConfig, DocsisConfig, PacketRadioConfig, PolledConfig, WifiConfig};
+use super::config::Vtable;
+use super::*;
 use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
 
 /// The kinds of media, the default first. A new one is a line here.
