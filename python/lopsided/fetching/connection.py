@@ -216,7 +216,7 @@ class Connection:
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
     """Why there is no connection, in the system's words, and whether the next attempt will fare the same."""
     if isinstance(error, socket.gaierror):
-        return error.strerror, error.errno == socket.EAI_NONAME
+        return error.strerror or str(error), error.errno == socket.EAI_NONAME
     # asyncio puts the failures of several addresses into one text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
