@@ -82,6 +82,9 @@ def test_what_is_no_limit(text):
         (units.seconds(0.1), "100 ms"),
         (units.seconds(240), "240 s"),
         (catalogue.unknown("page_s", numeric=True).text(13.7076), "13.7 s"),
+        (catalogue.run_tables()["flows"]["start_s"].text(60.45369), "60.45 s"),
+        (units.seconds(14.98765), "14.99 s"),
+        (units.seconds(36000), "36000 s"),
         (catalogue.run_tables()["samples"]["time_s"].text(13.7076), "13.7076 s"),
     ],
 )

@@ -1,5 +1,6 @@
 """On a terminal of 80 columns nothing is cut: no ellipsis, no line that is too long, every number whole."""
 
+import importlib
 import os
 import pty
 import re
@@ -88,6 +89,18 @@ def test_help_fits_eighty_columns_and_needs_no_unicode(command, tmp_path, monkey
     said = capsys.readouterr().out
     assert not [line for line in said.splitlines() if len(line) > WIDTH]
     assert "Usage" in said
+    given = [line.strip() for line in examples(command)]
+    shown = [line.strip() for line in said.splitlines()]
+    assert given and not [line for line in given if line not in shown], "an example is broken where it is long"
+
+
+def examples(command: str) -> list[str]:
+    """The lines of the examples in the command's docstring."""
+    home = next(each.home for each in commands.COMMANDS if each.name == command)
+    module, _, function = home.partition(":")
+    text = getattr(importlib.import_module(module), function).__doc__
+    _, _, after = text.partition("For example:\n\n")
+    return after.partition("\n\n")[0].splitlines()
 
 
 def test_without_colour_without_unicode_and_without_a_terminal_all_is_said(adsl_file: Path, tmp_path: Path):

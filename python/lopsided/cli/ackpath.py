@@ -36,7 +36,8 @@ def ackpath(
     For example:
 
         lopsided ackpath scenarios/two-way.toml
-        lopsided ackpath adsl.toml --remedies none,filter,acks_first,filter+acks_first --repeat 5
+        lopsided ackpath adsl.toml \\
+          --remedies none,filter,acks_first,filter+acks_first --repeat 5
 
     Parameters
     ----------
@@ -54,6 +55,7 @@ def ackpath(
     """
     from lopsided.data import run_folder as folders
     from lopsided.studies import ackpath as study
+    from lopsided.studies.verdicts.ackpath import verdict
     from lopsided.views import ackpath as shown
     from lopsided.views.html import ackpath as page
 
@@ -75,6 +77,7 @@ def ackpath(
         say_json({**found.to_dict(), "folder": folder})
     elif not quiet:
         heading(shown.title(found), shown.details(found))
+        say_prose(" ".join(verdict(found)) + "\n")
         out().print(shown.goodput(found))
         out().print(shown.acks(found))
         out().print(shown.senders(found))

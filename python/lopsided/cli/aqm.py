@@ -45,7 +45,8 @@ def aqm(
 
         lopsided aqm scenarios/web.toml --queues fifo,codel,fq_codel,pie,cake
         lopsided aqm adsl.toml --workload rrul --direction up --repeat 5
-        lopsided aqm adsl.toml --queues 'file,codel,{ kind = "codel", target = "15 ms", label = "gentle" }' --ecn
+        lopsided aqm adsl.toml --ecn \\
+          --queues 'file,codel,{ kind = "codel", target = "15 ms", label = "slow" }'
         lopsided aqm adsl.toml --queues fifo,fq_codel --world sim,kernel
         lopsided aqm --suite rfc7928 --queues fifo,pie,fq_codel --sections 5,8.2
 
@@ -103,6 +104,7 @@ def _suite(
 ) -> None:
     from lopsided.data import run_folder as folders
     from lopsided.studies import aqm as study
+    from lopsided.studies.verdicts.aqm import verdict
     from lopsided.views import disciplines
     from lopsided.views.html import aqm as page
 
@@ -129,6 +131,7 @@ def _suite(
     if quiet:
         return
     for number, section in found.sections.items():
+        say_prose(f"{number} " + " ".join(verdict(section)) + "\n")
         for way in section.links:
             heading(f"{number} {section.scenario.title}", f"{way} · {disciplines.details(section)}")
             out().print(disciplines.cells(section, way))
@@ -137,9 +140,11 @@ def _suite(
 
 
 def _show(found: Aqm) -> None:
+    from lopsided.studies.verdicts.aqm import verdict
     from lopsided.views import disciplines
 
     heading(disciplines.title(found), disciplines.details(found))
+    say_prose(" ".join(verdict(found)) + "\n")
     for way, link in found.links.items():
         heading(way, f"queue before {link}")
         out().print(disciplines.cells(found, way))

@@ -28,7 +28,7 @@ from lopsided.cli.options import (
     load,
     picture_at,
 )
-from lopsided.cli.terminal import link, out, progress, say, say_json
+from lopsided.cli.terminal import link, out, progress, say, say_json, say_prose
 from lopsided.errors import UsageError
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, PACKETS_APART_S
 
@@ -73,10 +73,12 @@ def compare(
         lopsided compare scenario.toml
         lopsided compare scenario.toml --repeat 5 --tolerance goodput_bps=3% --fail
         lopsided compare scenario.toml --window 60s..150s --figure compared.png
-        lopsided compare scenario.toml --packets --ignore psh,window --figure parted.png
+        lopsided compare scenario.toml --packets --ignore psh,window \\
+          --figure parted.png
         lopsided compare runs/before runs/after
         lopsided compare kept/linux --packets
-        lopsided compare scenario.toml --controller gentle.py:Gentle --against reno --worlds sim,kernel
+        lopsided compare scenario.toml --controller gentle.py:Gentle --against reno \\
+          --worlds sim,kernel
 
     Parameters
     ----------
@@ -258,8 +260,10 @@ def _window(text: str) -> tuple[float, float]:
 def _show(comparison: Comparison, repeat: int) -> None:
     from rich.text import Text
 
+    from lopsided.studies.verdicts.compare import verdict
     from lopsided.views.view import Cell, Heading, View
 
+    say_prose(" ".join(verdict(comparison)) + "\n")
     reference, others = comparison.reference, comparison.worlds[:-1]
     rows: list[list[Cell]] = []
     before = None
@@ -278,9 +282,6 @@ def _show(comparison: Comparison, repeat: int) -> None:
     kernel = comparison.examples[reference].facts.get("kernel")
     times = "one run" if repeat == 1 else f"medians of {repeat} runs"
     say(f"{times}; against {reference}{f' (Linux {kernel})' if kernel else ''}")
-    beyond = comparison.beyond()
-    if beyond:
-        say(f"{len(beyond)} beyond tolerance")
 
 
 def _value(value: float) -> str:

@@ -7,7 +7,13 @@ from lopsided.cli.terminal import out, say, say_json
 
 
 def doctor(*, as_json: Json = False) -> int:
-    """Say what this machine can do, what is missing, and the command that brings it."""
+    """Say what this machine can do, what is missing, and the command that brings it.
+
+    For example:
+
+        lopsided doctor
+        lopsided doctor --json
+    """
     from lopsided.worlds.kernel import backend, capabilities
     from lopsided.worlds.kernel.errors import KernelUnavailable
 

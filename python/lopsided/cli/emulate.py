@@ -35,9 +35,11 @@ def emulate(
 
     For example:
 
-        lopsided emulate --down 50M --up 5M --rtt 40ms --queue-up fq_codel -- curl -O https://example.org/file
+        lopsided emulate --down 50M --up 5M --rtt 40ms --queue-up fq_codel \\
+          -- curl -O https://example.org/file
         lopsided emulate --preset docsis31-1000-35
-        lopsided emulate --scenario scenarios/adsl.toml --plot adsl.png -- iperf3 -c 100.64.0.1
+        lopsided emulate --scenario scenarios/adsl.toml --plot adsl.png \\
+          -- iperf3 -c 100.64.0.1
 
     Parameters
     ----------

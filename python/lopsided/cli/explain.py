@@ -39,7 +39,8 @@ def explain(
     For example:
 
         lopsided explain runs/adsl
-        lopsided explain runs/adsl --flow download --from 12s --to 14s --figure story.svg
+        lopsided explain runs/adsl --flow download --from 12s --to 14s \\
+          --figure story.svg
         lopsided explain probe.parquet --flow up1 --capture eth0.pcap
 
     Parameters

@@ -44,10 +44,13 @@ def fairness(
     For example:
 
         lopsided fairness
-        lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20,100,200,400 --link 100M
-        lopsided fairness --cc cubic,bbr --rtt 40 --link 20M --buffer "8 BDP" --repeat 5
+        lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20,100,200,400 \\
+          --link 100M
+        lopsided fairness --cc cubic,bbr --rtt 40 --link 20M --buffer "8 BDP" \\
+          --repeat 5
         lopsided fairness --cc reno,Gentle --controller gentle.py:Gentle
-        lopsided fairness --cc reno,cubic --rtt 20,200 --link 50M --up 5M --direction up --pairs full
+        lopsided fairness --cc reno,cubic --rtt 20,200 --link 50M --up 5M \\
+          --direction up --pairs full
 
     Parameters
     ----------
@@ -92,10 +95,12 @@ def _milliseconds(text: str) -> list[float]:
 
 
 def _show(matrix: Matrix) -> None:
+    from lopsided.studies.verdicts.fairness import verdict
     from lopsided.views.html.fairness import title
 
     study = matrix.study
     heading(title(matrix), f"{matrix.world} · {_runs(study)} · digest of all {matrix.digest}")
+    say_prose(" ".join(verdict(matrix)) + "\n")
     for squares in study.squares():
         for square in squares:
             if len(square.sides) <= _MOST_COLUMNS:

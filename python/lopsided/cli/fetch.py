@@ -42,7 +42,8 @@ def fetch(
     For example:
 
         lopsided fetch https://example.org/image.iso
-        lopsided fetch https://example.org/image.iso --greedy --streams 4 --out image.iso
+        lopsided fetch https://example.org/image.iso --greedy --streams 4 \\
+          --out image.iso
         lopsided fetch https://example.org/image.iso --checksum sha256:HASH
 
     Parameters

@@ -27,6 +27,11 @@ def kernel(
 
     It is made once, in some minutes, from the distribution's kernel source package, and kept in the cache directory.
 
+    For example:
+
+        lopsided kernel build
+        lopsided kernel build --source linux-source-6.1.tar.xz --jobs 2
+
     Parameters
     ----------
     action

@@ -29,7 +29,8 @@ def plot(
 
         lopsided plot runs/adsl goodput
         lopsided plot runs/adsl goodput --window 500ms --out goodput.svg
-        lopsided plot runs/adsl rtt --column single --out figure2.pdf --data figure2.csv
+        lopsided plot runs/adsl rtt --column single --out figure2.pdf \\
+          --data figure2.csv
 
     Parameters
     ----------

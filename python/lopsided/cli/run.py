@@ -88,11 +88,13 @@ def run(
     For example:
 
         lopsided run scenario.toml
-        lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --out runs/fifteen
+        lopsided run scenario.toml --set "link.up.queue.limit=15 packets" \\
+          --out runs/fifteen
         lopsided run scenario.toml --repeat 10
         lopsided run scenario.toml --pcap hosts
         lopsided run scenario.toml --controller gentle.py:Gentle --set stack.cc=Gentle
-        lopsided run scenario.toml --discipline mine.py:Mine --set link.down.queue.kind=Mine
+        lopsided run scenario.toml --discipline mine.py:Mine \\
+          --set link.down.queue.kind=Mine
         lopsided run scenario.toml --fairness
         lopsided run scenario.toml --world live
         lopsided run scenario.toml --world live --ours client

@@ -46,10 +46,14 @@ def search(
 
     For example:
 
-        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" --maximise performance
-        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" --over "link.up.queue.kind=fifo|fq_codel"
-        --maximise goodput.download --minimise rtt.download --subject-to "goodput.upload > 120 kbit/s" --repeat 3
-        lopsided search adsl.toml --over "stack.cc=reno|cubic|bbr" --minimise sojourn_p95_ms.link.up --out runs/search
+        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" \\
+          --maximise performance
+        lopsided search adsl.toml --over "link.up.queue.limit=5..100 packets" \\
+          --over "link.up.queue.kind=fifo|fq_codel" --maximise goodput.download \\
+          --minimise rtt.download --subject-to "goodput.upload > 120 kbit/s" \\
+          --repeat 3
+        lopsided search adsl.toml --over "stack.cc=reno|cubic|bbr" \\
+          --minimise sojourn_p95_ms.link.up --out runs/search
 
     Parameters
     ----------

@@ -49,9 +49,11 @@ def size(
     For example:
 
         lopsided size --down 2.4M --up 196k --rtt 200ms
-        lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB --plot curve.svg
+        lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB \\
+          --plot curve.svg
         lopsided size --preset docsis30-100-10
-        lopsided size --down 16M --up 1M --rtt 30ms --target-delay 100ms --framing pppoe-llcsnap
+        lopsided size --down 16M --up 1M --rtt 30ms --target-delay 100ms \\
+          --framing pppoe-llcsnap
         lopsided size --measure server.example --up 196k
 
     Parameters
@@ -136,13 +138,13 @@ def _sizes(text: str) -> list[int]:
 
 def _show(found: Sizing) -> None:
     advice = found.advice
-    say_prose(_answer(found))
+    best = "" if advice is None else f" {_advised(advice.recommended)}"
+    say_prose(f"{_answer(found)}{best}")
     out().print(_answers(found))
     say_prose(f"{found.why} {found.assumed}\n")
     if advice is not None:
         from lopsided.views.view import view
 
-        say(_advised(advice.recommended), style="bold")
         out().print(view(advice.candidates, caption=_CHOSEN))
     for config in found.configs:
         heading(config.device, config.note)
@@ -174,7 +176,7 @@ _CHOSEN = "chosen: the soonest page of those that use at least four fifths of wh
 def _advised(queue: str) -> str:
     if queue in ("fifo", "unmanaged"):
         return "No queue discipline serves a household better here than that buffer."
-    return f"Better than any buffer under a household's traffic: {queue} in both directions."
+    return f"Better than any buffer under a household's traffic is {queue} in both directions."
 
 
 def _answers(found: Sizing) -> View:

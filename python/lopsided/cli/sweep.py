@@ -26,7 +26,7 @@ from lopsided.cli.options import (
     picture_at,
     split,
 )
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path
+from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
 from lopsided.data import output
 from lopsided.errors import UsageError
 from lopsided.studies.options import SWEEP_METRIC
@@ -66,9 +66,12 @@ def sweep(
     For example:
 
         lopsided sweep scenario.toml
-        lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" --repeat 4
-        lopsided sweep scenario.toml --set "stack.profile=linux-6.1,freebsd-7" --out stacks.csv
-        lopsided sweep scenario.toml --repeat 1000 --dask tcp://scheduler:8786 --out folder
+        lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" \\
+          --repeat 4
+        lopsided sweep scenario.toml --set "stack.profile=linux-6.1,freebsd-7" \\
+          --out stacks.csv
+        lopsided sweep scenario.toml --repeat 1000 --dask tcp://scheduler:8786 \\
+          --out folder
 
     Parameters
     ----------
@@ -141,10 +144,13 @@ def sweep(
     if as_json:
         say_json(list(table.rows()))
     elif not quiet:
+        from lopsided.studies.verdicts.sweep import verdict
         from lopsided.views import console
 
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
         heading(scenario.title or scenario.name, f"{world} · {runs} runs")
+        if said := verdict(table):
+            say_prose(" ".join(said) + "\n")
         out().print(console.sweep(table))
         say_path("table", table_path)
         if picture:

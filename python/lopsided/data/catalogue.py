@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["integer", "float", "text"]
 Unit = Literal[
-    "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "instant", "ms", "ms2",
-    "bps", "bytes",
+    "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "start", "instant", "ms",
+    "ms2", "bps", "bytes",
 ]  # fmt: skip
-"""`tenths` are seconds with one decimal, an `instant` is a moment of a run in seconds, `index` an index from 0 to 1."""
+"""`tenths` are seconds with one decimal, an `instant` is a moment of a run in seconds, a `start` one to the hundredth,
+`index` an index from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
     "index": lambda value: f"{value:.3f}",
     "s": lambda value: units.millis(value * 1e3),
     "tenths": lambda value: f"{value:.1f} s",
-    "instant": units.seconds,
+    "start": lambda value: f"{round(value, 2):g} s",
+    "instant": lambda value: f"{value:.6g} s",
     "ms": units.millis,
     "ms2": _number,
     "bps": units.rate,
@@ -109,12 +111,15 @@ def run_tables() -> dict[str, TableSpec]:
     return {table.name: table for table in found}
 
 
-_INSTANTS = ("time_s", "start_s", "stop_s", "outstanding_max_s")
-"""Moments keep digits that a length of time need not have."""
+_INSTANTS: Mapping[str, Unit] = {
+    **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
+    **dict.fromkeys(("start_s", "stop_s"), "start"),
+}
+"""Moments keep digits that a length of time need not have; when a flow starts and stops, hundredths."""
 
 
 def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
-    return Column(name, "instant" if name in _INSTANTS else unit, heading, meaning, kind)
+    return Column(name, _INSTANTS.get(name, unit), heading, meaning, kind)
 
 
 def drop_reasons() -> dict[str, str]:

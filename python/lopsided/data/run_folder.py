@@ -63,7 +63,7 @@ def check(place: Path, overwrite: bool) -> None:
         if not (place / MANIFEST).is_file():
             raise FolderError(f"{place} holds files that are not a run; choose another folder")
         if not overwrite:
-            raise FolderError(f"{place} already holds a run; choose another folder or ask to overwrite it")
+            raise FolderError(f"{place} already holds a run; choose another folder, or replace it with --overwrite")
         if _listed(place) is None:
             raise FolderError(f"{place} does not say which of its files are the run's; choose another folder")
 

@@ -116,7 +116,9 @@ def seconds(value: float | None) -> str:
     """A length of time as a person would say it: `240 s`, `90 min`, `20 ms`."""
     if value is None or not math.isfinite(value):
         return "–"
-    return millis(value * 1e3) if value < 1 else f"{value:.6g} s"
+    if value < 1:
+        return millis(value * 1e3)
+    return f"{value:.4g} s" if value < 1000 else f"{value:.0f} s"
 
 
 def percent(share: float | None) -> str:

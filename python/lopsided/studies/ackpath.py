@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
 from lopsided.accessors import filled_in
+from lopsided.data import units
 from lopsided.data.study_tables import ACKPATH_CELLS, ACKPATH_RUNS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
@@ -387,13 +388,13 @@ def _limit(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
     cell = _median(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["up_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:
-        return f"the downlink itself: {used:.0%} of it is used"
+        return f"the downlink itself: {units.percent(used)} of it is used"
     for column, what in (("limited_receiver", "the receive window"), ("limited_application", "the application")):
         if cell[column] >= _LEAST_LIMIT:
-            return f"{what}, which holds the sender back for {cell[column]:.0%} of its time"
+            return f"{what}, which holds the sender back for {units.percent(cell[column])} of its time"
     held = "the pacing rate" if cell["limited_pacing"] > cell["limited_window"] else "the congestion window"
     share = max(cell["limited_pacing"], cell["limited_window"])
-    sentence = f"{held} ({share:.0%} of the sender's time)"
+    sentence = f"{held} ({units.percent(share)} of the sender's time)"
     if waits[0] > waits[1]:
         lost = f", and {cell['up_dropped_packets']:.0f} packets are dropped there" if cell["up_dropped_packets"] else ""
         return f"the way of the ACKs: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"

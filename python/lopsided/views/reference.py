@@ -8,7 +8,7 @@ from lopsided.data.catalogue import Column, TableSpec, Unit, drop_reasons, mark_
 from lopsided.views.view import Heading, View
 
 _UNITS: dict[Unit, str] = {
-    **dict.fromkeys(("s", "tenths", "instant"), "s"),
+    **dict.fromkeys(("s", "tenths", "start", "instant"), "s"),
     **{"ms": "ms", "ms2": "ms²", "bps": "bit/s", "bytes": "octets"},
 }
 

@@ -32,23 +32,26 @@ def details(found: Search) -> str:
 
 def answer(found: Search) -> list[str]:
     """What came out, in sentences."""
-    said = [f"Wanted: {' and '.join(map(str, found.goals))}{_under(found)}."]
+    wanted = f"Wanted: {' and '.join(map(str, found.goals))}{_under(found)}."
+    said: list[str] = []
     if found.best is None:
-        return [*said, *_none(found)]
+        return [*_none(found), wanted]
     if len(found.goals) > 1 and len(found.front) == 1:
         shown = [_shown(found, found.best, number) for number in range(len(found.goals))]
         said.append(f"One trial of {_kept(found)}, is best in all: {settings(found.best)}, with {', '.join(shown)}.")
     elif len(found.goals) > 1:
-        said.append(f"The Pareto front has {len(found.front)} trials of {_kept(found)}.")
         for number, goal in enumerate(found.goals):
             best = (max if goal.maximise else min)(found.front, key=lambda trial: found.value(trial, number))
-            said.append(f"{_most(goal.maximise)} {_shown(found, best, number)} by {settings(best)}.")
+            metric, value = found.metrics[number], found.metrics[number].shown(best.mean(number))
+            said.append(f"{'Most' if goal.maximise else 'Least'} {metric.text}, {value}, comes with {settings(best)}.")
+        front = f"{len(found.front)} trials of {_kept(found)} are on the Pareto front"
+        said.append(f"{front}: none betters another in every goal.")
     else:
         said.append(f"Best of {_kept(found)}: {settings(found.best)}, with {_shown(found, found.best, 0)}.")
     stand = [_shown(found, found.baseline, number) for number in range(len(found.metrics))]
     kept = "" if found.keeps(found.baseline) or not found.limits else ", beyond the limits"
     said.append(f"As it stands the scenario has {', '.join(stand)}{kept}.")
-    return [*said, *_doubts(found)]
+    return [*said, *_doubts(found), wanted]
 
 
 def settings(trial: Trial) -> str:
@@ -115,10 +118,6 @@ def _checks(found: Search) -> int:
 def _shown(found: Search, trial: Trial, number: int) -> str:
     metric = found.metrics[number]
     return f"{metric.text} {metric.shown(trial.mean(number))}"
-
-
-def _most(maximise: bool) -> str:
-    return "The most is" if maximise else "The least is"
 
 
 def _under(found: Search) -> str:

@@ -215,7 +215,7 @@ def _bound(metric: Metric, text: str, whole: str) -> float:
             return float(units.parse_rate(text))
         if metric.unit == "ms":
             return units.parse_time(text) * 1e3
-        if metric.unit in ("s", "tenths", "instant"):
+        if metric.unit in ("s", "tenths", "start", "instant"):
             return units.parse_time(text)
         if metric.unit == "share":
             share = units.parse_share(text)

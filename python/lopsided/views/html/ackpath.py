@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.studies.verdicts.ackpath import verdict
 from lopsided.views import ackpath, html
 from lopsided.views.view import view
 
@@ -18,6 +19,7 @@ def render(found: AckPath) -> str:
     """The whole page."""
     return html.template("ackpath.html.j2").render(
         title=ackpath.title(found),
+        verdict=verdict(found),
         facts=[
             ("simulated", units.seconds(found.scenario.duration_s)),
             ("remedies at the uplink of", found.link),

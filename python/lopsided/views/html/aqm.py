@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.studies.verdicts.aqm import verdict
 from lopsided.views import disciplines, html
 from lopsided.views.plot import disciplines as figures
 from lopsided.views.plot import style
@@ -27,6 +28,7 @@ def render(found: Aqm, drawn: Mapping[str, Figure] | None = None) -> str:
     ]
     return html.template("aqm.html.j2").render(
         title=disciplines.title(found),
+        verdict=verdict(found),
         facts=_facts(found),
         plots=plots,
         directions={way: disciplines.cells(found, way) for way in found.links},
@@ -97,6 +99,7 @@ def _suite_page(suite: Suite) -> str:
         {
             "number": number,
             "title": found.scenario.title,
+            "verdict": verdict(found),
             "tables": [(way, disciplines.cells(found, way)) for way in found.links],
             "users": disciplines.users(found) if disciplines.feels_anything(found) else None,
             "svg": style.svg(found.plot("ellipse"), salt=f"{number}-{found.digest}"),

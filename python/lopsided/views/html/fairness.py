@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lopsided.data import run_folder as folders
 from lopsided.data import units
 from lopsided.errors import UsageError
+from lopsided.studies.verdicts.fairness import verdict
 from lopsided.views import html
 from lopsided.views.plot import heat_maps, style
 from lopsided.views.view import view
@@ -29,6 +30,7 @@ def render(matrix: Matrix, figures: Mapping[str, Figure] | None = None) -> str:
     ]
     return html.template("fairness.html.j2").render(
         title=title(matrix),
+        verdict=verdict(matrix),
         facts=_facts(matrix),
         plots=drawn,
         cells=view(matrix.cells, keys=4, most=_MOST_ROWS, where=" in the table files"),

@@ -1,0 +1,145 @@
+"""What studies say of themselves: their sentences name the right ones, with the numbers of the tables."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS
+from lopsided.data.table import Table
+from lopsided.studies.compare import Comparison, Row
+from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, sweep
+
+
+def table(spec, rows):
+    names = [column.name for column in spec.columns]
+    return Table(spec.frame([{name: row.get(name) for name in names} for row in rows]), spec)
+
+
+def queues(slow, rates, rpm=(), lost=()):
+    """A comparison whose disciplines have these round trips, goodputs and so on downwards."""
+    names = list(slow)
+    cells = [
+        {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
+        | ({"datagram_loss": lost[name]} if lost else {})
+        for name in names
+    ]
+    users = [{"queue": name, "world": "sim", "rpm": rpm[name] if rpm else None} for name in names]
+    return SimpleNamespace(
+        disciplines=[SimpleNamespace(label=name) for name in names],
+        worlds=("sim",),
+        cells=table(AQM_CELLS, cells),
+        users=table(AQM_USERS, users),
+    )
+
+
+def test_the_queue_with_short_round_trips_is_named_with_its_price():
+    said = aqm.verdict(
+        queues(
+            {"fifo": 300.0, "codel": 100.0, "cake": 50.0},
+            {"fifo": 10e6, "codel": 9e6, "cake": 8e6},
+            {"fifo": 200.0, "codel": 900.0, "cake": 800.0},
+            {"fifo": 0.05, "codel": 0.02, "cake": 0.0},
+        )
+    )
+    assert said == [
+        "Round trips are shortest with cake: 50.0 ms at the 95th percentile of the slower direction (fifo: 300 ms).",
+        "All flows together get 8.00 Mbit/s with it, 20 % less than with fifo.",
+        "For its users the line answers quickest with codel (900 round trips a minute, fifo 200).",
+        "Of datagrams cake loses fewest (0 %) and fifo most (5.0 %).",
+    ]
+
+
+def test_queues_that_are_alike_are_called_so():
+    (said,) = aqm.verdict(queues({"fifo": 100.0, "pie": 101.0}, {"fifo": 1e6, "pie": 1e6}))
+    assert said.startswith("Round trips are much alike under all of them: 100 ms to 101 ms")
+    assert "alone" in aqm.verdict(queues({"fifo": 1.0}, {"fifo": 1.0}))[0]
+
+
+def remedies(**scores):
+    rows = [
+        {"remedies": name, "rank_score": score, "down_goodput_bps": score * 1e6, "up_goodput_bps": None}
+        for name, score in sorted(scores.items(), key=lambda item: -item[1])
+    ]
+    cells = SimpleNamespace(rows=lambda: rows)
+    return SimpleNamespace(cells=cells, limits=dict.fromkeys(scores, "the downlink itself"))
+
+
+def test_the_best_remedy_is_named_and_those_that_do_harm():
+    assert ackpath.verdict(remedies(none=0.8, filter=1.0, acc=0.5)) == [
+        "filter gains most: 1.00 Mbit/s down, where without a remedy it is 800 kbit/s down.",
+        "Without a remedy the downloads are limited by the downlink itself.",
+        "Worse than none: acc.",
+    ]
+    assert "No remedy gains anything" in ackpath.verdict(remedies(none=1.0, filter=0.995))[0]
+    assert "No remedy gains anything" in ackpath.verdict(remedies(none=0.995, filter=1.0))[0]
+    assert ackpath.verdict(remedies(filter=1.0, acc=0.5))[0].startswith("Best of them is filter")
+
+
+def pair(one, other, share, rtts=(20.0, 20.0), least=None):
+    """Both cells of a pair, of which the first takes this share."""
+    cells = []
+    for (cc, rtt), (against, its), part in (
+        ((one, rtts[0]), (other, rtts[1]), share),
+        ((other, rtts[1]), (one, rtts[0]), 1 - share),
+    ):
+        cell = {"cc": cc, "rtt_ms": rtt, "against_cc": against, "against_rtt_ms": its, "share": part}
+        cells.append(cell | {"harm_rate": 1 - part, "share_least": least or part, "share_most": 1 - (least or part)})
+    return cells[:1] if (one, rtts[0]) == (other, rtts[1]) else cells
+
+
+def test_who_takes_most_is_named_and_what_it_does_to_the_other():
+    cells = [*pair("reno", "bbr", 0.1), *pair("reno", "cubic", 0.45), *pair("bbr", "bbr", 0.5, least=0.2)]
+    cells += pair("reno", "reno", 0.8, (20.0, 100.0))
+    study = SimpleNamespace(rtts_ms=[20.0, 100.0])
+    assert fairness.verdict(SimpleNamespace(cells=table(CELLS, cells), study=study)) == [
+        "bbr takes most: beside reno (both at 20 ms) it gets 90 % of the goodput, and reno loses 90 % of what it has "
+        "alone.",
+        "cubic and reno at 20 ms come nearest to halves: 55 % for cubic.",
+        "Two flows of bbr (20 % to 80 %) with the same round trip do not share evenly in every run.",
+        "Of two unequal round trips the shorter takes 80 % with reno at 20 against 100 ms.",
+    ]
+    even = SimpleNamespace(cells=table(CELLS, pair("reno", "cubic", 0.45)), study=study)
+    assert fairness.verdict(even) == ["No control takes more than 55 % from another: all of them share evenly."]
+
+
+def worlds(*errors):
+    rows = tuple(
+        Row(f"flow{number}", "goodput_bps", {"sim": (1 + error,), "kernel": (1.0,)}, 0.05)
+        for number, error in enumerate(errors)
+    )
+    return Comparison(None, ("sim", "kernel"), rows, {})
+
+
+def test_worlds_that_agree_are_called_so_and_the_furthest_is_named():
+    agreed = compare.verdict(worlds(0.01, -0.02))
+    assert agreed[0].startswith("sim agrees with kernel in all 2 quantities") and "of flow1, by -2.0 %" in agreed[0]
+    assert agreed[1] == "Goodput is off by -2.0 to +1.0 %."
+    (apart, _) = compare.verdict(worlds(0.01, 0.2))
+    assert apart.startswith("sim does not agree with kernel: 1 of 2 quantities") and "of flow1, by +20.0 %" in apart
+
+
+@pytest.fixture
+def swept():
+    pl = pytest.importorskip("polars")
+    rows = [
+        {"limit": limit, "repetition": seed, "name": name, "goodput_overlap_bps": rate, "rtt_mean_ms": rtt}
+        | {"performance": performance, "digest": f"{limit}{seed}"}
+        for limit, performance, flows in (
+            (10, 0.6, {"download": (2e6, 100.0), "upload": (1e5, 200.0)}),
+            (50, 0.3, {"download": (1e6, 300.0), "upload": (1.5e5, 800.0)}),
+        )
+        for seed in (0, 1)
+        for name, (rate, rtt) in flows.items()
+    ]
+    return Table(pl.DataFrame(rows))
+
+
+def test_a_sweep_says_where_it_is_best_and_worst(swept, monkeypatch):
+    monkeypatch.setattr(sweep, "axis_columns", lambda _: ["limit"])
+    assert sweep.verdict(swept) == [
+        "Performance is best, 60 %, with limit 10, and worst, 30 %, with 50.",
+        "download gets most, 2.00 Mbit/s, with 10, and least, 1.00 Mbit/s, with 50; its mean round trip is 100 ms to "
+        "300 ms.",
+        "upload gets most, 150 kbit/s, with 50, and least, 100 kbit/s, with 10; its mean round trip is 200 ms to "
+        "800 ms.",
+    ]
