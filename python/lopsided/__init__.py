@@ -33,8 +33,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from lopsided.queues import queue_discipline
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
     from lopsided.studies.ackpath import ackpath
     from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
@@ -79,7 +78,7 @@ _HOMES = {
     "RunError": "lopsided.errors",
     "ScenarioError": "lopsided.errors",
     "UsageError": "lopsided.errors",
-    "Run": "lopsided.run",
+    "Run": "lopsided.scenario",
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
     "ackpath": "lopsided.studies.ackpath",

@@ -1,25 +1,35 @@
-"""`Scenario`: an experiment read from TOML, checked, with every default filled in."""
+"""`Scenario`, an experiment from TOML with every default filled in, and `Run`, what a world gives back of it.
+
+The two are one module since each names the other: a scenario is run, and a run knows its scenario.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from lopsided import _native
+from lopsided import _native, queues
 from lopsided.accessors import filled_in
 from lopsided.controllers import checked
-from lopsided.errors import ScenarioError, UsageError
+from lopsided.data import run_folder as folders
+from lopsided.data.catalogue import run_tables
+from lopsided.data.run_tables import RunTables
+from lopsided.errors import FolderError, ScenarioError, UsageError
 from lopsided.run_options import MOST_THREADS, PcapPoint, RunOptions
+from lopsided.settings import overrides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import polars as pl
+    from matplotlib.figure import Figure
 
     from lopsided.controllers import ControllerFactory, Controllers
+    from lopsided.data.fairness import Fairness
     from lopsided.data.scenario_types import Resolved
-    from lopsided.run import Run
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
 """A scenario's text, its file's name, and the settings that were changed."""
@@ -45,7 +55,7 @@ class Scenario:
         `Law`.
         """
         path = Path(path)
-        source = (_read(path), str(path), _overrides(settings))
+        source = (_read(path), str(path), overrides(settings))
         return cls(_native.Scenario.parse(*source, checked(controllers)), source)
 
     @classmethod
@@ -70,7 +80,7 @@ class Scenario:
         """
         if not settings:
             return self
-        changes = _overrides(settings)
+        changes = overrides(settings)
         return Scenario(self.native.with_changes(changes), self._changed(changes))
 
     def _changed(self, changes: list[tuple[str, str]]) -> Source | None:
@@ -198,6 +208,131 @@ class Scenario:
         return f"Scenario({self.name!r}, {self.duration_s:g} s, {flows} flow{'s' if flows != 1 else ''})"
 
 
+class Run(RunTables):
+    """The result of one run of a scenario: its tables, its digest and what is needed to repeat it.
+
+    `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
+    `facts` holds what a world wants to say beside its tables (events processed, kernel release, ...).
+    """
+
+    def __init__(
+        self,
+        *,
+        scenario: Scenario,
+        seed: int,
+        tables: Mapping[str, pl.DataFrame],
+        digest: str,
+        world: str = "sim",
+        facts: Mapping[str, Any] | None = None,
+        made: str | None = None,
+    ) -> None:
+        super().__init__(tables)
+        self.scenario = scenario
+        self.seed = seed
+        self.digest = digest
+        self.world = world
+        self.facts = dict(facts or {})
+        self.made = made or datetime.now(UTC).isoformat(timespec="seconds")
+        self.folder: Path | None = None
+        self._fairness: Fairness | None = None
+
+    def plot(self, kind: str = "goodput", **options: Any) -> Figure:
+        """A matplotlib figure of `kind`: see `lopsided.views.plot.KINDS` for the kinds and their options."""
+        return filled_in("Run.plot")(self, kind, **options)
+
+    def fairness(
+        self,
+        *,
+        warmup_s: float | None = None,
+        within: float | None = None,
+        hold_s: float | None = None,
+        harm: bool | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Fairness:
+        """Who took what from whom: see `lopsided.studies.fairness.of_run`. Harm runs each group of flows alone.
+
+        What is not given is as the scenario's `[fairness]` says, or its default.
+        """
+        of_run = filled_in("Run.fairness")
+        changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
+        if any(value is not None for value in changes.values()):
+            return of_run(self, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm, progress=progress)
+        if self._fairness is None:
+            found: Fairness = of_run(self, progress=progress)
+            self._fairness = found
+        return self._fairness
+
+    def report(self) -> str:
+        """The report as one self-contained HTML page."""
+
+        return filled_in("Run.report")(self)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
+        self.folder = Path(folder)
+        with folders.writing(self.folder, overwrite=overwrite) as staged:
+            self.write(staged, report=report)
+        return self.folder
+
+    def write(self, folder: Path, *, report: bool = True) -> None:
+        """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
+        (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
+        for name in run_tables():
+            self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
+        if self.scenario.asks_for_fairness:
+            self.fairness().groups.write(folder / "fairness.parquet")
+        if report:
+            (folder / "report.html").write_text(self.report(), encoding="utf-8")
+        folders.write_manifest(folder, self.manifest())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Reads a run folder back."""
+        import polars as pl
+
+        folder = Path(folder)
+        manifest = folders.read_manifest(folder)
+        try:
+            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FolderError(f"{folder} is damaged: {error}") from error
+        # A folder holds no code: controllers of one's own are known by their names.
+        controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
+        queues.remember(manifest["facts"].get("disciplines", {}))
+        run = cls(
+            scenario=Scenario.load(folder / "scenario.toml", controllers),
+            seed=manifest["seed"],
+            tables=tables,
+            digest=manifest["digest"],
+            world=manifest["world"],
+            facts=manifest["facts"],
+            made=manifest["made"],
+        )
+        run.folder = folder
+        return run
+
+    def manifest(self) -> dict[str, Any]:
+        """What identifies this run."""
+        return {
+            "lopsided": _native.__version__,
+            "name": self.scenario.name,
+            "world": self.world,
+            "seed": self.seed,
+            "digest": self.digest,
+            "made": self.made,
+            "platform": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "facts": self.facts,
+            **({"fairness": self.fairness().summary()} if self.scenario.asks_for_fairness else {}),
+        }
+
+    def __repr__(self) -> str:
+        return f"Run({self.scenario.name!r}, {self.world}, seed {self.seed}, digest {self.digest})"
+
+    def _repr_html_(self) -> str:
+
+        return filled_in("Run.notebook")(self)
+
+
 def checked_seed(seed: int) -> int:
     """The seed, refused where it does not fit 64 bits."""
     if not 0 <= seed < 2**64:
@@ -226,25 +361,3 @@ def _read(path: Path) -> str:
         raise ScenarioError(f"cannot read {str(path)[:100]}: {error.strerror}", str(path)) from None
     except ValueError:
         raise ScenarioError("no file's name may hold the character NUL") from None
-
-
-def _overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(key, setting_text(value)) for key, value in settings.items()]
-
-
-def setting_text(value: Any) -> str:
-    """A setting's value as TOML, texts bare."""
-    return value if isinstance(value, str) else _toml(value)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        named = cast("Mapping[object, Any]", value)
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(inner)}" for key, inner in named.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(inner) for inner in cast("list[Any]", value)) + "]"
-    if isinstance(value, str | bool | int | float):
-        return json.dumps(value, ensure_ascii=False)
-    raise UsageError(
-        f"a setting cannot be {value!r}: write text with a unit, a number, a truth value, a list or a dictionary"
-    )

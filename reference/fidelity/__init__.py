@@ -21,8 +21,7 @@ from lopsided.worlds.base import Job
 from reference.fidelity.records import Ledger
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))

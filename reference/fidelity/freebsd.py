@@ -29,7 +29,7 @@ from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.views.plot.style import LabFigure
 
 SCENARIO = Path(__file__).parent / "freebsd.toml"

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from lopsided.run import Run
+from lopsided.scenario import Run
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
 from lopsided.studies.options import PACKETS_APART_S

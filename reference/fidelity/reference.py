@@ -19,7 +19,7 @@ from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 SCENARIO = Path(__file__).parent / "reference.toml"
 SEEDS = range(1, 17)

@@ -108,6 +108,7 @@ def test_what_cannot_be_is_said(remedies, said):
         lop.ackpath(lop.Scenario.from_text(LINE), remedies)
 
 
+@pytest.mark.slow
 def test_every_remedy_applies_alone_and_in_every_pair():
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s"))
     names = list(REMEDIES)

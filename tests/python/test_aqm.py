@@ -141,6 +141,7 @@ count = 2
     assert all(row["jain"] is not None for row in found.cells.rows())
 
 
+@pytest.mark.slow
 def test_the_folder_holds_all(tmp_path: Path):
     file = tmp_path / "line.toml"
     file.write_text(LINE)
@@ -156,6 +157,7 @@ def test_the_folder_holds_all(tmp_path: Path):
     assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
 
+@pytest.mark.slow
 def test_a_suite_is_sections_of_its_own(tmp_path: Path):
     for section in SUITES["rfc7928"]:
         scenario = section.scenario("rfc7928")

@@ -35,6 +35,7 @@ def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_nothing_is_malformed(captured):
     _, folder = captured
     files = sorted(folder.glob("*.pcapng"))
@@ -44,6 +45,7 @@ def test_nothing_is_malformed(captured):
         assert tshark(file, "frame.time_delta < 0", "frame.number") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "flow"), [("server", "download"), ("client", "upload")])
 def test_every_flag_at_a_host_is_explained(captured, host, flow):
     run, folder = captured
@@ -60,6 +62,7 @@ def test_every_flag_at_a_host_is_explained(captured, host, flow):
     assert again == told > 0
 
 
+@pytest.mark.slow
 def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
     run, folder = captured
     acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")

@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_command_behind_a_line(folder: Path) -> None:
     script = "exec 3<>/dev/udp/100.64.0.1/9; head -c 1000 /dev/zero >&3; sleep 0.25; echo out; exit 9"
     files = ["--plot", "line.png", "--table", "queues.csv", "--pcap", "line.pcapng"]
@@ -39,6 +40,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
     assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s; a busy machine takes longer.
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_replaced(folder: Path) -> None:
     (folder / "line.pcapng").write_text("mine")
     done = emulate(folder, *LINE, "--pcap", "line.pcapng", "--", "true")

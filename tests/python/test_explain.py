@@ -107,7 +107,7 @@ def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Pat
 
 def _on_linux(run: lop.Run) -> lop.Run:
     """The run with what a run on Linux would have of its tables."""
-    tables = {name: run._table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
+    tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 
 

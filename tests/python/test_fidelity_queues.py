@@ -39,6 +39,7 @@ def test_with_the_line_packets_leave_at_the_times_at_which_they_left_on_linux(ca
     assert max(map(abs, found.late_ns)) <= queues.TOLERANCE_NS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
 def test_what_is_drawn_at_random_drops_and_marks_as_many(case: queues.Case):
     for seen in (RECORDED[queues.recorded_name(case, seed)] for seed in queues.LINUX_SEEDS):

@@ -2,16 +2,16 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import lopsided
 
 PACKAGE = Path(lopsided.__file__).parent
 LAYERS = (
-    {"_native", "errors", "accessors", "interrupts", "own_code", "run_options"},
+    {"_native", "errors", "accessors", "interrupts", "own_code", "run_options", "settings"},
     {"data", "metrics"},
     {"controllers", "queues", "scenario"},
-    {"run"},
     {"worlds", "fetching"},
     {"studies"},
     {"views"},
@@ -20,8 +20,6 @@ LAYERS = (
     {"__init__", "__main__"},
 )
 """From the lowest; `__init__` names what people import and fills in the accessors."""
-RESULT_TYPE = ("scenario", "run")
-"""The one arrow up, for types alone: what `Scenario.run` returns, which a world fills in."""
 
 
 def test_every_arrow_points_down():
@@ -57,21 +55,16 @@ def rank(module: str) -> int:
     return next(number for number, layer in enumerate(LAYERS) if top in layer)
 
 
-def arrows() -> Iterator[tuple[str, str, int]]:
-    """Source, target and line of each import of the package's own modules, but for `RESULT_TYPE`."""
+@cache
+def arrows() -> list[tuple[str, str, int]]:
+    """Source, target and line of each import of the package's own modules."""
     known = {name(path) for path in modules()} | {"_native"}
-    for path in modules():
-        tree = ast.parse(path.read_text())
-        typed = {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            for inner in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            for target in targets(node, path, known):
-                if (name(path), target) != RESULT_TYPE or id(node) not in typed:
-                    yield name(path), target, node.lineno
+    return [
+        (name(path), target, node.lineno)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        for target in targets(node, path, known)
+    ]
 
 
 def targets(node: ast.AST, path: Path, known: set[str]) -> Iterator[str]:

@@ -147,6 +147,7 @@ class Mine(lop.QueueDiscipline):
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(OWN)
     file = tmp_path / "line.toml"

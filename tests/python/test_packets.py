@@ -10,8 +10,7 @@ import pytest
 import own_controllers
 from lopsided import cli
 from lopsided.errors import FolderError, UsageError
-from lopsided.run import Run
-from lopsided.scenario import Scenario
+from lopsided.scenario import Run, Scenario
 from lopsided.studies import compare, packets
 from lopsided.studies.arms import Arm
 from lopsided.views import packets as views

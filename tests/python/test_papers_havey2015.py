@@ -43,6 +43,7 @@ def test_quantiles_count_packets():
     assert (found[1], found[95], found[99]) == (10.0, 10.0, 20.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "direction"),
     [("modem.toml", "down"), ("channel-up.toml", "up"), ("cable.toml", "down"), ("cable-up.toml", "up")],
@@ -58,12 +59,14 @@ def test_a_short_run_is_measured(name, direction):
     assert 0.004 < row["sensing_share"] < 0.005
 
 
+@pytest.mark.slow
 def test_chapter_4_alone(tmp_path, capsys):
     assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
     assert "4 of the paper's 4 statements hold" in capsys.readouterr().out
     assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.svg").exists()
 
 
+@pytest.mark.slow
 def test_reasons_state_what_was_measured():
     """Every claim of chapter 5 and 6 on measurements of short runs: whatever comes out, its numbers are in the data."""
     paper = load("havey2015")
@@ -75,6 +78,7 @@ def test_reasons_state_what_was_measured():
     assert all(figure.make(m) for figure in paper.figures if figure.kind == "Table" and m.has(*figure.needs))
 
 
+@pytest.mark.slow
 def test_repair_of_chapter_3_is_whole_and_its_reasons_are_measured():
     paper = load("havey2015")
     m = run_experiments(paper, [chapter3.REPAIR], 1, run_jobs)
@@ -87,6 +91,7 @@ def test_repair_of_chapter_3_is_whole_and_its_reasons_are_measured():
     assert sent == sorted(sent) and sent[0] > chapter3.OBJECT
 
 
+@pytest.mark.slow
 def test_a_full_aggregate_is_measured():
     paper = load("havey2015")
     cases = [each for each in chapter3.LOSS.cases if each.labels["error"] == 0.2]
@@ -100,6 +105,7 @@ def test_a_full_aggregate_is_measured():
     assert 1 < found["ampdu"]["frames_per_ppdu"] < found["fwp"]["frames_per_ppdu"] <= 32
 
 
+@pytest.mark.slow
 def test_a_channel_that_carries_less_than_is_committed_is_seen_by_asqm_alone():
     paper = load("havey2015")
     cases = {str(case.labels["aqm"]): case for case in paper.experiment("cable-up-peak").cases}

@@ -187,6 +187,7 @@ stop.set()
 """
 
 
+@pytest.mark.slow
 def test_either_end_may_be_our_tcp():
     """In a network namespace: it takes the rules of root there."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]

@@ -56,7 +56,7 @@ def test_several_cores_give_the_same_run(adsl, adsl_run):
     alone, together = (lop.Scenario.from_text(FAST).run(cores=cores) for cores in (1, 2))
     assert together.digest == alone.digest
     for name in ("flows", "samples", "queues", "links"):
-        assert together._table(name).to_polars().equals(alone._table(name).to_polars(), null_equal=True), name
+        assert together.table(name).to_polars().equals(alone.table(name).to_polars(), null_equal=True), name
     assert together.facts["cores"]["used"] == 2, together.facts
     assert "cut at link" in together.facts["cores"]["why"]
     slow = adsl.run(cores=2)

@@ -159,6 +159,7 @@ def test_the_front_is_that_of_all_trials_and_keeps_the_limits(short):
     assert rows.filter(front="yes")["trial"].to_list() == sorted(trial.number for trial in found.front)
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_search_on_any_number_of_workers(short):
     pytest.importorskip("optuna")
     arguments = {"maximise": "goodput.download", "minimise": "rtt.upload", "trials": 20}
@@ -182,6 +183,7 @@ def test_limits_that_nothing_keeps_are_told_with_what_is_nearest(short):
 # --- going on -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_was_run_is_not_run_again_and_more_trials_go_on(short, tmp_path):
     pytest.importorskip("optuna")
 

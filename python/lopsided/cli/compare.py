@@ -204,7 +204,7 @@ def _of_folders(
     bounds: Mapping[str, float],
     span: tuple[float, float] | None,
 ) -> Comparison | Packets:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies import compare as comparing
 
     if other is None:

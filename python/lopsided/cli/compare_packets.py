@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lopsided.cli.terminal import out, say_prose
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies.arms import Arm
     from lopsided.studies.packets import Packets
 
@@ -45,7 +45,7 @@ def aligned_with_kept(
     folder: Path, apart: str, ignore: str, progress: Callable[[float], object] | None
 ) -> dict[str, Packets]:
     """What was captured once, in one run folder or in a folder of them, and the same simulated now."""
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies import packets
     from lopsided.studies.jobs import part_of
 

@@ -89,7 +89,7 @@ def explain(
 def _of_run(
     folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, *, quiet: bool
 ) -> Story:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies import explain as stories
 
     controllers = own.load()

@@ -47,7 +47,7 @@ def plot(
     """
     from lopsided.data.output import whole_file
     from lopsided.data.units import parse_time
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.views.plot import chart, drawn, style
 
     target = picture_at(out or folder / f"{kind}.png", overwrite=overwrite)

@@ -26,8 +26,7 @@ from lopsided.cli.terminal import heading, out, progress, say_json, say_path, sa
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 Pcap = Annotated[
     list[Literal["hosts", "links"]] | None,

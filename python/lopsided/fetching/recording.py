@@ -21,7 +21,7 @@ from lopsided.data.output import check_free, told, whole_file
 from lopsided.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _OURS = "lopsided fetch steps 1"
 _CONGESTION = ("queue", "together", "every")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]

@@ -36,8 +36,7 @@ from lopsided.worlds.base import Job
 if TYPE_CHECKING:
     import polars as pl
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"

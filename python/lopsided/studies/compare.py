@@ -30,8 +30,7 @@ from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
 """How far apart two worlds may be, as a share: the project's own bounds for its simulator."""

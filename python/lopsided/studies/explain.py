@@ -28,7 +28,7 @@ from lopsided.studies import explain_captures
 if TYPE_CHECKING:
     import polars as pl
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies.explain_captures import Captured
 
 Row: TypeAlias = dict[str, Any]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from lopsided.worlds import world as world_of
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 T = TypeVar("T")
 

@@ -40,8 +40,7 @@ from lopsided.studies.options import COMPARED_WORLDS, PACKETS_APART_S
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """What of a packet is compared: see `crates/trace/src/align.rs`."""

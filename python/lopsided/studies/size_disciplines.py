@@ -16,7 +16,7 @@ from lopsided.data.study_tables import CANDIDATES
 from lopsided.data.table import Table
 from lopsided.data.units import QueueLimit
 from lopsided.errors import UsageError
-from lopsided.scenario import setting_text
+from lopsided.settings import setting_text
 from lopsided.studies.aqm import Discipline, aqm
 
 if TYPE_CHECKING:

@@ -37,8 +37,7 @@ from lopsided.worlds.base import Job
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 USUAL = SizeOptions()
 PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)

@@ -20,7 +20,7 @@ from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval, min_normalised_goodput
-from lopsided.scenario import setting_text
+from lopsided.settings import setting_text
 from lopsided.studies.jobs import Progress, check_count, run_jobs, seeds
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.worlds.base import Job
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 
 @dataclass(frozen=True)

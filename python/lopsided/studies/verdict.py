@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided.data import series, units
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _BLOAT = 2.0
 """Round trips this many times those of empty queues are told of,"""

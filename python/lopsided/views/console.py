@@ -19,7 +19,7 @@ from lopsided.views.view import Cell, Heading, View, heading, view
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _SPARKS = 28
 _MOST_ROWS = 30

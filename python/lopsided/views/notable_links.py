@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _WAIT_MS = 1.0
 _USED = 0.1

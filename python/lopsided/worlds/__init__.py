@@ -12,9 +12,8 @@ from lopsided.errors import UsageError
 from lopsided.worlds.base import World
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
     from lopsided.run_options import RunOptions
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 WORLDS = {
     "sim": "lopsided.worlds.sim",

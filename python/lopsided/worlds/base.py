@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
     from lopsided.run_options import RunOptions
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 
 @dataclass(frozen=True)

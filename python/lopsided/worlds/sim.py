@@ -11,7 +11,7 @@ from lopsided.controllers import label
 from lopsided.data import captures, columns
 from lopsided.errors import UsageError
 from lopsided.queues import used_by
-from lopsided.run import Run
+from lopsided.scenario import Run
 
 if TYPE_CHECKING:
     from lopsided.run_options import RunOptions

@@ -16,7 +16,7 @@ from reference.fidelity.draw import Drawn
 from reference.fidelity.records import Ledger
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "completion_s", "utilisation")
 """What has a bound."""

@@ -20,7 +20,7 @@ from . import CELLS, COMMON, Cell
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.views.plot.style import LabFigure
 
 COLUMNS = ("control", "scenario_sha256", "interval_s", "segments")

@@ -14,7 +14,7 @@ from lopsided.papers.framework.traces import traces_of
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
 WHOLE = PACKET_BYTES / PAYLOAD_BYTES

@@ -15,8 +15,7 @@ from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
     from lopsided.worlds.base import Job
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from lopsided.papers.framework.published import Published
 if TYPE_CHECKING:
     import polars as pl
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 Label: TypeAlias = str | int | float
 Array = NDArray[np.float64]

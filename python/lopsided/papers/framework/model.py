@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure as Drawing
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 Overrides: TypeAlias = Mapping[str, str]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lopsided import metrics
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 Array = NDArray[np.float64]
 

@@ -42,7 +42,7 @@ from lopsided.papers.framework.tables import compare, table
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 STREAMS = (1, 2, 3, 4, 6, 8)
 LOSSES = (0.0, 0.0005, 0.001, 0.003, 0.01, 0.03)

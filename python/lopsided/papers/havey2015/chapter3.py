@@ -29,7 +29,7 @@ from lopsided.papers.framework.tables import compare
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Frame error rates of figures 3.7 and 3.11."""

@@ -19,7 +19,7 @@ from lopsided.papers.framework.traces import traces_of
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 SEEN_S = 0.2
 """A back-off follows the hole that it is for within this: half a round trip, and three packets at 2 Mbit/s."""

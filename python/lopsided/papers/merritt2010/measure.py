@@ -17,7 +17,7 @@ from lopsided import metrics
 from lopsided.papers.framework.traces import Array, Trace, traces_of
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 GOODPUT_STEP_S = 0.5
 """Bin of the goodput series in which interference is looked for: a few round trips of the download alone."""

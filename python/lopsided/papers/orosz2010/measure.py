@@ -21,7 +21,7 @@ from lopsided.papers.framework.traces import Array, Trace, traces_of
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 BIN_S = 1.0
 """Bin of the throughput series: Wireshark's default."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
 from lopsided.errors import UsageError
-from lopsided.scenario import setting_text
+from lopsided.settings import setting_text
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario

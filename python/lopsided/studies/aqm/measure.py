@@ -19,7 +19,7 @@ from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, 
 from lopsided.studies.aqm.workloads import INTERVAL_S, PROBE
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.studies.aqm.disciplines import Direction
 
 Floats = NDArray[np.float64]

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
 SHARES = tuple(step / 100 for step in range(1, 101))

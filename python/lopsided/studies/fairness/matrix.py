@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
 """The columns that name a cell: the side that it speaks of, and the side that this one met."""

@@ -14,7 +14,7 @@ from lopsided.data import series
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 
 @dataclass(frozen=True)

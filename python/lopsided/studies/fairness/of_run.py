@@ -26,8 +26,7 @@ from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 
 @dataclass(frozen=True)

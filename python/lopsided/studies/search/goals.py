@@ -22,8 +22,7 @@ from lopsided.metrics import jain_index
 from lopsided.studies import sweep as sweeps
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 _OF_FLOWS = {
     "goodput": "goodput_overlap_bps",

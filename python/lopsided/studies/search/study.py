@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
 """So many of the best are run again with other seeds."""

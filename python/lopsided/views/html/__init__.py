@@ -16,7 +16,7 @@ from lopsided.views.view import view
 if TYPE_CHECKING:
     import jinja2
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _FLOW_COLUMNS = (
     *("name", "direction", "cc", "profile", "start_s", "goodput_bps", "retransmits", "timeouts", "undos"),

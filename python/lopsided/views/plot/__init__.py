@@ -16,7 +16,7 @@ from lopsided.views.plot import over_time
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.run import Run
+    from lopsided.scenario import Run
     from lopsided.views.chart import Chart
 
 

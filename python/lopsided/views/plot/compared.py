@@ -15,8 +15,7 @@ from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from lopsided.data.series import Series
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
     from lopsided.views.plot.style import LabFigure
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))

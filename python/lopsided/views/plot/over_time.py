@@ -14,7 +14,7 @@ from lopsided.views import inks, notable_links
 from lopsided.views.chart import Bars, Chart, Curve, Panel
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
 _TIME = "time since the run began (s)"
 _ALONE_IN, _BESIDE_IN = 2.7, 1.9

@@ -28,9 +28,8 @@ from .guest.job import Job
 
 if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
-    from lopsided.run import Run
     from lopsided.run_options import PcapPoint
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
     from lopsided.worlds.base import Job as WorldJob
 
 __all__ = [
@@ -194,7 +193,7 @@ def _keep_captures(folder: Path, job: Job, resolved: Resolved, options: RunOptio
 def _to_run(
     scenario: Scenario, seed: int, measured: results.Measured, chosen: backend.Machine, notes: list[str]
 ) -> Run:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
     facts = {"kernel_kind": chosen.kind, **measured.facts, "notes": notes}
     return Run(

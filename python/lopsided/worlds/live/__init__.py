@@ -28,8 +28,7 @@ from lopsided.worlds.kernel.errors import Overloaded, Unsupported
 from . import plan, results
 
 if TYPE_CHECKING:
-    from lopsided.run import Run
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
     from lopsided.worlds.base import Job
 
 __all__ = ["run", "run_many"]
@@ -128,7 +127,7 @@ def _write_index(scenario: Scenario, folder: Path) -> None:
 
 
 def _to_run(scenario: Scenario, seed: int, measured: results.Measured, ours: frozenset[str]) -> Run:
-    from lopsided.run import Run
+    from lopsided.scenario import Run
 
     facts = {**measured.facts, "ours": sorted(ours), "notes": plan.notes(scenario.resolved, ours)}
     return Run(scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="live", facts=facts)

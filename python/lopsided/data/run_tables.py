@@ -1,0 +1,99 @@
+"""The tables that a run leaves, each by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lopsided.data.catalogue import run_tables
+from lopsided.data.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class RunTables:
+    """The tables of one run; one that its world does not fill is empty."""
+
+    def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        self._frames = frames
+        self._tables: dict[str, Table] = {}
+
+    @property
+    def flows(self) -> Table:
+        """One row per flow: goodput, retransmissions, RTT, windows over its life."""
+        return self.table("flows")
+
+    @property
+    def samples(self) -> Table:
+        """The state of every flow on the scenario's recording interval."""
+        return self.table("samples")
+
+    @property
+    def queues(self) -> Table:
+        """The queue of every link direction on the recording interval."""
+        return self.table("queues")
+
+    @property
+    def links(self) -> Table:
+        """One row per link direction: utilization, backlog, losses, marks, sojourn times."""
+        return self.table("links")
+
+    @property
+    def drops(self) -> Table:
+        """What was lost where and why: one row for each place and reason that occurred."""
+        return self.table("drops")
+
+    @property
+    def marks(self) -> Table:
+        """What was marked (ECN) where and why: one row for each place and reason that occurred."""
+        return self.table("marks")
+
+    @property
+    def transfers(self) -> Table:
+        """One row per completed transfer of the flows that make them."""
+        return self.table("transfers")
+
+    @property
+    def fetches(self) -> Table:
+        """Each step of the controllers of fetches over several connections, where the scenario asks for it."""
+        return self.table("fetches")
+
+    @property
+    def parts(self) -> Table:
+        """What stages, media, and classes and inner quantities of queues counted and measured."""
+        return self.table("parts")
+
+    @property
+    def events(self) -> Table:
+        """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
+        return self.table("events")
+
+    @property
+    def tcp_events(self) -> Table:
+        """What happened inside TCP, where the scenario asks for it (`[record] tcp_events = true`); otherwise empty."""
+        return self.table("tcp_events")
+
+    @property
+    def traces(self) -> Table:
+        """What a capture at each sending host would say, where the scenario asks for it (`[record] traces = true`)."""
+        return self.table("traces")
+
+    @property
+    def samples_of(self) -> Mapping[str, pl.DataFrame]:
+        """The samples of each flow, by its name."""
+        return self._samples_by_name
+
+    @cached_property
+    def _samples_by_name(self) -> dict[str, pl.DataFrame]:
+        names = dict(zip(self.flows["flow"], self.flows["name"], strict=True))
+        parts = self.samples.to_polars().partition_by("flow", as_dict=True) if len(self.samples) else {}
+        return {names[flow]: rows for (flow,), rows in parts.items()}
+
+    def table(self, name: str) -> Table:
+        """The table of that name in `lopsided.data.catalogue`."""
+        if name not in self._tables:
+            spec = run_tables()[name]
+            self._tables[name] = Table(self._frames[name] if name in self._frames else spec.frame(), spec)
+        return self._tables[name]
