@@ -93,7 +93,8 @@ pub trait Qdisc: Debug + Send {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// The number of the place that a packet taken in now would have, where that finds it at once: see [`Waiting::place`].
+    /// The number of the place that a packet taken in now would have, where that finds it at once: see [`Waiting::place`]. Only of a
+    /// discipline that gives packets in the order in which they came.
     fn next_place(&self) -> Option<u64> {
         None
     }

@@ -77,7 +77,9 @@ impl PacketRing {
         let packet = place.packet.take();
         self.backlog.remove(place.size);
         self.empty += 1;
-        self.tidy();
+        if at == 0 || at + 1 == self.places.len() || self.is_mostly_empty() {
+            self.tidy();
+        }
         packet
     }
 
@@ -98,6 +100,11 @@ impl PacketRing {
         packet
     }
 
+    #[inline]
+    fn is_mostly_empty(&self) -> bool {
+        self.empty > 8 && 2 * self.empty > self.places.len()
+    }
+
     /// Empty places never stand at either end, nor make up more than half of the list.
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {
@@ -109,7 +116,7 @@ impl PacketRing {
             self.places.pop_back();
             self.empty -= 1;
         }
-        if self.empty > 8 && 2 * self.empty > self.places.len() {
+        if self.is_mostly_empty() {
             self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
             self.numbered_from = self.next_place();

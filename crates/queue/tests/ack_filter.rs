@@ -238,6 +238,41 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
+    /// The paper's rules leave what a filter leaves that goes through the whole queue for each packet, though packets come at one instant,
+    /// leave in between and belong to many connections.
+    #[test]
+    fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
+        rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
+        steps in prop::collection::vec((0..40_u16, 0..2_u32, 0..2_u16, 0..3_u8, 0..5_u8), 1..400),
+    ) {
+        let mut queue = filtered_by(&by_rule(rule));
+        let mut accounting = Accounting::new(1);
+        let mut scanned: Vec<(u64, Segment)> = Vec::new();
+        let mut acked = [1; 40];
+        let mut now = Time::ZERO;
+        for (number, (flow, step, window, leave, kind)) in steps.iter().enumerate() {
+            acked[usize::from(*flow)] += step;
+            let payload = if *kind == 0 { 100 } else { 0 };
+            let segment = Segment { window: 10 + window, payload, ..Segment::ack(*flow, acked[usize::from(*flow)]) };
+            let stays = |(_, old): &(u64, Segment)| {
+                let same = old.ack == segment.ack;
+                let gone = old.ack < segment.ack || rule == FilterRule::Window && same && old.window != segment.window;
+                old.flow != *flow || old.payload > 0 || !gone
+            };
+            scanned.retain(stays);
+            scanned.push((number as u64, segment.clone()));
+            queue.enqueue(segment.packet(number as u64), &mut cx(now, &mut accounting));
+            for _ in 0..*leave {
+                let given = queue.dequeue(&mut cx(now, &mut accounting)).map(|given| given.packet.id());
+                let expected = (!scanned.is_empty()).then(|| scanned.remove(0).0);
+                prop_assert_eq!(given, expected);
+            }
+            now += Duration::from_micros(u64::from(*kind > 1));
+        }
+        let left = std::iter::from_fn(|| queue.dequeue(&mut cx(now, &mut accounting))).map(|given| given.packet.id());
+        prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+    }
+
     /// Whatever the rule, the numbers that leave never go back and end with the last that came, and what a removed ACK reported
     /// in SACK blocks stays in the queue or is acknowledged, under the rules that promise it.
     #[test]

@@ -1,44 +1,67 @@
-//! What an acknowledgement says, as far as a filter knows.
+//! What an acknowledgement says, as far as a filter asks.
 
-use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, SackBlocks, Timestamps};
+use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, SackBlocks, TcpHeader, Timestamps};
 use lopsided_core::{Packet, Seq};
 
-/// What an acknowledgement says.
+/// Whether a segment is one in the midst of a connection that acknowledges.
+#[inline]
+pub(super) fn acknowledges(header: &TcpHeader) -> bool {
+    header.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::RST.0) == Flags::ACK.0
+}
+
+/// Whether it says nothing else: no data, no other flag, no option that the filter does not know.
+#[inline]
+pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
+    let options = &header.options;
+    packet.payload().is_empty()
+        && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
+        && options.other().is_empty()
+        && options.mss.is_none()
+        && options.window_scale.is_none()
+        && !options.sack_permitted
+        && (!packet.is_foreign() || packet.is_read_whole())
+}
+
+/// The two fields that the paper's rules go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub number: Seq,
+    pub window: u16,
+}
+
+impl Numbers {
+    #[inline]
+    pub fn of(header: &TcpHeader) -> Numbers {
+        Numbers { number: header.ack, window: header.window }
+    }
+
+    /// Whether a newer ACK makes this one superfluous: by a larger number, or with `also_windows` by another window.
+    #[inline]
+    pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
+        self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
+    }
+}
+
+/// All that an acknowledgement says.
 #[derive(Clone, Debug)]
 pub(super) struct Ack {
     pub number: Seq,
-    pub window: u16,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
     pub sack: SackBlocks,
     pub accurate_ecn: Option<AccEcnOption>,
-    /// It says nothing else: no data, no other flag, no option that the filter does not know.
-    pub is_pure: bool,
 }
 
 impl Ack {
-    /// Of a segment in the midst of a connection; `None` for any other.
-    pub fn of(packet: &Packet) -> Option<Ack> {
-        let header = packet.tcp()?;
-        if !header.flags.has(Flags::ACK) || header.flags.has(Flags::SYN) || header.flags.has(Flags::RST) {
-            return None;
-        }
+    pub fn of(header: &TcpHeader) -> Ack {
         let options = &header.options;
-        let known = options.other().is_empty()
-            && options.mss.is_none()
-            && options.window_scale.is_none()
-            && !options.sack_permitted
-            && packet.is_read_whole();
-        let only_ack = header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0;
-        Some(Ack {
+        Ack {
             number: header.ack,
-            window: header.window,
             flags: header.flags,
             timestamps: options.timestamps,
             sack: options.sack.clone(),
             accurate_ecn: options.accurate_ecn().copied(),
-            is_pure: packet.payload().is_empty() && known && only_ack,
-        })
+        }
     }
 
     /// The count of marks modulo 8 that accurate ECN has in the three flags (RFC 9768 section 3.2.2).

@@ -1,26 +1,25 @@
 //! What is known of each connection, found in constant time.
 
 use lopsided_core::Packet;
-use lopsided_core::packet::Addresses;
+use lopsided_core::packet::{Addresses, TcpHeader};
 
 /// The sender of the ACKs, and their receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Connection {
-    addresses: Addresses,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection<'a> {
+    addresses: &'a Addresses,
     ports: (u16, u16),
 }
 
-impl Connection {
-    /// Of a TCP segment.
+impl<'a> Connection<'a> {
+    /// Of a TCP segment with this header.
     #[inline]
-    pub fn of(packet: &Packet) -> Option<Connection> {
-        let header = packet.tcp()?;
-        Some(Connection { addresses: packet.ip().addresses, ports: (header.src_port, header.dst_port) })
+    pub fn of(packet: &'a Packet, header: &TcpHeader) -> Connection<'a> {
+        Connection { addresses: &packet.ip().addresses, ports: (header.src_port, header.dst_port) }
     }
 
     /// Spreads connections over 64 bits, for a quick look-up.
     #[inline]
-    pub fn hash(&self) -> u64 {
+    fn hash(&self) -> u64 {
         let ports = u64::from(self.ports.0) << 16 | u64::from(self.ports.1);
         match self.addresses {
             Addresses::V4 { src, dst } => mix(ports, u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits())),
@@ -47,9 +46,27 @@ pub(super) trait Known: Default {
 /// A hash table with open addressing. Its order is of no consequence: nothing ever goes through it but to make room.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most half of them taken: the hash of the connection there, and where it is known. Zero: nowhere.
-    slots: Vec<(u64, u32)>,
-    known: Vec<(Connection, T)>,
+    /// A power of two, at most a quarter of them taken: the number of the connection there, from one; zero if there is none.
+    slots: Vec<u32>,
+    known: Vec<Entry<T>>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    addresses: Addresses,
+    ports: (u16, u16),
+    known: T,
+}
+
+impl<T> Entry<T> {
+    #[inline]
+    fn is_of(&self, connection: Connection<'_>) -> bool {
+        self.ports == connection.ports && self.addresses == *connection.addresses
+    }
+
+    fn connection(&self) -> Connection<'_> {
+        Connection { addresses: &self.addresses, ports: self.ports }
+    }
 }
 
 /// Slots at the beginning.
@@ -57,69 +74,73 @@ const FEWEST: usize = 64;
 
 impl<T> Default for Connections<T> {
     fn default() -> Connections<T> {
-        Connections { slots: vec![(0, 0); FEWEST], known: Vec::new() }
+        Connections { slots: vec![0; FEWEST], known: Vec::new() }
     }
 }
 
 impl<T: Known> Connections<T> {
-    /// What is known of a connection, which may be new if `begins`.
+    /// What is known of a connection, which may be new if `begins`. Before others give way to a new one, `refresh` brings up to date what
+    /// is known of them.
     #[inline]
-    pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
-        let hash = connection.hash();
-        let number = match self.find(hash, &connection) {
+    pub fn get(&mut self, connection: Connection<'_>, begins: bool, refresh: impl Fn(&mut T)) -> Option<&mut T> {
+        let number = match self.find(connection) {
             Ok(number) => number,
             Err(_) if !begins => return None,
-            Err(slot) => self.begin(hash, connection, slot),
+            Err(slot) => self.begin(connection, slot, refresh),
         };
-        Some(&mut self.known[number].1)
+        Some(&mut self.known[number].known)
+    }
+
+    /// What is known of a connection, if anything is.
+    #[inline]
+    pub fn get_known(&mut self, connection: Connection<'_>) -> Option<&mut T> {
+        self.get(connection, false, |_| ())
     }
 
     /// A connection begins, whose slot this would be.
     #[cold]
-    fn begin(&mut self, hash: u64, connection: Connection, mut slot: usize) -> usize {
-        if 2 * (self.known.len() + 1) > self.slots.len() {
+    fn begin(&mut self, connection: Connection<'_>, mut slot: usize, refresh: impl Fn(&mut T)) -> usize {
+        if 4 * (self.known.len() + 1) > self.slots.len() {
+            self.known.iter_mut().for_each(|entry| refresh(&mut entry.known));
             self.make_room();
-            slot = self.find(hash, &connection).expect_err("it is not there yet");
+            slot = self.find(connection).expect_err("it is not there yet");
         }
-        self.known.push((connection, T::default()));
-        self.slots[slot] = (hash, self.known.len() as u32);
+        self.known.push(Entry { addresses: *connection.addresses, ports: connection.ports, known: T::default() });
+        self.slots[slot] = self.known.len() as u32;
         self.known.len() - 1
     }
 
     /// Forgets what is known of a connection.
-    pub fn forget(&mut self, connection: Connection) {
-        if let Some(known) = self.get(connection, false) {
+    pub fn forget(&mut self, connection: Connection<'_>) {
+        if let Some(known) = self.get_known(connection) {
             *known = T::default();
         }
     }
 
     /// Where a connection is known, or the slot that it would take.
-    #[inline]
-    fn find(&self, hash: u64, connection: &Connection) -> Result<usize, usize> {
+    #[inline(always)]
+    fn find(&self, connection: Connection<'_>) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
-        let mut slot = (hash >> 32) as usize & mask;
+        let mut slot = (connection.hash() >> 32) as usize & mask;
         loop {
-            let (held, number) = self.slots[slot];
-            let Some(known) = (number as usize).checked_sub(1) else { return Err(slot) };
-            if held == hash && self.known[known].0 == *connection {
-                return Ok(known);
+            let Some(number) = (self.slots[slot] as usize).checked_sub(1) else { return Err(slot) };
+            if self.known[number].is_of(connection) {
+                return Ok(number);
             }
             slot = (slot + 1) & mask;
         }
     }
 
-    /// Forgets what is idle, and takes more slots if that leaves less than three quarters free.
+    /// Forgets what is idle, and takes more slots if that leaves less than seven eighths free.
     #[cold]
     fn make_room(&mut self) {
-        self.known.retain(|(_, known)| !known.is_idle());
-        let slots = FEWEST.max((4 * self.known.len()).next_power_of_two());
+        self.known.retain(|entry| !entry.known.is_idle());
+        let slots = FEWEST.max((8 * self.known.len()).next_power_of_two());
         self.slots.clear();
-        self.slots.resize(slots, (0, 0));
-        for number in 1..=self.known.len() {
-            let connection = self.known[number - 1].0;
-            let hash = connection.hash();
-            let slot = self.find(hash, &connection).expect_err("each is known once");
-            self.slots[slot] = (hash, number as u32);
+        self.slots.resize(slots, 0);
+        for number in 0..self.known.len() {
+            let slot = self.find(self.known[number].connection()).expect_err("each is known once");
+            self.slots[slot] = number as u32 + 1;
         }
     }
 }

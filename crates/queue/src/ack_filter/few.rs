@@ -48,6 +48,12 @@ impl<T> Few<T> {
         self.first.iter().chain(&self.others)
     }
 
+    /// Forgets the first.
+    #[inline]
+    pub fn drop_first(&mut self) {
+        self.first = if self.others.is_empty() { None } else { self.others.pop_front() };
+    }
+
     /// Takes one out.
     #[inline]
     pub fn remove(&mut self, at: usize) -> Option<T> {

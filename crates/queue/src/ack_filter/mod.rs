@@ -22,10 +22,14 @@
 //! headers beside the packets, as here).
 
 mod ack;
+mod by_content;
+mod by_number;
 mod connections;
 mod few;
 mod filter;
 mod rule;
+mod share;
+mod waiting_ack;
 
 pub use filter::AckFilter;
 pub use rule::FilterRule;
@@ -124,7 +128,12 @@ impl Discipline for AckFilterConfig {
             return Err(fault.help("put the filter inside, around each of its classes"));
         }
         let rng = Rng::for_role(place.seed, &format!("{}/ack filter", place.role));
-        Ok(Queue::Custom(Box::new(FilteredQueue::new(AckFilter::new(self, rng), queue))))
+        let filter = AckFilter::new(self, rng);
+        // The usual queue is asked without a look at its kind.
+        Ok(Queue::Custom(match queue {
+            Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
+            queue => Box::new(FilteredQueue::new(filter, queue)),
+        }))
     }
 }
 
@@ -150,7 +159,7 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let given = self.queue.dequeue(cx)?;
-        self.filter.on_departure(&given.packet);
+        self.filter.on_departure(&given, &self.queue);
         Some(given)
     }
 

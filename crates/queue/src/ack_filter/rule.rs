@@ -30,17 +30,6 @@ impl Choice for FilterRule {
     ];
 }
 
-/// The paper's rules: number and window alone.
-pub(super) fn is_outnumbered(rule: FilterRule, older: &Ack, newer: &Ack) -> bool {
-    let same_number = older.number == newer.number;
-    older.number.before(newer.number) || rule == FilterRule::Window && same_number && older.window != newer.window
-}
-
-/// A duplicate of the other, as a sender would count it.
-pub(super) fn is_duplicate(older: &Ack, newer: &Ack) -> bool {
-    newer.is_pure && older.number == newer.number && older.window == newer.window
-}
-
 /// CAKE: neither number, timestamps nor SACK blocks say anything that the newer one does not, and that says more.
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)

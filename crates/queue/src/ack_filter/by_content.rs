@@ -1,0 +1,120 @@
+//! The rules `conservative`, `aggressive` and `accurate_ecn`: an ACK goes if the new one covers all that it says.
+
+use super::AckFilterConfig;
+use super::ack::{self, Ack};
+use super::connections::{Connection, Connections, Known};
+use super::few::Few;
+use super::rule::{self, FilterRule};
+use super::share::Share;
+use super::waiting_ack::WaitingAck;
+use crate::{Qdisc, Threshold};
+use lopsided_core::packet::Flags;
+use lopsided_core::{Bytes, Cx, Packet, Rng};
+
+#[derive(Debug)]
+pub(super) struct ByContent {
+    rule: FilterRule,
+    segment: Bytes,
+    above: Option<Threshold>,
+    share: Share,
+    connections: Connections<Waits>,
+    filtered: u64,
+}
+
+/// What is known of one connection.
+#[derive(Debug, Default)]
+struct Waits {
+    /// The ACKs that may go, oldest first. One that the discipline dropped by itself is found out later.
+    acks: Few<WaitingAck<Ack>>,
+    /// The last packet that came, of whatever kind.
+    newest: Option<u64>,
+    /// Flags or options of accurate ECN were seen.
+    accurate: bool,
+}
+
+impl ByContent {
+    pub fn new(config: &AckFilterConfig, rng: Rng) -> ByContent {
+        ByContent {
+            rule: config.rule,
+            segment: config.segment,
+            above: config.above,
+            share: Share::new(config, rng),
+            connections: Connections::default(),
+            filtered: 0,
+        }
+    }
+
+    pub fn on_arrival(&mut self, packet: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp() else { return };
+        let connection = Connection::of(packet, header);
+        if !ack::acknowledges(header) {
+            // It opens or ends a connection: what was known is of another one.
+            return self.connections.forget(connection);
+        }
+        let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
+        let Some(waits) = self.connections.get(connection, is_pure, |_| ()) else { return };
+        waits.accurate |= new.flags.has(Flags::AE) || new.accurate_ecn.is_some();
+        if self.above.is_none_or(|above| above.measure(queue.backlog()) >= above.count()) {
+            while let Some(at) = waits.superfluous(self.rule, &new, self.segment) {
+                let entry = waits.acks.remove(at).expect("it is one of them");
+                if self.share.takes() && entry.filter_out(packet, queue, cx) {
+                    self.filtered += 1;
+                    if self.rule != FilterRule::AccurateEcn {
+                        // CAKE removes one at most.
+                        break;
+                    }
+                }
+            }
+        }
+        waits.newest = Some(packet.id());
+        if is_pure {
+            waits.acks.push(WaitingAck::new(packet, new, queue, cx));
+        }
+    }
+
+    pub fn on_departure(&mut self, packet: &Packet) {
+        let Some(header) = packet.tcp() else { return };
+        // A connection's packets leave in order: what came before it is gone too.
+        if let Some(waits) = self.connections.get_known(Connection::of(packet, header)) {
+            waits.acks.drop_through(|entry| entry.id == packet.id());
+        }
+    }
+
+    pub fn filtered(&self) -> u64 {
+        self.filtered
+    }
+}
+
+impl Waits {
+    /// The place of an ACK that the new one makes superfluous.
+    fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
+        let acks = &self.acks;
+        if rule == FilterRule::AccurateEcn {
+            let last = acks.len().checked_sub(1)?;
+            let older = &acks.get(last)?.ack;
+            let tells = if self.accurate {
+                let before = &acks.get(last.checked_sub(1)?)?.ack;
+                rule::counts_as_well(before, older, new, segment.get() as u32)
+            } else {
+                rule::says_same_of_ecn(older, new)
+            };
+            return (tells && rule::is_covered(older, new)).then_some(last);
+        }
+        // Numbers rise in order, so without SACK nothing behind the first equal number can be covered.
+        let may_be = |entry: &&WaitingAck<Ack>| !new.sack.is_empty() || entry.ack.number != new.number;
+        let covered = |(_, entry): &(usize, &WaitingAck<Ack>)| {
+            rule::is_known_to_cake(&entry.ack) && rule::is_covered(&entry.ack, new)
+        };
+        let mut found = acks.iter().take_while(may_be).enumerate().filter(covered);
+        let (first, entry) = found.next()?;
+        let alone = found.next().is_none();
+        let follows = self.newest == Some(entry.id) && rule::says_same_of_ecn(&entry.ack, new);
+        (!alone || rule == FilterRule::Aggressive && follows).then_some(first)
+    }
+}
+
+impl Known for Waits {
+    fn is_idle(&self) -> bool {
+        self.acks.is_empty()
+    }
+}

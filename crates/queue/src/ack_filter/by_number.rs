@@ -1,0 +1,158 @@
+//! The paper's rules, `cumulative` and `window`: an ACK goes by its number and window alone. With `fast_retransmit` duplicates go as
+//! well, and the filter counts them in the sender's place.
+
+use super::AckFilterConfig;
+use super::ack::{self, Numbers};
+use super::connections::{Connection, Connections, Known};
+use super::few::Few;
+use super::rule::FilterRule;
+use super::share::Share;
+use super::waiting_ack::WaitingAck;
+use crate::{Qdisc, QueuedPacket, Threshold};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Cx, Packet, Rng, Time};
+
+#[derive(Debug)]
+pub(super) struct ByNumber {
+    also_windows: bool,
+    fast_retransmit: u32,
+    above: Option<Threshold>,
+    share: Share,
+    connections: Connections<Waits>,
+    last_left: Left,
+    filtered: u64,
+    marked: u64,
+}
+
+/// In a queue in order of arrival: the last packet that left, and when it had come. What came before it is gone.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    came: Time,
+    id: u64,
+}
+
+/// What is known of one connection.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Its ACKs in the queue, oldest first. One that left or was dropped may be found out later.
+    acks: Few<WaitingAck<Numbers>>,
+    duplicates: Duplicates,
+}
+
+/// The last ACK, how often it came again, and whether one of those was filtered.
+#[derive(Debug, Default)]
+struct Duplicates {
+    of: Option<Numbers>,
+    count: u32,
+    filtered: bool,
+}
+
+impl ByNumber {
+    pub fn new(config: &AckFilterConfig, rng: Rng) -> ByNumber {
+        ByNumber {
+            also_windows: config.rule == FilterRule::Window,
+            fast_retransmit: config.fast_retransmit,
+            above: config.above,
+            share: Share::new(config, rng),
+            connections: Connections::default(),
+            last_left: Left { came: Time::ZERO, id: u64::MAX },
+            filtered: 0,
+            marked: 0,
+        }
+    }
+
+    pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp() else { return };
+        let connection = Connection::of(packet, header);
+        if !ack::acknowledges(header) {
+            // It opens or ends a connection: what was known is of another one.
+            return self.connections.forget(connection);
+        }
+        let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
+        let last_left = self.last_left;
+        let Some(waits) = self.connections.get(connection, is_pure, |waits| waits.forget_left(last_left)) else {
+            return;
+        };
+        waits.forget_left(last_left);
+        if self.above.is_none_or(|above| above.measure(queue.backlog()) >= above.count()) {
+            let counts = is_pure && self.fast_retransmit > 0;
+            while let Some(oldest) = waits.acks.first() {
+                let is_duplicate = is_pure && oldest.ack == new;
+                if !(oldest.ack.is_outnumbered(&new, self.also_windows) || counts && is_duplicate) {
+                    break;
+                }
+                if self.share.takes() && oldest.filter_out(packet, queue, cx) {
+                    self.filtered += 1;
+                    waits.duplicates.filtered |= is_duplicate;
+                }
+                waits.acks.drop_first();
+            }
+        }
+        if is_pure {
+            if self.fast_retransmit > 0 && waits.duplicates.note(new, self.fast_retransmit) {
+                self.marked += u64::from(mark(packet, cx));
+            }
+            waits.acks.push(WaitingAck::new(packet, new, queue, cx));
+        }
+    }
+
+    /// In a queue in order of arrival nothing need be looked up: the connection's next packet finds out what left. A share counts what
+    /// waits to the packet.
+    #[inline]
+    pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
+        if self.share.is_all() && queue.next_place().is_some() {
+            self.last_left = Left { came: given.enqueued_at, id: given.packet.id() };
+            return;
+        }
+        let Some(header) = given.packet.tcp() else { return };
+        let known = self.connections.get_known(Connection::of(&given.packet, header));
+        // A connection's packets leave in order: what came before it is gone too.
+        if let Some(waits) = known {
+            waits.acks.drop_through(|entry| entry.id == given.packet.id());
+        }
+    }
+
+    pub fn filtered(&self) -> u64 {
+        self.filtered
+    }
+
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+/// Sets the bit on which a sender with `marked_retransmit` repairs at once.
+#[cold]
+fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
+    cx.rewrite(packet, |editor| {
+        editor.tcp(|header: &mut TcpHeader| header.flags = header.flags.with(Flags::FAST_RETRANSMIT))
+    })
+}
+
+impl Waits {
+    /// What came before the last packet that left is gone, and so is that one.
+    #[inline]
+    fn forget_left(&mut self, last: Left) {
+        while self.acks.first().is_some_and(|entry| entry.enqueued_at < last.came || entry.id == last.id) {
+            self.acks.drop_first();
+        }
+    }
+}
+
+impl Known for Waits {
+    fn is_idle(&self) -> bool {
+        self.acks.is_empty()
+    }
+}
+
+impl Duplicates {
+    /// Counts a pure ACK. True if it is a duplicate behind `most` of which the filter took some.
+    fn note(&mut self, ack: Numbers, most: u32) -> bool {
+        if self.of == Some(ack) {
+            self.count += 1;
+        } else {
+            *self = Duplicates { of: Some(ack), count: 0, filtered: false };
+        }
+        self.filtered && self.count >= most
+    }
+}

@@ -1,0 +1,29 @@
+//! An ACK that waits, and how it is taken out of the queue.
+
+use crate::{Qdisc, Waiting};
+use lopsided_core::{Cx, DropReason, Packet, Time};
+
+/// An ACK in the queue, with what the rule needs to know of it.
+#[derive(Debug)]
+pub(super) struct WaitingAck<A> {
+    pub id: u64,
+    pub enqueued_at: Time,
+    place: Option<u64>,
+    pub ack: A,
+}
+
+impl<A> WaitingAck<A> {
+    /// The queue will take this packet in now.
+    #[inline]
+    pub fn new(packet: &Packet, ack: A, queue: &impl Qdisc, cx: &Cx<'_>) -> WaitingAck<A> {
+        WaitingAck { id: packet.id(), enqueued_at: cx.now(), place: queue.next_place(), ack }
+    }
+
+    /// Takes it out, if it still waits. `like` is a packet of the same connection.
+    pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
+        let waiting = Waiting { id: self.id, enqueued_at: self.enqueued_at, place: self.place, like };
+        let Some(removed) = queue.remove(&waiting, cx) else { return false };
+        cx.drop(removed, DropReason::AckFiltered);
+        true
+    }
+}
