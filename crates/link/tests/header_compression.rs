@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, Fate, kbit, nanos};
-use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
+use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
     DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port, Seq, Time, Transport, wire,
 };
@@ -23,6 +23,7 @@ struct Segment {
     payload: u32,
     flags: Flags,
     timestamp: Option<u32>,
+    sack: &'static [(u32, u32)],
     ecn: Ecn,
     /// By how much the host's count of packets went up since the segment before.
     id_step: u64,
@@ -36,6 +37,7 @@ const ACK: Segment = Segment {
     payload: 0,
     flags: Flags::ACK,
     timestamp: None,
+    sack: &[],
     ecn: Ecn::NotEct,
     id_step: 1,
 };
@@ -44,6 +46,10 @@ impl Segment {
     fn packet(&self, id: u64, now: Time) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(self.ecn);
         let timestamps = self.timestamp.map(|value| Timestamps { value, echo: 7 });
+        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
+        for (start, end) in self.sack {
+            options.sack.push(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
+        }
         let header = TcpHeader {
             src_port: self.port,
             dst_port: 80,
@@ -51,7 +57,7 @@ impl Segment {
             ack: Seq::new(self.ack),
             flags: self.flags,
             window: self.window,
-            options: TcpOptions { timestamps, ..TcpOptions::default() },
+            options,
         };
         let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(self.payload));
         Packet::unbooked(id, now, new)
@@ -395,13 +401,18 @@ fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
 fn rohc_takes_the_octets_of_rfc_6846() {
     // Two IR: type, profile, CRC; IPv4's and TCP's static parts of 14; dynamic parts of 5 and 16; an empty list of options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, TCP's checksum 2.
-    assert_eq!(rohc_sizes(&acks(9))[2..], [11, 11, 11, 11, 4, 4, 4], "then seq_4 and the checksum");
+    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, the identification 1, TCP's
+    // checksum 2.
+    assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
-    assert_eq!(behind(6, (0..9).map(ticks).collect()), [6, 6, 6], "an octet for each timestamp");
+    assert_eq!(
+        behind(6, (0..9).map(ticks).collect()),
+        [8, 8, 8],
+        "an octet for the timestamp, three for the echo, which is the same"
+    );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
-    assert_eq!(behind(6, (0..9).map(slow).collect()), [7, 7, 7], "300 ticks at once take two");
+    assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "300 ticks at once take two");
     // A window that changes: seq_7. A duplicate: seq_4 again, since the step is none.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
@@ -416,7 +427,25 @@ fn rohc_takes_the_octets_of_rfc_6846() {
         payload: 500,
         ..ACK
     };
-    assert_eq!(behind(5, (0..12).map(marked).collect()), [505, 510, 510, 510, 510, 506, 506]);
+    assert_eq!(behind(5, (0..12).map(marked).collect()), [505, 511, 511, 511, 511, 506, 506]);
+}
+
+#[test]
+fn rohc_tells_sack_blocks_by_the_edge_before() {
+    let with = |sack: &'static [(u32, u32)]| {
+        let last = Segment { ack: 9001, sack, ..ACK };
+        *rohc_sizes(&[acks(9), vec![last.clone(); 5]].concat()).last().unwrap() - 4
+    };
+    assert_eq!(with(&[(10_001, 11_001)]), 1, "the same as in the last four: an octet");
+    let changed = |sack: &'static [(u32, u32)]| {
+        let before = Segment { ack: 9001, sack: &[(9_500, 9_600)], ..ACK };
+        let last = Segment { sack, ..before.clone() };
+        *rohc_sizes(&[acks(9), vec![before; 5], vec![last]].concat()).last().unwrap() - 4
+    };
+    assert_eq!(changed(&[(10_001, 11_001)]), 5, "their number, and two edges of two octets");
+    assert_eq!(changed(&[(50_001, 51_001)]), 6, "32 kB beyond what is acknowledged take three");
+    assert_eq!(changed(&[(10_001, 11_001), (12_001, 13_001)]), 9);
+    assert_eq!(changed(&[(12_001, 13_001), (10_001, 11_001)]), 12, "a block below the one before wraps around: five");
 }
 
 #[test]

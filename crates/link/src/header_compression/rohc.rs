@@ -13,8 +13,8 @@
 //! 128 packets (the unidirectional mode).
 //!
 //! Left out: CRCs that are right by chance (one wrong header in eight passes three bits), ACKs of feedback, context replication (`IR-CR`), the
-//! urgent pointer, the first SYN and the FIN, which go as they are, and other profiles. The widths of the formats' fields were not checked one by
-//! one against the RFC's text: a header may be an octet off.
+//! urgent pointer, the first SYN and the FIN, which go as they are, the formats `seq_8` and `rnd_8` (`co_common` carries what they do, in up
+//! to two octets more), and other profiles. Formats, widths and offsets are those that the open implementation of the RFC at rohc-lib.org has.
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
 use crate::header_compression::config::HeaderCompressionConfig;
@@ -122,9 +122,14 @@ const RANDOM: [Format; 7] = [
 
 /// The count of packets in all of them.
 const MSN: Lsb = lsb(4, 4);
-/// Of a timestamp, by the octets that it takes.
-const TIMESTAMP: [(u32, u32, Lsb); 4] =
-    [(0b0, 1, lsb(7, 0)), (0b10, 2, lsb(14, 0)), (0b110, 3, lsb(21, 1 << 18)), (0b111, 3, lsb(29, 1 << 26))];
+/// Of a timestamp, by the octets that it takes. The short ones begin one above the reference (an offset of -1): a clock that did not tick takes
+/// the third.
+const TIMESTAMP: [(u32, u32, Lsb); 4] = [
+    (0b0, 1, lsb(7, u32::MAX)),
+    (0b10, 2, lsb(14, u32::MAX)),
+    (0b110, 3, lsb(21, 1 << 18)),
+    (0b111, 3, lsb(29, 1 << 26)),
+];
 
 fn formats(header: &Header) -> &'static [Format; 7] {
     if header.id.is_some() { &SEQUENTIAL } else { &RANDOM }
@@ -216,7 +221,7 @@ impl Format {
     }
 }
 
-/// What a `co_common` carries: the octets of a number by their place in 0, 1, 2, 4, and what is there in whole.
+/// What a `co_common` carries: the octets of a number by their place in 0, 1, 2, 4, those of the identification, and what is there in whole.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -235,6 +240,8 @@ const COMMON: u8 = 0b111_1101;
 const ADD_CID: u8 = 0xe0;
 /// Numbers in one and two octets.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
+/// An identification of IPv4 in one; it takes two else, and is never left out.
+const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
     /// The base of five octets, and room for what it carries.
@@ -250,7 +257,7 @@ impl Common {
         let octets = |place: u32| [0, 1, 2, 4][place as usize];
         let whole =
             2 * u32::from(self.stride) + 2 * u32::from(self.window) + u32::from(self.dscp) + u32::from(self.ttl);
-        (0..octets(self.seq) + octets(self.ack) + octets(self.id) + whole).for_each(|_| out.put(0, 8));
+        (0..octets(self.seq) + octets(self.ack) + self.id + whole).for_each(|_| out.put(0, 8));
     }
 
     fn read(octets: &[u8]) -> Option<Common> {
@@ -271,7 +278,7 @@ impl Common {
         let (from, to) = (&old.header, &sent.header);
         number(Field::Seq, self.seq)
             && number(Field::Ack, self.ack)
-            && number(Field::Id, self.id)
+            && (self.id != 1 || Field::Id.fits(COMMON_ID, sent, old))
             && (self.stride || old.stride == sent.stride)
             && (self.window || from.window == to.window)
             && (self.dscp || from.dscp == to.dscp)
@@ -397,7 +404,11 @@ impl Flow {
         Common {
             seq: octets(Field::Seq),
             ack: octets(Field::Ack),
-            id: octets(Field::Id).min(2),
+            id: match new.header.id {
+                None => 0,
+                Some(_) if self.window.iter().all(|old| Field::Id.fits(COMMON_ID, new, old)) => 1,
+                Some(_) => 2,
+            },
             stride: differs(|old, new| old.stride != new.stride),
             window: differs(|old, new| old.header.window != new.header.window),
             dscp: differs(|old, new| old.header.dscp != new.header.dscp),
@@ -406,7 +417,7 @@ impl Flow {
         }
         .write(out);
         if !same_list {
-            list(&new.header.options, out);
+            list(&new.header.options, new.header.ack, out);
         }
     }
 
@@ -431,7 +442,7 @@ impl Flow {
         let options = &new.header.options;
         if !options.sack.is_empty() {
             let same = self.window.iter().all(|old| old.header.options.sack == options.sack);
-            (0..if same { 1 } else { sack_octets(new) }).for_each(|_| out.put(0, 8));
+            (0..if same { 1 } else { sack_octets(options, new.header.ack) }).for_each(|_| out.put(0, 8));
         }
     }
 }
@@ -442,25 +453,31 @@ fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     kinds(old) == kinds(new) && old.rare == new.rare
 }
 
-/// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the acknowledgement.
-fn sack_octets(new: &Reference) -> u32 {
-    let edge = |edge: Seq| match edge.since(new.header.ack) {
-        ..0x8000 => 2,
-        0x8000..0x40_0000 => 3,
-        _ => 4,
+/// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the one before, the first beyond the
+/// acknowledgement. A block below the one before wraps around.
+fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
+    let mut last = ack;
+    let mut edge = |edge: Seq| {
+        let offset = edge.since(last);
+        last = edge;
+        match offset {
+            ..0x8000 => 2,
+            0x8000..0x40_0000 => 3,
+            0x40_0000..0x2000_0000 => 4,
+            _ => 5,
+        }
     };
-    let blocks = new.header.options.sack.as_slice();
-    1 + blocks.iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
+    1 + options.sack.as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
 /// A list of options in whole: its head, an index of four bits for each item with the padding before it, and the items.
-fn list(options: &TcpOptions, out: &mut BitWriter) {
+fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
     let sack = options.sack.as_slice().len() as u32;
     let others =
         options.len().saturating_sub(if timestamps { 12 } else { 0 } + if sack > 0 { 4 + 8 * sack } else { 0 });
     let items = 3 * u32::from(timestamps) + 3 * u32::from(sack > 0) + u32::from(others > 0);
-    let items_octets = 8 * u32::from(timestamps) + if sack > 0 { 1 + 8 * sack } else { 0 } + others;
+    let items_octets = 8 * u32::from(timestamps) + if sack > 0 { sack_octets(options, ack) } else { 0 } + others;
     (0..1 + items.div_ceil(2) + items_octets).for_each(|_| out.put(0, 8));
 }
 
@@ -473,7 +490,7 @@ fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let mut out = BitWriter::default();
     out.put(u32::from(kind), 8);
     (0..2 + fixed + dynamic).for_each(|_| out.put(0, 8));
-    list(&new.header.options, &mut out);
+    list(&new.header.options, new.header.ack, &mut out);
     out.into_octets()
 }
 
