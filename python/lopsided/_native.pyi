@@ -507,6 +507,7 @@ class LivePath:
         scenario: Scenario,
         seed: int,
         devices: list[tuple[int, list[tuple[int, bool]]]],
+        passages: list[int],
         capture: tuple[str, bool, bool] | None = None,
     ) -> None: ...
     def descriptor(self) -> int | None: ...

@@ -128,6 +128,9 @@ pub fn pump<H: Node>(
                 break;
             }
         }
+        // What came in last may have been answered at once, where a host stands at the edge.
+        let now = io.now().clamp(network.now(), until);
+        send(network, io, now, pumped, &mut together)?;
         let due = network.next_time().map_or(due, |next| next.min(due));
         if io.wait(due)? == Wake::Stop {
             let now = io.now().clamp(network.now(), until);

@@ -1,9 +1,10 @@
 //! The network knows no clock: driven by the pump on another one than the simulator's loop, every scenario gives the same packets.
 
-use lopsided_core::{Duration, NodeId, Packet, Time};
+use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{Monitor, Prepared, RunOptions};
+use lopsided_sim::{Monitor, Passage, Prepared, RunOptions};
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -72,4 +73,92 @@ fn the_pump_gives_the_digest_of_every_scenario() {
         assert_eq!(driven.events, simulated.events, "{name}");
         assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");
     }
+}
+
+/// Whoever carries the packets of passages from one end to the other: at once, as octets, one hop poorer as a router would.
+struct Carrier {
+    now: Time,
+    passages: Vec<Passage>,
+    waiting: VecDeque<(NodeId, Vec<u8>)>,
+    carried: u64,
+}
+
+impl Io for Carrier {
+    fn now(&mut self) -> Time {
+        self.now
+    }
+
+    fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
+        let Some((edge, octets)) = self.waiting.pop_front() else { return Ok(None) };
+        *packet = octets;
+        Ok(Some(edge))
+    }
+
+    fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
+        let other = |passage: &Passage| match edge {
+            edge if edge == passage.near => Some(passage.far),
+            edge if edge == passage.far => Some(passage.near),
+            _ => None,
+        };
+        let other = self.passages.iter().find_map(other).expect("an edge of a passage");
+        self.waiting.push_back((other, wire::encode(packet)));
+        self.carried += 1;
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<Wake> {
+        if self.waiting.is_empty() {
+            self.now = until;
+        }
+        Ok(Wake::Look)
+    }
+}
+
+/// ACC's option of its own, SACK and marks go through with the rest.
+#[test]
+fn what_is_carried_between_a_host_and_its_link_is_what_went_without() {
+    let red =
+        r#"{ kind = "red", limit = "30 packets", min = "5 packets", max = "15 packets", ecn = true, marks = "all" }"#;
+    carried_as_without("\"30 packets\"", "");
+    carried_as_without("\"30 packets\"", "ack_policy = \"acc_peerwin\"");
+    carried_as_without(red, "ack_policy = \"acc\"");
+    carried_as_without(red, "ecn = \"on\"");
+}
+
+fn carried_as_without(queue: &str, stack: &str) {
+    let text = r#"
+        [scenario]
+        duration = "20 s"
+        [link]
+        rtt = "41.379 ms"
+        down = { rate = "3917303 bit/s", queue = "20 packets" }
+        up = { rate = "61307 bit/s", queue = QUEUE }
+        [stack]
+        STACK
+        [[flow]]
+        name = "download"
+        direction = "down"
+        app = "2 MB"
+        [[flow]]
+        name = "upload"
+        direction = "up"
+        start = "1 s"
+    "#
+    .replace("QUEUE", queue)
+    .replace("STACK", stack);
+    let scenario = Scenario::parse(&text, "carried.toml", &[]).expect("a line");
+    let plain = Prepared::new(&scenario, 1, RunOptions::default()).expect("a line").finish(&Monitor::default());
+    let plain = plain.expect("it balances").flows;
+    let options = RunOptions { passages: vec![0, 1], ..RunOptions::default() };
+    let prepared = Prepared::new(&scenario, 1, options).expect("a line");
+    let passages = prepared.passages();
+    let (mut carrier, mut pumped) =
+        (Carrier { now: Time::ZERO, passages, waiting: VecDeque::new(), carried: 0 }, Pumped::default());
+    let run = prepared.finish_on(|network, until| pump(network, &mut carrier, until, &mut pumped).expect("it carries"));
+    let carried = run.expect("it balances").flows;
+    assert!(carrier.carried > 400 && pumped.malformed == 0, "{} {pumped:?}", carrier.carried);
+    assert_eq!(carried.delivered_bytes, plain.delivered_bytes, "{queue} {stack}");
+    assert_eq!(carried.data_segments_out, plain.data_segments_out, "{queue} {stack}");
+    assert_eq!(carried.retransmits, plain.retransmits, "{queue} {stack}");
+    assert!(plain.delivered_bytes[0] > 500_000 && plain.retransmits[0] > 0, "a way with losses");
 }

@@ -1,7 +1,8 @@
 //! What goes wrong around a line while it runs: a full disk, an interface that goes away, another MTU, clocks that are not those of others.
 //!
-//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. A step of the machine's date cannot be tested in a
-//! namespace: that nothing here reads it is what clippy holds the crate to (`SystemTime::now` in clippy.toml).
+//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. No namespace has a date of its own, and another's
+//! date is not a test's to set: a library before the system's lets the date jump for the processes of a line alone, which then do not ask for
+//! it. That nothing here does is also what clippy holds the crate to (`SystemTime::now` in clippy.toml).
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -57,13 +58,23 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
         $LIVE emulate -q --no-meter --down 50M --up 50M --rtt 2ms --pcap $FOLDER/line.pcapng -- \
             bash -c "exec 3<>/dev/tcp/100.64.0.1/PORT; wc -c <&3; exit 4"
         echo "exit $?"
+        cp $FOLDER/line.pcapng KEPT
     "#;
-    let script = script.replace("PORT", &server(400_000).to_string());
-    let Some(done) = run(&["unshare", "--mount"], &script) else { return };
+    let kept = std::env::temp_dir().join(format!("lopsided-kept-{}.pcapng", std::process::id()));
+    let script =
+        script.replace("PORT", &server(400_000).to_string()).replace("KEPT", kept.to_str().expect("a readable path"));
+    let done = run(&["unshare", "--mount"], &script);
+    let capture = std::fs::read(&kept);
+    let _ = std::fs::remove_file(&kept);
+    let Some(done) = done else { return };
     let told = shown(&done);
     // The command had its line to the end, and its exit code gives way to that of the failure.
     assert!(told.starts_with("400000\nexit 1\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
+    // What found room can be read, and told to be cut.
+    let (capture, mut packets) = (capture.expect("it was kept"), 0);
+    let read = lopsided_trace::read(&capture[..], |_, _| packets += 1);
+    assert!(packets > 20, "{packets} packets in {} octets: {read:?}", capture.len());
 }
 
 #[test]
@@ -130,4 +141,51 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
         told.lines().find_map(|line| line.strip_prefix("took ")).and_then(|ms| ms.parse().ok()).expect(&told);
     // 300 kB at 8 Mbit/s.
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
+}
+
+/// A library that goes before the system's: the date jumps back and forth by a million seconds, and who asks for it is written down.
+const JUMPING: &str = r#"
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <fcntl.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <time.h>
+    #include <unistd.h>
+    int clock_gettime(clockid_t clock, struct timespec *at) {
+        static int (*next)(clockid_t, struct timespec *);
+        static int asked;
+        if (!next) next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+        int done = next(clock, at);
+        if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) {
+            at->tv_sec += asked++ % 2 ? -1000000 : 1000000;
+            int file = open(getenv("ASKED"), O_WRONLY | O_CREAT | O_APPEND, 0644);
+            char name[64] = {0};
+            int own = open("/proc/self/comm", O_RDONLY);
+            ssize_t len = read(own, name, sizeof name);
+            if (len > 0 && write(file, name, len)) close(file);
+            close(own);
+        }
+        return done;
+    }
+"#;
+
+#[test]
+fn a_date_that_jumps_changes_nothing_and_nobody_asks_for_it() {
+    let script = r#"
+        cd $FOLDER
+        trap 'rm -f date.so asked' EXIT
+        echo "$JUMPING" | cc -shared -fPIC -x c -o date.so - -ldl || exit 77
+        export LD_PRELOAD=$FOLDER/date.so ASKED=$FOLDER/asked
+        $LIVE emulate -q --no-meter --down 8M --up 8M --rtt 2ms -- bash -c "exec 3<>/dev/tcp/100.64.0.1/PORT; wc -c <&3; date +%s >/dev/null"
+        echo "exit $?"
+        unset LD_PRELOAD
+        sort -u asked
+    "#;
+    let script = script.replace("PORT", &server(300_000).to_string());
+    let Some(done) = run(&["env", &format!("JUMPING={JUMPING}")], &script) else { return };
+    let told = shown(&done);
+    // The library works, as `date` shows.
+    assert!(told.starts_with("300000\nexit 0\n") && told.contains("\ndate\n"), "{told}");
+    assert!(!told.contains("lopsided-live"), "{told}");
 }

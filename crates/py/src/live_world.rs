@@ -22,20 +22,23 @@ pub(crate) struct LivePath {
     talk: Mutex<Option<Talk>>,
     seed: u64,
     devices: Vec<Device>,
+    passages: Vec<usize>,
     capture: Option<Points>,
     thread: Mutex<Option<JoinHandle<Outcome>>>,
 }
 
 #[pymethods]
 impl LivePath {
-    /// `devices`: of each the place of its host, and the ends of flows behind it as `(flow, it sends)`.
+    /// `devices`: of each the place of its host, and the ends of flows behind it as `(flow, it sends)`. `passages`: the places of hosts of
+    /// ours whose packets cross a kernel before the path.
     #[new]
-    #[pyo3(signature = (scenario, seed, devices, capture = None))]
+    #[pyo3(signature = (scenario, seed, devices, passages, capture = None))]
     #[allow(clippy::type_complexity)]
     fn new(
         scenario: &Scenario,
         seed: u64,
         devices: Vec<(usize, Vec<(u32, bool)>)>,
+        passages: Vec<usize>,
         capture: Option<(PathBuf, bool, bool)>,
     ) -> PyResult<LivePath> {
         let end = |(flow, sends)| End { flow, sends };
@@ -45,6 +48,7 @@ impl LivePath {
             talk: Mutex::new(Some(Talk::new().map_err(|error| Failure::Live(error.to_string()))?)),
             seed,
             devices: devices.into_iter().map(device).collect(),
+            passages,
             capture: capture.map(|(folder, hosts, links)| Points { folder, hosts, links }),
             thread: Mutex::new(None),
         })
@@ -60,8 +64,8 @@ impl LivePath {
         if let Some(mut talk) = locked(&self.talk).take() {
             talk.agent_started();
             let (scenario, seed, devices) = (Arc::clone(&self.scenario), self.seed, self.devices.clone());
-            let capture = self.capture.clone();
-            let work = move || run(&scenario, seed, &devices, capture.as_ref(), &talk);
+            let (passages, capture) = (self.passages.clone(), self.capture.clone());
+            let work = move || run(&scenario, seed, &devices, &passages, capture.as_ref(), &talk);
             *locked(&self.thread) = Some(std::thread::spawn(work));
         }
     }
@@ -91,6 +95,7 @@ fn run(
     scenario: &lopsided_scenario::Scenario,
     seed: u64,
     devices: &[Device],
+    passages: &[usize],
     capture: Option<&Points>,
     talk: &Talk,
 ) -> Outcome {
@@ -99,7 +104,7 @@ fn run(
     let mut observers = captures.as_ref().map(Captures::observers).unwrap_or_default();
     observers.extend(observed.as_ref().map(Observed::observer));
     let options = RunOptions { observers, ..RunOptions::default() };
-    let carried = carry(scenario, seed, options, devices, talk).map_err(failure)?;
+    let carried = carry(scenario, seed, options, devices, passages, talk).map_err(failure)?;
     captures.as_ref().map_or(Ok(()), Captures::finish)?;
     Ok((carried, observed.map(|observed| observed.seen(scenario)).unwrap_or_default()))
 }

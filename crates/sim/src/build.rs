@@ -1,7 +1,8 @@
 //! From a scenario to a world: nodes, wires, routes, applications.
 //!
 //! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before
-//! up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an MTU.
+//! up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an MTU; last what a run
+//! is given beside the scenario: middleboxes, then the two edges of each passage.
 
 mod flows;
 mod link;
@@ -13,7 +14,7 @@ use crate::address::address;
 use crate::error::BuildError;
 use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
-use crate::options::{Outside, RunOptions};
+use crate::options::{Passage, RunOptions};
 use crate::simulation::Simulation;
 use crate::stack::Stacks;
 use flows::place_flow;
@@ -26,7 +27,7 @@ use topology::{Routing, Topology};
 /// Builds the world of the scenario for one seed.
 pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Result<Simulation, BuildError> {
     let net = Topology::new(&scenario.graph)?;
-    check_outside(scenario, &net, &options.outside)?;
+    check_carried(scenario, &net, options.outside.iter().map(|outside| outside.host).chain(options.passages.clone()))?;
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
@@ -89,6 +90,14 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         wires.push(vec![onward]);
         labels.push(NodeLabel { node: inlet.node, name: placed.name, kind: NodeKind::Middlebox(placed.dir) });
     }
+    let mut passages = Vec::with_capacity(options.passages.len());
+    for host in options.passages {
+        let passage = lead_out(host, &mut nodes, &mut wires);
+        let name = format!("{}/passage", scenario.graph.hosts[host]);
+        let label = |node| NodeLabel { node, name: name.clone(), kind: NodeKind::Passage };
+        labels.extend([passage.near, passage.far].map(label));
+        passages.push(passage);
+    }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
     // Stages, media and sensing queues make packets of their own, or lead them elsewhere.
@@ -102,25 +111,44 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
-    Ok(Simulation { network, flows, links: 2 * scenario.graph.links.len(), first_link: net.first_link(), labels })
+    let (links, first_link) = (2 * scenario.graph.links.len(), net.first_link());
+    Ok(Simulation { network, flows, links, first_link, labels, passages })
 }
 
-/// An edge has one port.
-fn check_outside(scenario: &Scenario, net: &Topology<'_>, outside: &[Outside]) -> Result<(), BuildError> {
-    for Outside { host, .. } in outside {
+/// Of hosts that are edges, or have them before their link: an edge has one port.
+fn check_carried(
+    scenario: &Scenario,
+    net: &Topology<'_>,
+    hosts: impl Iterator<Item = usize>,
+) -> Result<(), BuildError> {
+    for host in hosts {
         let wrong = |what: &str| {
-            let host = scenario.graph.hosts.get(*host).cloned().unwrap_or_else(|| host.to_string());
+            let host = scenario.graph.hosts.get(host).cloned().unwrap_or_else(|| host.to_string());
             BuildError::Outside { host, what: what.to_owned() }
         };
-        let outlets = net.outlets.get(*host).filter(|_| *host < net.hosts).ok_or_else(|| wrong("there is none"))?;
+        let outlets = net.outlets.get(host).filter(|_| host < net.hosts).ok_or_else(|| wrong("there is none"))?;
         if outlets.len() != 1 {
             return Err(wrong("it must have exactly one link"));
         }
-        if scenario.interfaces.contains_key(host) {
+        if scenario.interfaces.contains_key(&host) {
             return Err(wrong("it has an interface of its own, which only a simulated host can have"));
         }
     }
     Ok(())
+}
+
+/// Puts two edges between a host and its link.
+fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> Passage {
+    let [near, far] = [0, 1].map(|more| NodeId((nodes.len() + more) as u32));
+    let first = |node| Attachment { node, port: Port(0) };
+    let inwards = first(NodeId(host as u32));
+    for wire in wires.iter_mut().flatten().filter(|wire| **wire == inwards) {
+        *wire = first(far);
+    }
+    let outwards = std::mem::replace(&mut wires[host][0], first(near));
+    nodes.extend([NetNode::Edge, NetNode::Edge]);
+    wires.extend([vec![inwards], vec![outwards]]);
+    Passage { host, near, far }
 }
 
 /// A host's interface. Only of the one link behind it can a ring foretell what it sends.

@@ -23,13 +23,15 @@ pub enum NodeKind {
     Stage(Dir),
     /// A node put behind a direction of a link.
     Middlebox(Dir),
+    /// An edge of a [`Passage`](crate::Passage).
+    Passage,
 }
 
 impl NodeKind {
     /// Of a link or what stands in it, else empty.
     pub fn direction(self) -> &'static str {
         match self {
-            NodeKind::Host | NodeKind::Router | NodeKind::Medium => "",
+            NodeKind::Host | NodeKind::Router | NodeKind::Medium | NodeKind::Passage => "",
             NodeKind::Link(dir) | NodeKind::Stage(dir) | NodeKind::Middlebox(dir) => dir.name(),
         }
     }

@@ -1,7 +1,7 @@
 //! How to run, beside what the scenario says.
 
 use lopsided_app::RunApplications;
-use lopsided_core::{Dir, Node, Observer};
+use lopsided_core::{Dir, Node, NodeId, Observer};
 use lopsided_tcp::RunControllers;
 use std::fmt;
 use std::net::IpAddr;
@@ -20,6 +20,8 @@ pub struct RunOptions {
     pub applications: RunApplications,
     /// Hosts whose part somebody else plays; of a flow that begins or ends there only the other end is placed.
     pub outside: Vec<Outside>,
+    /// Hosts between whom and their links packets leave the network and come back: see [`Passage`].
+    pub passages: Vec<usize>,
     /// At most so many threads for this one run, where that pays. The result is the same.
     pub cores: usize,
     /// It pays where so many events or more happen in the delay of the line that is cut. By default 4,000: two cores were measured to be
@@ -36,6 +38,7 @@ impl Default for RunOptions {
             controllers: RunControllers::default(),
             applications: RunApplications::default(),
             outside: Vec::new(),
+            passages: Vec::new(),
             cores: 1,
             cores_from_events: 4_000.0,
         }
@@ -51,6 +54,16 @@ pub struct Outside {
     pub addresses: Vec<IpAddr>,
     /// Whether packets for addresses that nobody has go to it, as to the internet.
     pub takes_the_rest: bool,
+}
+
+/// A host whose packets somebody else carries between it and its one link: what it sends comes out at the edge `near` and is to enter
+/// again at `far`; what comes for it goes the other way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// A place in the scenario's hosts.
+    pub host: usize,
+    pub near: NodeId,
+    pub far: NodeId,
 }
 
 /// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
@@ -73,6 +86,7 @@ impl fmt::Debug for RunOptions {
             controllers,
             applications,
             outside,
+            passages,
             cores,
             cores_from_events,
         } = self;
@@ -84,6 +98,7 @@ impl fmt::Debug for RunOptions {
             .field("controllers", controllers)
             .field("applications", applications)
             .field("outside", outside)
+            .field("passages", passages)
             .field("cores", cores)
             .field("cores_from_events", cores_from_events)
             .finish()

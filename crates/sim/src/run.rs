@@ -7,7 +7,7 @@ use crate::event_log::EventLog;
 use crate::host::Host;
 use crate::monitor::Monitor;
 use crate::observe::Recorder;
-use crate::options::RunOptions;
+use crate::options::{Passage, RunOptions};
 use crate::results::RunResult;
 use crate::simulation::Simulation;
 use crate::tcp_log::TcpLog;
@@ -55,6 +55,11 @@ impl<'a> Prepared<'a> {
         let observer = Recorder::new(scenario, &simulation, log, tcp_log);
         let cores = Cores::of(scenario, &simulation, cores, pays_from);
         Ok(Prepared { scenario, seed, simulation, observer, cores })
+    }
+
+    /// Where packets leave and come back, in the order of [`RunOptions::passages`].
+    pub fn passages(&self) -> Vec<Passage> {
+        self.simulation.passages.clone()
     }
 
     /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns, or, where it

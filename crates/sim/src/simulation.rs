@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::labels::NodeLabel;
+use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
 
@@ -14,6 +15,7 @@ pub(crate) struct Simulation {
     pub first_link: usize,
     /// Of all nodes, in their order.
     pub labels: Vec<NodeLabel>,
+    pub passages: Vec<Passage>,
 }
 
 impl Simulation {

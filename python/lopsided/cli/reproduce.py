@@ -61,7 +61,7 @@ def reproduce(
     sensitivity
         Run it again under every other value of what the paper does not give; takes some times as long.
     world
-        `sim`, or `live`: what of the study can be run on real packets, one end of ours against this kernel's TCP.
+        `sim`, or `live`: what of the study can be run on real packets, our TCP at both ends or against this kernel's.
     """
     from lopsided import papers
     from lopsided.errors import UsageError

@@ -1,4 +1,4 @@
-//! The ends of the path: the devices of the hosts that the agent plays, and the clock that it agreed on.
+//! The ends of the path: the devices of the hosts that the agent plays, those of passages, and the clock that it agreed on.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -6,6 +6,7 @@ use crate::{Clock, Io, Wake};
 use lopsided_app::Side;
 use lopsided_core::{Duration, FlowId, NewPacket, NodeId, Packet, Time, wire};
 use lopsided_scenario::Scenario;
+use lopsided_sim::Passage;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -49,8 +50,17 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    pub fn new(scenario: &Scenario, devices: &[Device], tuns: Vec<Tun>, agent: &'a Channel, clock: Clock) -> Ends<'a> {
-        let edges = devices.iter().map(|device| NodeId(device.host as u32));
+    /// `tuns` are those of the devices, then the two of each passage.
+    pub fn new(
+        scenario: &Scenario,
+        devices: &[Device],
+        passages: &[Passage],
+        tuns: Vec<Tun>,
+        agent: &'a Channel,
+        clock: Clock,
+    ) -> Ends<'a> {
+        let of_passages = passages.iter().flat_map(|passage| [passage.near, passage.far]);
+        let edges = devices.iter().map(|device| NodeId(device.host as u32)).chain(of_passages);
         let ends =
             devices.iter().enumerate().flat_map(|(number, device)| device.ends.iter().map(move |end| (*end, number)));
         Ends {
@@ -81,6 +91,8 @@ impl<'a> Ends<'a> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });
         let device = end.and_then(|end| self.device_of.get(&end).copied());
+        // At the edges of a passage packets come out that are for another host.
+        let device = device.filter(|device| self.tuns[*device].0 == edge);
         device.or_else(|| self.tuns.iter().position(|(host, _)| *host == edge))
     }
 }

@@ -4,7 +4,7 @@
 //! drives the flows through the kernel's TCP. The two agree on the instant at which the run begins:
 //!
 //! ```text
-//! agent   a message for each device, with the device
+//! agent   a message for each device, with the device; then two for each passage, the host's end before the path's
 //! here    "ready": the network is built
 //! agent   the instant of the beginning, as nanoseconds of CLOCK_MONOTONIC
 //! here    "over": the run has come to its end
@@ -12,6 +12,10 @@
 //!
 //! The kernel closes a process' descriptors as it ends, however that comes about: so each side notices the other's death, and with the agent
 //! go namespaces and devices. Hosts that the agent does not play are the simulator's own, with its TCP.
+//!
+//! Where both ends of a flow are such hosts no kernel would see its packets. So these hosts have a **passage**: a namespace whose kernel
+//! forwards between two devices, one towards the host and one towards the path. Every packet is written to the one as octets and read from
+//! the other.
 
 mod ends;
 mod ports;
@@ -126,7 +130,8 @@ pub struct Carried {
     pub trips: Vec<Trip>,
 }
 
-/// Carries the scenario's packets from its beginning to its end. The agent plays the hosts that have `devices`.
+/// Carries the scenario's packets from its beginning to its end. The agent plays the hosts that have `devices`, and makes a passage for each
+/// of the hosts `passages`.
 ///
 /// # Errors
 /// If the scenario cannot be built, the agent ends early, or a device fails.
@@ -135,6 +140,7 @@ pub fn carry(
     seed: u64,
     mut options: RunOptions,
     devices: &[Device],
+    passages: &[usize],
     talk: &Talk,
 ) -> Result<Carried, WorldError> {
     let mut hosts: Vec<usize> = devices.iter().map(|device| device.host).collect();
@@ -144,10 +150,13 @@ pub fn carry(
     options.observers.push(Box::new(trips.clone()));
     let outside = |host: &usize| Outside { host: *host, addresses: Vec::new(), takes_the_rest: false };
     options.outside = hosts.iter().map(outside).collect();
+    options.passages = passages.to_vec();
     let prepared = Prepared::new(scenario, seed, options).map_err(WorldError::Build)?;
-    let tuns = talk.devices(devices.len())?;
+    let passages = prepared.passages();
+    trips.watch(scenario, &passages);
+    let tuns = talk.devices(devices.len() + 2 * passages.len())?;
     let clock = talk.beginning()?;
-    let mut ends = Ends::new(scenario, devices, tuns, &talk.here, clock);
+    let mut ends = Ends::new(scenario, devices, &passages, tuns, &talk.here, clock);
     let mut pumped = Pumped::default();
     let mut failed = None;
     let result = {

@@ -6,6 +6,7 @@
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Packet, Seq, Time, Transport};
 use lopsided_scenario::Scenario;
+use lopsided_sim::Passage;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +26,7 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Of each flow, its sending and its receiving host, where that host is the kernel's.
+    /// Of each flow, its sending and its receiving host, where that host is the kernel's, or the edge behind which its passage begins.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// By flow and the sender's port.
     connections: BTreeMap<(u32, u16), Outstanding>,
@@ -37,6 +38,17 @@ impl RoundTrips {
         let known = |host: usize| kernels.contains(&host).then_some(NodeId(host as u32));
         let hosts = scenario.flows.iter().map(|flow| [known(flow.from), known(flow.to)]).collect();
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
+    }
+
+    /// Datagrams between hosts that have passages are timed between these: behind them the host only sees when they entered last.
+    pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
+        let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
+        let mut shared = self.lock();
+        for (ends, flow) in shared.hosts.iter_mut().zip(&scenario.flows) {
+            if let ([None, None], Some(_), Some(receiver)) = (*ends, far(flow.from), far(flow.to)) {
+                ends[1] = Some(receiver);
+            }
+        }
     }
 
     /// All of them, in the order of their ends.

@@ -1,6 +1,6 @@
 """Figures 20 and 21 in simulation: the implementation's two settings, with both ends of ours.
 
-Their re-run on real packets, where one end is this machine's kernel, is `live.py`.
+Their re-run on real packets is `live.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _sender(burst: int) -> Overrides:
     return {**limit, "stack.abc": EVERY_OCTET}
 
 
-def _receiver(max_delay: int) -> Overrides:
+def receiver(max_delay: int) -> Overrides:
     """ACC as implemented: always the fewest ACKs that the bounds allow."""
     return {
         "stack.ack_policy": "acc_peerwin",
@@ -49,7 +49,7 @@ BURST_SWEEP = Experiment(
     summary="3 MB down by maxburst, under AF/SA and ACC/SA",
     cases=tuple(
         Case(SCENARIO, {**_sender(burst), **remedy}, {"scheme": key, "maxburst": burst})
-        for key, remedy in (("af_sa", _FILTERED), ("acc_sa", _receiver(8)))
+        for key, remedy in (("af_sa", _FILTERED), ("acc_sa", receiver(8)))
         for burst in BURSTS
     ),
     measure=measure.transfer,
@@ -60,7 +60,7 @@ DELAY_SWEEP = Experiment(
     key="max-delay",
     summary="3 MB down by the most segments for each ACK, under ACC/SA",
     cases=tuple(
-        Case(SCENARIO, {**_sender(burst), **_receiver(delay)}, {"maxburst": burst, "max_delay": delay})
+        Case(SCENARIO, {**_sender(burst), **receiver(delay)}, {"maxburst": burst, "max_delay": delay})
         for burst in (4, 6)
         for delay in DELAYS
     ),

@@ -47,7 +47,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     if options.pcap is not None:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
     made = plan.make(scenario, seed, options.ours)
-    path = _native.LivePath(scenario.native, seed, made.devices, capture)
+    path = _native.LivePath(scenario.native, seed, made.devices, made.passages, capture)
     descriptor = path.descriptor()
     assert descriptor is not None, "the agent was not started"
     with cleanup.folder() as folder:
@@ -99,8 +99,6 @@ def _check(scenario: Scenario, options: RunOptions) -> None:
     if unknown := sorted(options.ours - set(hosts)):
         raise UsageError(f"--ours {unknown[0]}: no host is called so; there are {', '.join(hosts[:12])}")
     flows = scenario.resolved["flows"]
-    if not {flow[end] for flow in flows for end in ("from", "to")} - options.ours:
-        raise UsageError("--ours leaves no host to the kernel: run it with --world sim")
     kernels = {flow["sender_stack"]["cc"] for flow in flows if flow["from"] not in options.ours}
     for name in sorted(kernels & scenario.controllers.keys()):
         raise Unsupported(

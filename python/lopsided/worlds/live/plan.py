@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lopsided.worlds.kernel import SAMPLE_NS, translate
-from lopsided.worlds.kernel.guest.job import Job, Node, Tun
+from lopsided.worlds.kernel.guest.job import Job, Node, Passage, Tun
 from lopsided.worlds.kernel.plan import whole_part
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class Plan:
 
     job: Job
     devices: list[Device]
+    passages: list[int]
+    """The places of hosts of ours whose packets cross a kernel before the path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
         """The job of an agent that inherits this descriptor."""
@@ -56,7 +58,11 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
                 ends.setdefault(node, []).append((number, end == "from"))
     ports = [port for _, port in scenario.native.receivers()]
     interval = translate.nanoseconds(resolved["record"]["interval_s"] or 0)
+    between_ours = dict.fromkeys(
+        flow[end] for flow in resolved["flows"] if {flow["from"], flow["to"]} <= ours for end in ("from", "to")
+    )
     largest = max((flow[stack]["mss_bytes"] or 0 for flow in resolved["flows"] for stack in _STACKS), default=0)
+    mtu = max(LEAST_MTU, largest + HEADERS)
     job = Job(
         virtual_time=False,
         duration_ns=translate.nanoseconds(resolved["duration_s"]),
@@ -65,7 +71,11 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
         record_ns=interval,
         modules=[],
         nodes=[
-            Node(node, addresses[host_of[node]], True, {**stacks.sysctls_of(node), **_without_ipv6()}) for node in ends
+            *(
+                Node(node, addresses[host_of[node]], True, {**stacks.sysctls_of(node), **_without_ipv6()})
+                for node in ends
+            ),
+            *(Node(_passage(host), addresses[host], False, _without_ipv6()) for host in between_ours),
         ],
         veths=[],
         qdiscs=[],
@@ -78,11 +88,18 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
         ],
         taps=[],
         checks=[],
-        tuns=[Tun(node, max(LEAST_MTU, largest + HEADERS), stacks.route_metrics.get(node, {})) for node in ends],
+        tuns=[Tun(node, mtu, stacks.route_metrics.get(node, {})) for node in ends],
+        passages=[Passage(_passage(host), addresses[host], mtu) for host in between_ours],
         elsewhere={host: addresses[host] for host in ours},
     )
     places = {host: place for place, host in enumerate(resolved["hosts"])}
-    return Plan(job, [(places[host_of[node]], its) for node, its in ends.items()])
+    devices = [(places[host_of[node]], its) for node, its in ends.items()]
+    return Plan(job, devices, [places[host] for host in between_ours])
+
+
+def _passage(host: str) -> str:
+    """A name that no host has."""
+    return f"{host}/passage"
 
 
 def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:

@@ -77,14 +77,16 @@ class _Reader(FlowReader):
     def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
         """A flow's summary: what each end knows."""
         sender, receiver = self._senders[number], self._receivers[number]
-        if not sender and not receiver:
-            return simulated
         kernel = self.flow(number)
+        if not sender and not receiver:
+            # What a datagram took is known where it enters and leaves the path.
+            of_datagrams = [name for name in kernel if name.startswith("rtt_")] if self._is_datagram(number) else []
+            return simulated | {name: kernel[name] for name in of_datagrams}
         if sender and receiver:
             return kernel
         sending, receiving = (kernel, simulated) if sender else (simulated, kernel)
         row = {**sending, **{name: receiving[name] for name in ("delivered_bytes", "data_segments_in")}}
-        if self.job.flows[number].datagram_rate:
+        if self._is_datagram(number):
             row |= {name: receiving[name] for name in receiving if name.startswith("rtt_")}
             row["lost_packets"] = row["data_segments_out"] - row["data_segments_in"]
         elif self.job.flows[number].size:
@@ -92,6 +94,9 @@ class _Reader(FlowReader):
         active = row["active_s"]
         row["goodput_bps"] = 8 * row["delivered_bytes"] / active if active > 0 else 0.0
         return row
+
+    def _is_datagram(self, number: int) -> bool:
+        return self.job.flows[number].datagram_rate > 0
 
     def _all_samples(self) -> pl.DataFrame:
         if not self.interval_ns:
@@ -112,8 +117,8 @@ class _Reader(FlowReader):
             chosen = self._receivers if column == "delivered_bytes" else self._senders
             if column.startswith("rtt_"):
                 chosen = [
-                    self._receivers[number] if flow.datagram_rate else self._senders[number]
-                    for number, flow in enumerate(self.job.flows)
+                    receiver or not sender if self._is_datagram(number) else sender
+                    for number, (sender, receiver) in enumerate(zip(self._senders, self._receivers, strict=True))
                 ]
             flows = [number for number, by_kernel in enumerate(chosen) if by_kernel]
             return pl.when(pl.col("flow").is_in(flows)).then(f"{column}_kernel").otherwise(column).alias(column)

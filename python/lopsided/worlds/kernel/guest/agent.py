@@ -58,6 +58,9 @@ class Agent:
         if talk is not None:
             for name, device in self.network.devices.items():
                 talk.hand_over(name, device)
+            for name, devices in self.network.passages.items():
+                for device in devices:
+                    talk.hand_over(name, device)
             talk.await_path()
         if self._checks_hold():
             self._measure(talk)

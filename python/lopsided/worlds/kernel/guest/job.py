@@ -48,6 +48,16 @@ class Tun:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A node that forwards between two devices, whose packets another process reads and writes: one leads to the host
+    with this address, the other to everybody else."""
+
+    node: str
+    host: str
+    mtu: int
+
+
+@dataclass(frozen=True)
 class Qdisc:
     """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
     hexadecimal. `classes` are those to be made: handle, parent, options. `classifier` is a program in classic BPF, in
@@ -184,6 +194,7 @@ class Job:
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
     tuns: list[Tun] = field(default_factory=list[Tun])
+    passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
     """The descriptor by which this program talks with the process that carries the path."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
@@ -206,6 +217,7 @@ class Job:
         data["losses"] = [Watched(**watched) for watched in data["losses"]]
         data["tuns"] = [Tun(**tun) for tun in data["tuns"]]
         data["chosen"] = [ChosenLoss(**loss) for loss in data["chosen"]]
+        data["passages"] = [Passage(**passage) for passage in data["passages"]]
         data["flows"] = [Flow(**flow) for flow in data["flows"]]
         data["taps"] = [Tap(**tap) for tap in data["taps"]]
         data["checks"] = [Check(**check) for check in data["checks"]]

@@ -30,7 +30,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import RTM_GETQDISC, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TC_H_ROOT
 
 from . import tun
-from .job import Interface, Job, Node, Qdisc, Route, Tun, Veth
+from .job import Interface, Job, Node, Passage, Qdisc, Route, Tun, Veth
 from .namespace import Namespace
 
 NUD_PERMANENT = 0x80
@@ -130,6 +130,8 @@ class Network:
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
         """Of nodes whose path another process carries, the device's descriptor."""
+        self.passages = {each.node: self._let_pass(each) for each in job.passages}
+        """The descriptors of their devices: towards the host, and towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -179,23 +181,40 @@ class Network:
         )
 
     def _lead_out(self, device: Tun, address: str) -> int:
-        namespace, netlink = self.nodes[device.node], self._netlink[device.node]
-        with namespace.entered():
-            try:
-                made = tun.create()
-            except OSError as error:
-                raise CannotBuild(f"TUN devices: {error.strerror} (/dev/net/tun)") from error
-        index = next(iter(netlink.link_lookup(ifname=tun.DEVICE)))
-        netlink.link("set", index=index, mtu=device.mtu, txqlen=TUN_QUEUE)
+        netlink = self._netlink[device.node]
+        made, index = self._tun(device.node, tun.DEVICE, device.mtu)
         netlink.addr("add", index=index, address=address, prefixlen=32)
         netlink.link("set", index=index, state="up")
         metrics = {"metrics": device.metrics} if device.metrics else {}
         netlink.route("add", dst="0.0.0.0/0", oif=index, scope=SCOPE_LINK, **metrics)
         return made
 
+    def _let_pass(self, passage: Passage) -> tuple[int, int]:
+        netlink = self._netlink[passage.node]
+        made: list[int] = []
+        for name, destination in ((tun.HOST, f"{passage.host}/32"), (tun.DEVICE, "0.0.0.0/0")):
+            descriptor, index = self._tun(passage.node, name, passage.mtu)
+            netlink.link("set", index=index, state="up")
+            netlink.route("add", dst=destination, oif=index, scope=SCOPE_LINK)
+            made.append(descriptor)
+        return made[0], made[1]
+
+    def _tun(self, node: str, name: str, mtu: int) -> tuple[int, int]:
+        """A device: its descriptor, and its number in the node."""
+        namespace, netlink = self.nodes[node], self._netlink[node]
+        with namespace.entered():
+            try:
+                made = tun.create(name)
+            except OSError as error:
+                raise CannotBuild(f"TUN devices: {error.strerror} (/dev/net/tun)") from error
+        index = next(iter(netlink.link_lookup(ifname=name)))
+        netlink.link("set", index=index, mtu=mtu, txqlen=TUN_QUEUE)
+        return made, index
+
     def lost_at_devices(self) -> int:
         """Packets that found no room in a node's device."""
-        return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in self.devices)
+        nodes = [*self.devices, *self.passages]
+        return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in nodes)
 
     def _queue(self, qdisc: Qdisc) -> None:
         self._make(RTM_NEWQDISC, qdisc, qdisc.handle, qdisc.parent or TC_H_ROOT, qdisc.options, qdisc.size_table)
@@ -306,9 +325,8 @@ class Network:
 def _dropped_on_the_way_out(text: str) -> int:
     """Of /proc/net/dev, which has eight numbers of what came in and then eight of what went out."""
     lines = [line.partition(":") for line in text.splitlines()]
-    found = next((numbers for name, _, numbers in lines if name.strip() == tun.DEVICE), "")
-    numbers = found.split()
-    return int(numbers[11]) if len(numbers) > 11 else 0
+    found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
+    return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:

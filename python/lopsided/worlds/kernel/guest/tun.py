@@ -12,6 +12,8 @@ import socket
 import struct
 
 DEVICE = "path0"
+HOST = "host0"
+"""Of a passage, the device that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 # Octets in front of each packet say of what it is made, as the process that carries the path expects.
@@ -22,11 +24,11 @@ class PathGone(Exception):
     """The process that carries the path has ended."""
 
 
-def create() -> int:
+def create(name: str = DEVICE) -> int:
     """A device in the network namespace of the caller; gives its descriptor."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
     except OSError:
         os.close(device)
         raise
