@@ -1,5 +1,6 @@
 """`lopsided emulate`: a command behind a line, as a user runs it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +65,14 @@ def test_what_is_asked_wrongly_is_told(tmp_path: Path, arguments: list[str], tol
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [["shape", "eth0", "--up", "3M"], ["reflect"]])
+def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[str]) -> None:
+    program = Path(sys.executable).parent / "lopsided"
+    if not program.exists():
+        pytest.skip("lopsided is not installed beside this Python")
+    words = [os.path.relpath(program, tmp_path), *command, "--systemd"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    start = next(line for line in done.stdout.splitlines() if line.startswith("ExecStart="))
+    assert f"{program} {command[0]}" in start, start

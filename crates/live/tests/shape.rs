@@ -142,6 +142,10 @@ fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
         assert_eq!(done.status.code(), Some(code), "{arguments:?}: {said}");
         assert!(said.contains(told), "{arguments:?}: {said}");
     }
+    let bridge = Command::new(LIVE).args(["shape", "br-lan", "--up", "3M", "--systemd"]).output();
+    let bridge = String::from_utf8_lossy(&bridge.expect("the binary was built").stdout).into_owned();
+    assert!(bridge.contains("BindsTo=sys-subsystem-net-devices-br\\x2dlan.device\n"), "{bridge}");
+    assert!(bridge.contains(&format!("ExecStart={LIVE} shape br-lan --up 3M\n")), "{bridge}");
     let unit = ["shape", "lo", "--up", "3M", "--queue", "100 packets", "--systemd"];
     let shown = Command::new(LIVE).args(unit).output().expect("the binary was built").stdout;
     let shown = String::from_utf8_lossy(&shown);

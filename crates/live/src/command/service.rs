@@ -2,6 +2,7 @@
 
 use lexopt::Arg;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Asked of any such command.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +44,8 @@ pub(super) struct Unit<'a> {
 impl Unit<'_> {
     /// The text, for the command line that asked for it.
     pub fn text(&self, arguments: &[OsString]) -> String {
-        let program = std::env::current_exe().map_or("lopsided-live".to_owned(), |path| path.display().to_string());
+        let program: Vec<String> = program(self.command).iter().map(|word| escaped(word)).collect();
+        let program = program.join(" ");
         let start = arguments.iter().map(|word| word.to_string_lossy()).filter(|word| word != "--systemd");
         let start: String = start.map(|word| format!(" {}", escaped(&word))).collect();
         let undo: String = self.undo.iter().map(|word| format!(" {}", escaped(word))).collect();
@@ -51,10 +53,40 @@ impl Unit<'_> {
         format!(
             "[Unit]\nDescription={description}\n{dependencies}\n\
              [Service]\nExecStart={program} {command}{start}\nExecStopPost={program} {command}{undo} --undo\nRestart=on-failure\n\
-             CapabilityBoundingSet={capabilities}\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\n\n\
+             CapabilityBoundingSet={capabilities}\nNoNewPrivileges=yes\nProtectSystem=strict\n\
+             ReadWritePaths=/run\nProtectHome=read-only\nPrivateTmp=yes\n\n\
              [Install]\nWantedBy=multi-user.target\n"
         )
     }
+}
+
+/// The words before the command in this process' command line, as they would work from anywhere: the binary, or Python and its script.
+fn program(command: &str) -> Vec<String> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
+        return vec!["lopsided".to_owned()];
+    };
+    let whole = |(place, word): (usize, &OsString)| match Path::new(word) {
+        path if place == 0 && path.components().count() == 1 => std::env::current_exe().unwrap_or(path.into()),
+        path if path.is_file() => std::path::absolute(path).unwrap_or(path.into()),
+        path => path.into(),
+    };
+    words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
+}
+
+/// An interface's name in the name of a unit (systemd.unit(5)).
+pub(super) fn in_unit_name(interface: &str) -> String {
+    let plain = |place: usize, octet: u8| {
+        octet.is_ascii_alphanumeric() || b":_".contains(&octet) || (octet == b'.' && place > 0)
+    };
+    let octets = interface.bytes().enumerate();
+    octets
+        .map(
+            |(place, octet)| {
+                if plain(place, octet) { char::from(octet).to_string() } else { format!("\\x{octet:02x}") }
+            },
+        )
+        .collect()
 }
 
 /// A word of a command in a unit (systemd.syntax(7)).

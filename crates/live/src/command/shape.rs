@@ -1,6 +1,6 @@
 //! `lopsided-live shape`: its arguments, what it would do, the unit for systemd, and undoing it.
 
-use super::service::{Unit, Wishes};
+use super::service::{Unit, Wishes, in_unit_name};
 use super::{USAGE, complain, say, summary};
 use crate::shape::rules::{Rules, WayIn};
 use crate::shape::{ShapeError, Shaped, Shaping, shape};
@@ -124,7 +124,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
 }
 
 fn unit(interface: &str, arguments: &[OsString]) -> String {
-    let device = format!("sys-subsystem-net-devices-{interface}.device");
+    let device = format!("sys-subsystem-net-devices-{}.device", in_unit_name(interface));
     let unit = Unit {
         description: &format!("lopsided on the way out of {interface}"),
         dependencies: &format!("BindsTo={device}\nAfter={device} network-pre.target\n"),
