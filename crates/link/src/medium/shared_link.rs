@@ -16,6 +16,8 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
+    /// The queues in which something waits, by station and lane, in order: a station that rests costs nothing.
+    waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
     /// Which port leads to which destination.
     ports: BTreeMap<IpAddr, Port>,
@@ -26,9 +28,15 @@ pub struct SharedLink {
 struct Station {
     name: String,
     lanes: Vec<Lane>,
-    /// The frames that are with the medium, by number.
-    frames: BTreeMap<u64, Frame>,
-    requested: u64,
+    frames: Frames,
+}
+
+/// The frames of a station that are with the medium, by number: they end in nearly the order in which they were requested.
+#[derive(Debug, Default)]
+struct Frames {
+    /// The number of the first in the ring.
+    first: u64,
+    ring: VecDeque<Option<Frame>>,
 }
 
 /// A queue of a station and what left it.
@@ -41,6 +49,8 @@ struct Lane {
     stats: QueueStats,
     /// How many frames are with the medium.
     with_medium: usize,
+    /// Whether it is among those in which something waits.
+    waits: bool,
 }
 
 #[derive(Debug)]
@@ -74,14 +84,29 @@ impl SharedLink {
             queue,
             stats: QueueStats::default(),
             with_medium: 0,
+            waits: false,
         };
         let station = |(name, queues): (String, Vec<_>)| Station {
             name,
             lanes: queues.into_iter().map(lane).collect(),
-            frames: BTreeMap::new(),
-            requested: 0,
+            frames: Frames::default(),
         };
-        SharedLink { stations: stations.into_iter().map(station).collect(), medium, ports, out: VecDeque::new() }
+        let stations = stations.into_iter().map(station).collect();
+        SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
+    }
+
+    /// Whether something waits in a queue has perhaps changed.
+    fn note_waiting(&mut self, station: usize, lane: usize) {
+        let place = &mut self.stations[station].lanes[lane];
+        let waits = place.queue.backlog().packets > 0;
+        if waits == place.waits {
+            return;
+        }
+        place.waits = waits;
+        match self.waiting.binary_search(&(station, lane)) {
+            Ok(at) => drop(self.waiting.remove(at)),
+            Err(at) => self.waiting.insert(at, (station, lane)),
+        }
     }
 
     /// Gives the medium what it takes now of a station's queue.
@@ -116,11 +141,11 @@ impl SharedLink {
             });
             place.with_medium += 1;
             let next = next_hop(&*self.medium, &self.ports, number, &given.packet);
-            station.frames.insert(station.requested, Frame { lane, packet: Some(given.packet), next });
-            self.medium.request(FrameId { station: number, number: station.requested }, next, size, now);
-            station.requested += 1;
+            let frame = station.frames.push(Frame { lane, packet: Some(given.packet), next });
+            self.medium.request(FrameId { station: number, number: frame }, next, size, now);
         }
         place.stats.settle(now, backlog);
+        self.note_waiting(number, lane);
         was_one
     }
 
@@ -134,6 +159,7 @@ impl SharedLink {
         station.lanes[lane].queue.enqueue(packet, cx);
         let backlog = station.lanes[lane].queue.backlog();
         station.lanes[lane].stats.offered(cx.now(), size, backlog);
+        self.note_waiting(number, lane);
         self.feed(number, lane, cx);
     }
 
@@ -147,7 +173,7 @@ impl SharedLink {
                 }
             }
             MediumEvent::Delivered(id) => {
-                let frame = self.stations[id.station].frames.get_mut(&id.number).expect("it is with the medium");
+                let frame = self.stations[id.station].frames.get_mut(id.number).expect("it is with the medium");
                 let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
                 match self.ports.get(&packet.dst()) {
                     Some(port) if usize::from(port.0) == here => self.out.push_back((*port, packet)),
@@ -170,9 +196,36 @@ impl SharedLink {
 
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
-        let frame = station.frames.remove(&id.number).expect("a frame ends once");
+        let frame = station.frames.remove(id.number).expect("a frame ends once");
         station.lanes[frame.lane].with_medium -= 1;
         frame
+    }
+}
+
+impl Frames {
+    /// Takes the next frame, and gives it its number.
+    fn push(&mut self, frame: Frame) -> u64 {
+        self.ring.push_back(Some(frame));
+        self.first + self.ring.len() as u64 - 1
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Frame> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.ring.get_mut(at)?.as_mut()
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Frame> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let frame = self.ring.get_mut(at)?.take();
+        while let Some(None) = self.ring.front() {
+            self.ring.pop_front();
+            self.first += 1;
+        }
+        frame
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.ring.iter().flatten()
     }
 }
 
@@ -190,8 +243,11 @@ impl Node for SharedLink {
             let event = self.medium.on_event(cx.now());
             self.on_event(event, cx);
         }
-        for station in 0..self.stations.len() {
-            (0..self.stations[station].lanes.len()).for_each(|lane| self.feed(station, lane, cx));
+        let mut at = 0;
+        while let Some(&(station, lane)) = self.waiting.get(at) {
+            self.feed(station, lane, cx);
+            // One that was emptied is no longer there, and the next has its place.
+            at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }
     }
 
@@ -201,16 +257,16 @@ impl Node for SharedLink {
 
     fn poll_timeout(&self) -> Option<Time> {
         // A discipline that holds packets back names a time; the others are fed at once.
-        let held_back = self.stations.iter().enumerate().flat_map(|(number, station)| {
-            let lanes = station.lanes.iter();
-            lanes.filter(move |lane| self.medium.takes(number, lane.receiver, lane.with_medium))
-        });
+        let waiting = self.waiting.iter().map(|&(station, lane)| (station, &self.stations[station].lanes[lane]));
+        let held_back = waiting
+            .filter(|(station, lane)| self.medium.takes(*station, lane.receiver, lane.with_medium))
+            .map(|(_, lane)| lane);
         let ready = held_back.filter_map(|lane| lane.queue.ready_at(Time::ZERO)).min();
         [self.medium.next_event(), ready].into_iter().flatten().min()
     }
 
     fn held(&self) -> Count {
-        let with_medium = self.stations.iter().flat_map(|station| station.frames.values());
+        let with_medium = self.stations.iter().flat_map(|station| station.frames.iter());
         let packets =
             with_medium.filter_map(|frame| frame.packet.as_ref()).chain(self.out.iter().map(|(_, packet)| packet));
         let queued = self.stations.iter().flat_map(|station| &station.lanes).map(|lane| {

@@ -48,6 +48,14 @@ pub struct Htb {
     by_level: Vec<Vec<usize>>,
     /// By level, 0 for leaves and then from the deepest parents to the roots, and by priority: who can send by itself.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
+    /// The rows that are not empty, a bit for each.
+    occupied: u64,
+}
+
+const _: () = assert!(HtbConfig::MOST_LEVELS * HtbConfig::PRIORITIES <= 64, "a row has a bit");
+
+fn row_bit(level: usize, prio: usize) -> u64 {
+    1 << (level * HtbConfig::PRIORITIES + prio)
 }
 
 impl Discipline for HtbConfig {
@@ -194,7 +202,7 @@ impl Htb {
         let by_level = (0..HtbConfig::MOST_LEVELS).map(at_level).collect();
         let rows = std::iter::repeat_with(Default::default).take(HtbConfig::MOST_LEVELS).collect();
         let leaves = Classes::new(classifier, children, "class")?;
-        Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows })
+        Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows, occupied: 0 })
     }
 
     fn leaf(&mut self, node: usize) -> &mut Leaf {
@@ -216,7 +224,10 @@ impl Htb {
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
-            (Mode::Sends, _) => self.rows[level][prio].insert(node),
+            (Mode::Sends, _) => {
+                self.rows[level][prio].insert(node);
+                self.occupied |= row_bit(level, prio);
+            }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
                 let was_empty = feed.is_empty();
@@ -233,7 +244,12 @@ impl Htb {
     fn detach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
-            (Mode::Sends, _) => self.rows[level][prio].remove(node),
+            (Mode::Sends, _) => {
+                self.rows[level][prio].remove(node);
+                if self.rows[level][prio].is_empty() {
+                    self.occupied &= !row_bit(level, prio);
+                }
+            }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
                 feed.remove_for_now(node);
@@ -379,6 +395,9 @@ impl Qdisc for Htb {
         for level in 0..HtbConfig::MOST_LEVELS {
             self.catch_up(level, cx.now());
             for prio in 0..HtbConfig::PRIORITIES {
+                if self.occupied & row_bit(level, prio) == 0 {
+                    continue;
+                }
                 if let Some(given) = self.dequeue_row(level, prio, cx) {
                     return Some(given);
                 }
@@ -391,7 +410,7 @@ impl Qdisc for Htb {
         if self.backlog().packets == 0 {
             return None;
         }
-        if self.rows.iter().flatten().any(|row| !row.is_empty()) {
+        if self.occupied != 0 {
             return Some(now);
         }
         let leaf_ready = |node: &Node| match &node.kind {

@@ -395,7 +395,8 @@ fn next_receiver(station: &Station) -> usize {
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        let limits = self.limits(frame.station, to);
+        // A peer keeps the limits that it began with.
+        let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
         let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
         let slots_over = match (self.channel, self.stations[frame.station].backoff) {
@@ -404,10 +405,11 @@ impl Medium for Wifi {
         };
         let station = &mut self.stations[frame.station];
         let was_empty = station.peers.values().all(Peer::is_empty);
-        let peer = station
-            .peers
-            .entry(to)
-            .or_insert_with(|| Peer { queues: (0..queues).map(|_| Outbox::new(limits)).collect(), next_queue: 0 });
+        if let Some(limits) = limits {
+            let queues = (0..queues).map(|_| Outbox::new(limits)).collect();
+            station.peers.insert(to, Peer { queues, next_queue: 0 });
+        }
+        let peer = station.peers.get_mut(&to).expect("it was made where it was not there");
         let queue = peer.next_queue;
         peer.queues[queue].push(frame, size);
         peer.next_queue = (queue + 1) % queues;
