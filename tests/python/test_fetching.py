@@ -20,6 +20,7 @@ from lopsided import cli
 from lopsided.errors import FolderError, LopsidedError, UsageError
 from lopsided.fetching import FetchError, Options, Recording, fetch
 from lopsided.fetching.client import FIRST
+from lopsided.fetching.connection import Connection, Seen
 from lopsided.fetching.part_file import PartFile
 from lopsided.fetching.proxy import Limits, Proxy
 from lopsided.fetching.representation import Representation
@@ -279,6 +280,18 @@ def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
     assert parts and parts[1] and (parts[0].loss, parts[1].loss) == ("queue", "channel")
+
+
+def test_an_answer_cut_short_is_no_hole(tmp_path, monkeypatch):
+    """The connection stays, and what the kernel counted on it; only a new connection counts from zero."""
+    monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
+    with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
+        fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
+    assert (tmp_path / "it").read_bytes() == CONTENT and fetched.reopened == 0
+    steps = Recording.read(tmp_path / "steps").steps
+    assert sum(step.step == "failed" for step in steps) > 20
+    holes = [step for step in steps if step.step == "observed" and step.loss]
+    assert len(holes) in (1, 2), "one on each connection"
 
 
 def test_what_holds_no_steps_is_told(tmp_path):

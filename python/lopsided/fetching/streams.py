@@ -139,8 +139,10 @@ class Streams:
         if left > 0:
             raise Trouble("the answer ended before the part did")
         if last < end:
-            # A server may send less than was asked for; the rest is asked for again.
+            # A server may send less than was asked for; the rest is asked for again. The controller counts from zero
+            # then, as for a new connection, and the kernel goes on: what was seen on this one is no new hole.
             transfer.failed(_now(), at)
+            self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
             self._drop(at)
 

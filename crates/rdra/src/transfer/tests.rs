@@ -90,6 +90,23 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
     assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
 }
 
+/// The kernel counts for each connection: what the old one saw neither hides a hole of the new one nor is one.
+#[test]
+fn a_new_connection_counts_from_zero() {
+    let mut fair = transfer(Mode::Fair, 1 << 30);
+    fair.record();
+    for (at, out_of_order) in [(0, 5), (200, 5), (400, 1), (600, 1)] {
+        if at == 400 {
+            fair.failed(ms(at), 0);
+        }
+        fair.request(ms(at), 0);
+        fair.observe(ms(at + 100), 0, out_of_order, MSS);
+        fair.received(ms(at + 100), 0, 1).unwrap();
+    }
+    let holes = fair.take_steps().iter().filter(|step| step.loss.is_some()).count();
+    assert_eq!(holes, 2, "one on each connection");
+}
+
 #[test]
 fn one_stream_asks_once() {
     let mut single = transfer(Mode::Single, 12_345);
