@@ -37,13 +37,11 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
         each.mkdir()
     for figure, artifact in reproduction.artifacts:
         artifact.data.write_csv(data / f"{figure.slug}.csv")
-        if artifact.drawing is not None:
-            style.write(artifact.drawing, figures / f"{figure.slug}.svg")
     for key in reproduction.digests:
         reproduction.measurements.runs(key).write_csv(data / f"{key}.csv")
     for name, frame in _summaries(reproduction).items():
         frame.write_csv(folder / f"{name}.csv")
-    (folder / "report.html").write_text(render(reproduction), encoding="utf-8")
+    (folder / "report.html").write_text(render(reproduction, figures), encoding="utf-8")
 
 
 def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
@@ -105,8 +103,8 @@ def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
     return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in tables.items() if rows}
 
 
-def render(reproduction: Reproduction) -> str:
-    """The whole page."""
+def render(reproduction: Reproduction, figures: Path) -> str:
+    """The whole page; its drawings become files in the folder `figures` too."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
         paper=reproduction.paper,
@@ -122,7 +120,7 @@ def render(reproduction: Reproduction) -> str:
         answer=reproduction.answer,
         counts=reproduction.counts(),
         groups=_groups(reproduction),
-        artifacts=[_artifact(figure, artifact) for figure, artifact in reproduction.artifacts],
+        artifacts=[_artifact(figure, artifact, figures) for figure, artifact in reproduction.artifacts],
         assumptions=reproduction.paper.assumptions if reproduction.sensitivities else (),
         key_results=[outcome.result for outcome in reproduction.key_outcomes],
         base=[_base(outcome) for outcome in reproduction.key_outcomes],
@@ -182,8 +180,9 @@ def _claim(outcome: ClaimOutcome) -> dict[str, Any]:
     }
 
 
-def _artifact(figure: Figure, artifact: Artifact) -> dict[str, Any]:
-    svg = None if artifact.drawing is None else style.svg(artifact.drawing, salt=figure.slug)
+def _artifact(figure: Figure, artifact: Artifact, folder: Path) -> dict[str, Any]:
+    drawing, file = artifact.drawing, folder / f"{figure.slug}.svg"
+    svg = None if drawing is None else style.svg_and_file(drawing, figure.slug, file)
     return {
         "name": figure.name,
         "slug": figure.slug,

@@ -52,10 +52,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DOWN", "GRID", "INK", "LOOK", "MUTED", "OTHER", "PAPER", "RED", "UP", "EndLabel", "LabFigure", "Sheet", "colour",
-    "end_labels", "figure_of", "png", "rate_unit", "save", "sheet", "small_panels", "small_print", "svg", "thin_out",
-    "write",
+    "end_labels", "figure_of", "png", "rate_unit", "save", "sheet", "small_panels", "small_print", "svg",
+    "svg_and_file", "thin_out", "write",
 ]  # fmt: skip
 
+_METADATA = re.compile(r" <metadata>.*?</metadata>\n", re.DOTALL)
 _NO_INK = re.compile(r'(<text style="(?:(?!fill:)[^"])*)(?=")')
 
 LOOK: dict[Any, Any] = {  # matplotlib wants the names of its own settings as keys
@@ -265,12 +266,27 @@ def write(figure: Figure, path: Path) -> None:
 
 def svg(figure: Figure, salt: str) -> str:
     """The figure as an `<svg>` element for a page: no XML header, ids unique to `salt`, inks as CSS variables."""
+    return _for_page(_transparent(figure, salt, None))
+
+
+def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
+    """What `svg` gives, and the figure as a file with a ground: it is drawn once, which is what takes time."""
+    text = _transparent(figure, salt, output.MARK)
+    ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
+    path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
+    return _for_page(_METADATA.sub("", text, count=1))
+
+
+def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
+    metadata: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    metadata |= {"Description": mark} if mark else {}
     with mpl.rc_context({**LOOK, "svg.hashsalt": salt, "figure.facecolor": "none"}):
         out = io.StringIO()
-        figure.savefig(
-            out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
-    text = out.getvalue()
+        figure.savefig(out, format="svg", transparent=True, metadata=metadata)
+    return out.getvalue()
+
+
+def _for_page(text: str) -> str:
     text = text[text.index("<svg") :]
     # Matplotlib names no fill where it is black, as in legends: not to be read on a dark page.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
