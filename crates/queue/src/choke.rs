@@ -60,7 +60,7 @@ impl Part for ChokeConfig {
             |choke: &mut Self| &mut choke.red.idle_decay,
             "Whether the average falls while the queue is empty: see red.",
         )
-        .default_text("false where the direction has a shaper"),
+        .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
         key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,

@@ -71,3 +71,72 @@ fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
 pub(crate) fn queue_of(hash: u64, queues: usize) -> usize {
     ((u128::from(hash) * queues as u128) >> 64) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{QUEUES, Qdisc, Queue, QueueConfig, QueuePlace};
+    use lopsided_core::packet::UdpHeader;
+    use lopsided_core::{Accounting, BitRate, Cx, Duration, Ecn, FlowId, IpHeader, NewPacket, NodeId, Payload, Time};
+    use lopsided_spec::{Given, Scalar, Value};
+    use std::net::Ipv4Addr;
+
+    const LINE: BitRate = BitRate::from_bps(10_000_000);
+    const PLACE: QueuePlace<'_> = QueuePlace { seed: 1, role: "test" };
+    const ATTACKERS: usize = 40;
+
+    /// A discipline with its defaults.
+    fn default_of(kind: &str) -> Queue {
+        let member = (QUEUES.members)().into_iter().find(|member| member.info.name == kind).expect("it is a kind");
+        let mut part = member.part;
+        let given = Given { keys: &[], preset: None, line_rate: Some(LINE), line_peeks: false, folder: "" };
+        part.complete(&given).unwrap();
+        QueueConfig::from_value(Value::Part(part)).unwrap().build(PLACE.seed, PLACE.role).unwrap()
+    }
+
+    /// Each flow is of a host of its own.
+    fn packet(flow: u32, id: u64) -> Packet {
+        let ip = IpHeader::v4(Ipv4Addr::from_bits(flow), Ipv4Addr::from_bits(2)).with_ecn(Ecn::NotEct);
+        let transport = Transport::Udp(UdpHeader { src_port: flow as u16, dst_port: 2 });
+        Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
+    }
+
+    /// Somebody who knows the hash sends twice the line's rate in flows that all fall into one place. A flow outside of it
+    /// sends `percent` of the line. What it got through, in percent.
+    fn outside(kind: &str, places: usize, percent: u64) -> u64 {
+        let hash = FlowHash::new(&mut PLACE.rng());
+        let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
+        let chosen: Vec<u32> = (1..).filter(|flow| place(*flow) == 0).take(ATTACKERS).collect();
+        let other = (1..).find(|flow| place(*flow) != 0).expect("most are elsewhere");
+        let (mut queue, mut accounting) = (default_of(kind), Accounting::new(1));
+        let (mut sent, mut passed) = (0, 0);
+        for tick in 0..20_000_u64 {
+            // A packet takes the line 0.8 ms, two ticks.
+            let now = Time::ZERO + Duration::from_micros(400) * tick;
+            let mut cx = Cx::new(now, NodeId(0), &mut accounting);
+            queue.enqueue(packet(chosen[tick as usize % ATTACKERS], tick), &mut cx);
+            if tick * percent / 200 > sent {
+                sent += 1;
+                queue.enqueue(packet(other, 100_000 + tick), &mut cx);
+            }
+            if tick % 2 == 0 && queue.ready_at(now) == Some(now) {
+                passed += u64::from(queue.dequeue(&mut cx).is_some_and(|given| given.packet.flow() == FlowId(other)));
+            }
+        }
+        passed * 100 / sent
+    }
+
+    #[test]
+    fn flows_chosen_to_collide_starve_nobody_beyond_their_place() {
+        // Were the forty not in one place, the other would get a fortieth of the line.
+        for (kind, places) in
+            [("fq_codel", 1024), ("fq_pie", 1024), ("sfq", 1024), ("fq", 1024), ("wfq", 256), ("bdp", 1024)]
+        {
+            let got = outside(kind, places, 40);
+            assert!(got >= 95, "{kind}: {got} % of a flow of 40 % of the line came through");
+        }
+        // CAKE's places are sets of eight queues, all of which the attackers have.
+        let got = outside("cake", 128, 10);
+        assert!(got >= 95, "cake: {got} % of a flow of a tenth of the line came through");
+    }
+}

@@ -124,11 +124,12 @@ impl FqPie {
 
 impl Qdisc for FqPie {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        if self.total.packets >= self.config.limit {
-            return cx.drop(packet, DropReason::QueueFull);
-        }
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
+        if self.total.packets >= self.config.limit {
+            flow.pie.dropped();
+            return cx.drop(packet, DropReason::QueueFull);
+        }
         let held = flow.ring.backlog();
         flow.pie.catch_up(&self.config.pie, cx.now(), held);
         if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {

@@ -4,7 +4,7 @@
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;
-use lopsided_spec::{Chosen, Family, Fault, Kind, Member, NameTaken, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Chosen, Family, Fault, Kind, Member, NameTaken, Part, Registry, Scalar, Value, ValueType};
 use std::sync::Arc;
 
 /// The disciplines of this crate, the default first. A new one is a line here.
@@ -48,6 +48,15 @@ pub static QUEUES: Family = Family {
     infer_kind: false,
     members: || KINDS.members(),
 };
+
+/// Disciplines that ask what is inside them for a packet only while it has one, as in Linux: what is inside never learns that it is
+/// empty.
+const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
+
+/// Whether what stands inside a discipline of this kind is asked for a packet only while it has one.
+pub fn asks_only_while_full(kind: &str) -> bool {
+    ASK_ONLY_WHILE_FULL.contains(&kind)
+}
 
 fn entry<D: Discipline>() -> Kind<BuildQueue> {
     Kind::of::<D>(Arc::new(build_as::<D>))

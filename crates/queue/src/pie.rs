@@ -13,9 +13,16 @@
 //! are made up for at the next call, each with the state of its own time. After a pause of which more than 65,536 were
 //! missed the first of them are left out.
 //!
-//! **Deviations.** With timestamps Linux takes the sojourn time as 0 when the queue is empty, as here. Linux marks while the
-//! probability is at most `mark_threshold` of 10 %, as RFC 8033 section 5.1 says, and spreads drops evenly (section 5.4),
-//! which `derandomise = false` leaves out.
+//! What the RFC leaves open, or says otherwise, is as in Linux 6.1:
+//!
+//! - With timestamps the sojourn time of the packet that left last decides whether an arrival may be dropped at all, not
+//!   the one of the last update. It counts as 0 when no packet is left behind.
+//! - The burst allowance runs out with the time between two departures, not with updates.
+//! - A delay above 250 ms adds 2 % to each step of the probability.
+//! - Without delay the probability falls by 1/64 at each update.
+//! - A measured departure rate is smoothed with a weight of 1/8.
+//! - Any drop starts the even spreading of drops (section 5.4) anew, also one by a full queue. `derandomise = false` leaves
+//!   the spreading out.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -71,6 +78,9 @@ impl Default for PieConfig {
 /// Octets over which a departure rate is measured (RFC 8033 section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
+/// Above it the probability rises faster (Linux).
+const LONG_DELAY: Duration = Duration::from_millis(250);
+
 /// The controller of one queue.
 #[derive(Clone, Debug)]
 pub struct Pie {
@@ -79,6 +89,8 @@ pub struct Pie {
     delay: Duration,
     old_delay: Duration,
     burst_left: Duration,
+    /// From when the burst allowance runs: the last departure of a busy time.
+    left_at: Option<Time>,
     updates: Updates,
     /// The sum of the probabilities since the last drop.
     accumulated: f64,
@@ -92,27 +104,32 @@ pub struct Pie {
 struct DepartureRate {
     /// The start of the burst that is being measured, and its octets so far.
     burst: Option<(Time, u64)>,
-    /// Octets a second, smoothed with a weight of 1/2; `None` before the first burst.
+    /// Octets a second; `None` before the first burst.
     average: Option<f64>,
 }
 
+/// What a new measurement adds to the departure rate (Linux).
+const RATE_WEIGHT: f64 = 1.0 / 8.0;
+
 impl DepartureRate {
-    fn left(&mut self, now: Time, size: u64, waiting: u64) {
+    /// The time of a burst that ends with this departure.
+    fn left(&mut self, now: Time, size: u64, waiting: u64) -> Option<Duration> {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
         }
-        let Some((began, octets)) = &mut self.burst else { return };
+        let (began, octets) = self.burst.as_mut()?;
         *octets += size;
         if *octets < DQ_THRESHOLD {
-            return;
+            return None;
         }
-        let (began, octets) = (*began, *octets);
+        let (took, octets) = (now - *began, *octets);
         self.burst = (waiting >= DQ_THRESHOLD).then_some((now, 0));
-        let took = (now - began).as_secs_f64();
-        if took > 0.0 {
-            let rate = octets as f64 / took;
-            self.average = Some(self.average.map_or(rate, |average| (average + rate) / 2.0));
+        if took.is_zero() {
+            return None;
         }
+        let rate = octets as f64 / took.as_secs_f64();
+        self.average = Some(self.average.map_or(rate, |average| average + (rate - average) * RATE_WEIGHT));
+        Some(took)
     }
 }
 
@@ -123,6 +140,7 @@ impl Pie {
             delay: Duration::ZERO,
             old_delay: Duration::ZERO,
             burst_left: config.max_burst,
+            left_at: None,
             updates: Updates::every(config.tupdate),
             accumulated: 0.0,
             sojourn: Duration::ZERO,
@@ -141,7 +159,8 @@ impl Pie {
         if !self.burst_left.is_zero() {
             return false;
         }
-        if self.delay < config.target / 2 && self.probability < 0.2 {
+        let delay = if config.dq_rate_estimator { self.delay } else { self.sojourn };
+        if delay < config.target / 2 && self.probability < 0.2 {
             return false;
         }
         if backlog.bytes.get() < 2 * config.mtu.get() {
@@ -165,13 +184,20 @@ impl Pie {
         rng.unit() < probability
     }
 
+    /// A packet was dropped, whatever the reason: the spreading of drops begins anew.
+    pub fn dropped(&mut self) {
+        self.accumulated = 0.0;
+    }
+
     /// A packet leaves after `sojourn`; `waiting` octets wait behind it.
     pub fn left(&mut self, config: &PieConfig, now: Time, size: Bytes, sojourn: Duration, waiting: Bytes) {
-        if config.dq_rate_estimator {
-            self.rate.left(now, size.get(), waiting.get());
+        let passed = if config.dq_rate_estimator {
+            self.rate.left(now, size.get(), waiting.get())
         } else {
             self.sojourn = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
-        }
+            self.left_at.replace(now).map(|before| now - before)
+        };
+        self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
     /// Makes the updates that are due up to `now`. Nothing has come or gone since the last call: `backlog` held all the
@@ -192,7 +218,7 @@ impl Pie {
         (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
 
-    /// One update (RFC 8033 section 4.2, with the burst allowance of section 4.4).
+    /// One update (RFC 8033 sections 4.2, 4.4 and 5.5).
     fn update(&mut self, config: &PieConfig, backlog: Backlog) {
         self.old_delay = self.delay;
         self.delay = self.current_delay(config, backlog);
@@ -200,24 +226,25 @@ impl Pie {
             (self.delay.as_secs_f64(), self.old_delay.as_secs_f64(), config.target.as_secs_f64());
         let mut change = config.alpha * (delay - target) + config.beta * (delay - old);
         change *= scale(self.probability);
-        // Section 5.1's cap: no step above 2 % while the probability is at least 10 %.
+        // Section 5.5: no step above 2 % while the probability is at least 10 %.
         if self.probability >= 0.1 {
             change = change.min(0.02);
         }
-        // Section 5.3's safeguard: a delay above 250 ms raises it by 2 % whatever the rest says.
-        if self.delay > Duration::from_millis(250) {
-            change = 0.02;
+        if self.delay > LONG_DELAY {
+            change += 0.02;
         }
         self.probability = (self.probability + change).clamp(0.0, 1.0);
         // No delay now nor before: it fades.
-        if self.delay.is_zero() && self.old_delay.is_zero() {
-            self.probability *= 0.98;
+        if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
+            self.probability -= self.probability / 64.0;
         }
-        self.burst_left = self.burst_left.saturating_sub(config.tupdate);
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
-        if self.probability == 0.0 && quiet {
+        let measured = !config.dq_rate_estimator || self.rate.average.is_some();
+        if self.probability == 0.0 && quiet && measured {
             self.burst_left = config.max_burst;
+            self.left_at = None;
             self.accumulated = 0.0;
+            self.rate = DepartureRate::default();
         }
     }
 
@@ -337,6 +364,7 @@ impl Qdisc for PieQueue {
         let (size, backlog) = (packet.size(), self.ring.backlog());
         self.pie.catch_up(&self.config, cx.now(), backlog);
         if !self.limit.fits(size) {
+            self.pie.dropped();
             return cx.drop(packet, DropReason::QueueFull);
         }
         if self.pie.picks(&self.config, size, backlog, &mut self.rng) {

@@ -181,10 +181,11 @@ impl Tin {
                 }
                 return given;
             }
-            let load = self.load(at);
-            self.flows[at].deficit += self.share_of(load, rng);
             self.take_head(list);
             self.turn_over(at);
+            // A flow that has just become busy counts for its hosts before its share is told, as in Linux.
+            let load = self.load(at);
+            self.flows[at].deficit += self.share_of(load, rng);
             if -self.flows[at].deficit * i64::from(load) > PATIENCE * self.flow_quantum as i64 {
                 self.rest(at, load, rng);
             }

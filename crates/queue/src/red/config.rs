@@ -123,9 +123,9 @@ impl Part for RedConfig {
         key(
             "idle_decay",
             |red: &mut Self| &mut red.idle_decay,
-            "Whether the average falls while the queue is empty. Below a token bucket Linux' RED never learns that it is.",
+            "Whether the average falls while the queue is empty. Below a token bucket, htb and drr Linux' RED never learns that it is.",
         )
-        .default_text("false where the direction has a shaper"),
+        .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
         key("ecn", |red: &mut Self| &mut red.ecn, "Mark packets that are capable of ECN in place of dropping them."),
         key(
             "harddrop",

@@ -13,7 +13,7 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     pub rate: Option<BitRate>,
-    /// It has a token bucket.
+    /// The part is behind something that asks it for a packet only while it has one, as a token bucket does.
     pub shaped: bool,
     /// The RTT of BDP, where there is one.
     pub base_rtt: Option<Duration>,
@@ -52,7 +52,8 @@ pub(super) fn read_family(
         let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
     // What is inside the queue has the defaults of its kind.
-    let line = Line { queue_packets: None, ..line };
+    let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
+    let line = Line { queue_packets: None, shaped, ..line };
     // What was written beside another kind does not hold for this one, but for the key that all kinds share.
     let own = layers.down_to("kind");
     let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };

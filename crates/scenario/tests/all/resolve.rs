@@ -83,6 +83,18 @@ fn red_has_the_defaults_of_tc() {
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
     assert!(!behind_bucket.idle_decay);
+    // So do disciplines that shape or take turns, however deep it stands in them; prio asks each band.
+    let inside = |value: &str, decays: bool| {
+        let scenario = with(&[("link.down.queue", value)]).expect(value);
+        let queue = format!("{:?}", scenario.graph.links[0].down.queue);
+        assert!(queue.contains(&format!("idle_decay: {decays}")), "{value}: {queue}");
+    };
+    let red_in = |outer: &str| outer.replace("RED", queue);
+    inside(&red_in("{ kind = \"tbf\", rate = \"1 Mbit/s\", queue = RED }"), false);
+    inside(&red_in("{ kind = \"htb\", classes = [{ rate = \"1 Mbit/s\", queue = RED }] }"), false);
+    inside(&red_in("{ kind = \"drr\", classes = [{ queue = RED }, {}] }"), false);
+    inside(&red_in("{ kind = \"prio\", bands = [RED, \"10 packets\"] }"), true);
+    inside(&red_in("{ kind = \"tbf\", rate = \"1 Mbit/s\", queue = { kind = \"prio\", bands = [RED] } }"), false);
     // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is the next below.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
