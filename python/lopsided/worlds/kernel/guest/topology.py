@@ -312,6 +312,9 @@ class Network:
             early, marked = dropped - overlimit, by_law + by_threshold
         elif kind == "pie":  # tc_pie_xstats: behind prob and five words dropped, overlimit, maxq, ecn_mark
             early, marked = struct.unpack_from("=I8xI", own, 24)
+        elif kind == "fq_pie":  # tc_fq_pie_xstats: packets_in, dropped, overlimit, overmemory, ecn_mark
+            of_pie, overlimit, marked = struct.unpack_from("=II4xI", own, 4)
+            early = of_pie - overlimit
         elif kind == "cake":  # attributes: what each tin dropped and marked
             tins = _attributes(_attributes(own).get(CAKE_STATS_TINS, b"")).values()
             counts = [_attributes(tin) for tin in tins]
