@@ -52,7 +52,7 @@ class Scenario:
         """Reads a scenario file, settings changed as in `with_`; a `ScenarioError` tells all that is wrong in it.
 
         `controllers` are congestion controls of one's own: names for `cc`, and classes derived from `Controller` or
-        `Law`.
+        `WindowAlgorithm`.
         """
         path = Path(path)
         source = (_read(path), str(path), overrides(settings))

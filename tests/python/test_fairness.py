@@ -13,8 +13,8 @@ import lopsided as lop
 from lopsided import cli, metrics
 from lopsided.studies import fairness
 from lopsided.studies import sweep as sweeps
-from lopsided.studies.fairness import Side
-from lopsided.studies.fairness.pairs import Bottleneck, meetings, pairs_of
+from lopsided.studies.fairness import Contender
+from lopsided.studies.fairness.pairs import Bottleneck, pair_orders, pairs_of
 from lopsided.studies.options import FairnessOptions
 from lopsided.views.plot import heat_maps
 from own_controllers import RenoAlgorithm
@@ -35,7 +35,7 @@ def parking_lot() -> lop.Run:
     return lop.Scenario.load(SCENARIOS / "parking-lot.toml").run()
 
 
-def cell(matrix: fairness.Matrix, side: Side, other: Side) -> dict:
+def cell(matrix: fairness.Matrix, side: Contender, other: Contender) -> dict:
     (row,) = (
         matrix.cells.to_polars()
         .filter(cc=side.cc, rtt_ms=side.rtt_ms, against_cc=other.cc, against_rtt_ms=other.rtt_ms)
@@ -54,16 +54,16 @@ def test_every_pair_once(kind, count):
 
 
 def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
-    one, other = Side("reno", 20), Side("cubic", 20)
-    assert [(each.first, each.second) for each in meetings((one, other), 10)] == [(one, other), (other, one)]
-    assert len(list(meetings((one, one), 10))) == 1
+    one, other = Contender("reno", 20), Contender("cubic", 20)
+    assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
+    assert len(list(pair_orders((one, one), 10))) == 1
     # Where both come together there is no order.
-    assert len(list(meetings((one, other), 0))) == 1
+    assert len(list(pair_orders((one, other), 0))) == 1
 
 
 def test_the_scenario_is_the_pair():
     line = Bottleneck.of(FairnessOptions(link="20M", up="1M", buffer="2 BDP", flows=3))
-    scenario = line.scenario(Side("reno", 20), Side("cubic", 60))
+    scenario = line.scenario(Contender("reno", 20), Contender("cubic", 60))
     resolved = scenario.resolved
     (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
     # The rule of thumb's RTT is the mean of the flows': 40 ms at 20 Mbit/s are 100 kB.
@@ -75,7 +75,7 @@ def test_the_scenario_is_the_pair():
     assert [flow["sender_stack"]["cc"] for flow in resolved["flows"]] == ["reno"] * 3 + ["cubic"] * 3
     assert {flow["from"] for flow in resolved["flows"]} == {"host1", "host2"}
     upwards = Bottleneck.of(FairnessOptions(link=20_000_000, up=1_000_000, direction="up")).scenario(
-        Side("reno", 20), Side("cubic", 60)
+        Contender("reno", 20), Contender("cubic", 60)
     )
     assert set(upwards.paths["side1"]) >= {("line", "up")}
 
@@ -119,7 +119,7 @@ def test_the_number_of_runs_is_known_before(small):
 
 def test_what_one_gets_the_other_lacks(small):
     for row in small.cells.rows():
-        mirrored = cell(small, Side(row["against_cc"], row["against_rtt_ms"]), Side(row["cc"], row["rtt_ms"]))
+        mirrored = cell(small, Contender(row["against_cc"], row["against_rtt_ms"]), Contender(row["cc"], row["rtt_ms"]))
         assert row["share"] + mirrored["share"] == pytest.approx(1)
         assert row["jain"] == mirrored["jain"]
         assert row["share_least"] <= row["share"] <= row["share_most"]
@@ -131,7 +131,7 @@ def test_harm_is_held_against_the_same_side_alone(small):
         expected = max(0, 1 - row["goodput_bps"] / row["alone_goodput_bps"])
         assert row["harm_rate"] == pytest.approx(expected)
         assert row["alone_goodput_bps"] > 0.85 * 5e6
-    vegas, reno = Side("vegas", 80), Side("reno", 80)
+    vegas, reno = Contender("vegas", 80), Contender("reno", 80)
     # Reno fills the queue that vegas backs off from, which is more harm than vegas does to its own kind.
     suffers = cell(small, vegas, reno)
     assert suffers["harm_rate"] > suffers["harm_rate_own"] + 0.1
@@ -143,7 +143,7 @@ def test_harm_is_held_against_the_same_side_alone(small):
 def test_means_have_intervals_where_there_are_seeds_enough(small):
     assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # One run of each order says nothing.
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
-    one, other = Side("reno", 20), Side("vegas", 20)
+    one, other = Contender("reno", 20), Contender("vegas", 20)
     mine, theirs = cell(matrix, one, other), cell(matrix, other, one)
     shares = {
         first: [row["share"] for row in matrix.runs.rows() if _is(row, one, other) and row["first"] == first]
@@ -167,7 +167,7 @@ def test_means_have_intervals_where_there_are_seeds_enough(small):
     )
 
 
-def _is(row: dict, side: Side, other: Side) -> bool:
+def _is(row: dict, side: Contender, other: Contender) -> bool:
     return (row["cc"], row["rtt_ms"], row["against_cc"], row["against_rtt_ms"]) == (
         side.cc,
         side.rtt_ms,
@@ -190,7 +190,7 @@ def test_a_control_of_ones_own_takes_part():
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
     # What it does is what reno does.
-    assert cell(matrix, Side("reno", 20), Side("mine", 20))["jain"] > 0.95
+    assert cell(matrix, Contender("reno", 20), Contender("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
         fairness.plan(["mine"], [20], FairnessOptions()).check()
 
@@ -255,10 +255,10 @@ def test_scalable_keeps_the_unfairness_it_finds():
 def test_rtt_unfairness_of_reno_and_of_cubic():
     # Lakshman and Madhow 1997: reno's exponent lies between 1 and 2; cubic's growth knows no RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=2)
-    reno, cubic = (cell(matrix, Side(cc, 20), Side(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
+    reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
     assert 1 < reno < 2.2  # 2 where every loss hits both, less what the mean of a run is off by
     assert cubic < reno - 0.3
-    assert reno == pytest.approx(cell(matrix, Side("reno", 80), Side("reno", 20))["rtt_exponent"])
+    assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
 
 
 def test_bbr_takes_from_cubic_at_a_small_buffer_and_gives_at_a_deep_one():
@@ -266,7 +266,7 @@ def test_bbr_takes_from_cubic_at_a_small_buffer_and_gives_at_a_deep_one():
     shares = []
     for buffer in ("0.5 BDP", "8 BDP"):
         matrix = fairness.matrix(["bbr", "cubic"], [40], "10M", pairs="full", buffer=buffer, harm=False, repeat=1)
-        shares.append(cell(matrix, Side("bbr", 40), Side("cubic", 40))["share"])
+        shares.append(cell(matrix, Contender("bbr", 40), Contender("cubic", 40))["share"])
     assert shares[0] > 0.8
     assert shares[1] < 0.6
 

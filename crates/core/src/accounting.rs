@@ -95,7 +95,7 @@ pub struct NodeCounters {
     rare: Option<Box<Rare>>,
 }
 
-/// What befalls packets at few nodes.
+/// What happens to packets at few nodes.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Packets that a stage took into others, and octets that stages added to packets and took from them.

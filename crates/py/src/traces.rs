@@ -5,7 +5,7 @@ use crate::error::Failure;
 use lopsided_core::Observer;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Name, NodeKind, NodeLabel, node_labels, table};
-use lopsided_trace::{FlowSummary, FlowTable, Observing, read};
+use lopsided_trace::{FlowSummary, FlowTable, HostTracer, read};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 /// The watcher of a run's hosts.
-pub(crate) struct Observed(Observing);
+pub(crate) struct Observed(HostTracer);
 
 /// One flow as one host sees it: the host's name, and what it sees.
 pub(crate) type Seen = (String, FlowSummary);
@@ -22,7 +22,7 @@ impl Observed {
     /// `None` where the scenario asks for no traces.
     pub(crate) fn of(scenario: &Scenario) -> Option<Observed> {
         let hosts = hosts(scenario).into_iter().map(|label| label.node);
-        scenario.record.traces.then(|| Observed(Observing::at(hosts)))
+        scenario.record.traces.then(|| Observed(HostTracer::at(hosts)))
     }
 
     pub(crate) fn observer(&self) -> Box<dyn Observer> {

@@ -157,7 +157,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
         retransmits: sent.counters.retransmits,
         timeouts: sent.counters.timeouts,
         fast_retransmits: sent.counters.fast_retransmits,
-        local_congestion: sent.counters.local_reductions,
+        local_congestion: sent.counters.local_congestion,
         tail_probes: sent.counters.tail_probes,
         undos: sent.counters.undos,
         rtt_count: rtt.count,

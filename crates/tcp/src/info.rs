@@ -113,7 +113,7 @@ pub struct Counters {
     pub pure_acks_out: u64,
     pub ecn_reductions: u64,
     /// Reductions because the host's own interface refused a segment.
-    pub local_reductions: u64,
+    pub local_congestion: u64,
 }
 
 /// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of

@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Watches hosts while a run goes on. Clones share what they see: give one to the run and read the other.
 #[derive(Clone, Debug, Default)]
-pub struct Observing {
+pub struct HostTracer {
     tables: Arc<Mutex<Vec<(NodeId, FlowTable)>>>,
 }
 
 /// What was seen at one host.
 #[derive(Clone, Debug)]
-pub struct ObservedFlows {
+pub struct HostFlows {
     pub host: NodeId,
     pub flows: Vec<FlowSummary>,
 }
 
-impl Observing {
-    pub fn at(hosts: impl IntoIterator<Item = NodeId>) -> Observing {
+impl HostTracer {
+    pub fn at(hosts: impl IntoIterator<Item = NodeId>) -> HostTracer {
         let tables = hosts.into_iter().map(|host| (host, FlowTable::default())).collect();
-        Observing { tables: Arc::new(Mutex::new(tables)) }
+        HostTracer { tables: Arc::new(Mutex::new(tables)) }
     }
 
     /// The flows up to now, host by host.
-    pub fn flows(&self) -> Vec<ObservedFlows> {
-        self.lock().iter().map(|(host, table)| ObservedFlows { host: *host, flows: table.summaries() }).collect()
+    pub fn flows(&self) -> Vec<HostFlows> {
+        self.lock().iter().map(|(host, table)| HostFlows { host: *host, flows: table.summaries() }).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(NodeId, FlowTable)>> {
@@ -33,7 +33,7 @@ impl Observing {
     }
 }
 
-impl Observer for Observing {
+impl Observer for HostTracer {
     fn mask(&self) -> EventMask {
         EventMask::HOSTS
     }

@@ -137,11 +137,11 @@ def _style(share: float | None) -> str:
 def _pairs(matrix: Matrix) -> View:
     """A row for each pair, the least fair ones where there are many."""
     from lopsided.data import units
-    from lopsided.studies.fairness import Side
+    from lopsided.studies.fairness import Contender
     from lopsided.views.view import Heading, View
 
     cells = {
-        (Side(row["cc"], row["rtt_ms"]), Side(row["against_cc"], row["against_rtt_ms"])): row
+        (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
         for row in matrix.cells.rows()
     }
     pairs = list(matrix.study.pairs)

@@ -306,7 +306,7 @@ def size(
     share = _CURVE_SHARE if queues else 1.0
     runner = _Curve(line, plan, seed, workers, part_of(progress, 0.0, share))
     rows = runner.whole(sizes) if plan.whole else runner.estimate(sizes, chosen=given is not None)
-    found = replace(_conclude(line, rows, plan.both_s), plan=plan, target_delay_s=target_s)
+    found = replace(_summarize(line, rows, plan.both_s), plan=plan, target_delay_s=target_s)
     if not queues:
         return found
     advice = size_disciplines.advise(
@@ -551,7 +551,7 @@ _FIELD_COLUMNS = (
 )
 
 
-def _conclude(line: Line, rows: list[dict[str, Any]], both_s: float) -> Sizing:
+def _summarize(line: Line, rows: list[dict[str, Any]], both_s: float) -> Sizing:
     import polars as pl
 
     curve = _curve_of(rows)

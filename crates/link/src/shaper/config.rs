@@ -3,12 +3,12 @@
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
 
-/// A token bucket, whose credit comes at the link's rate.
+/// A token bucket, whose tokens come at the link's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShaperConfig {
     /// The depth of the bucket (Bc), in octets on the wire.
     pub burst: Bytes,
-    /// Credit comes in lumps of rate times interval (Tc), rather than all the time.
+    /// Tokens for rate times interval come at once, this often (Tc). `None`: they come all the time.
     pub interval: Option<Duration>,
     /// The rate at which a burst leaves. `None`: at once.
     pub line_rate: Option<BitRate>,
@@ -16,11 +16,11 @@ pub struct ShaperConfig {
 
 /// 10 Tbit/s: far above any line, and low enough that no sum here overflows.
 pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
-/// The deepest bucket, of 2^30 octets: its credit fits 64 bits.
+/// The deepest bucket, of 2^30 octets: its tokens fit 64 bits.
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
 
 impl ShaperConfig {
-    /// What is wrong with the bucket where credit comes at this rate.
+    /// What is wrong with the bucket where tokens come at this rate.
     pub(crate) fn check_at(&self, rate: BitRate) -> Result<(), Fault> {
         if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
             return Err(Fault::new("burst", format!("a burst of {:?}: it must be from 1 B to 1 GiB", self.burst)));
@@ -34,12 +34,12 @@ impl ShaperConfig {
             let fault = Fault::new("refill_interval", "an interval of zero");
             return Err(fault.help("leave it out for credit that comes all the time"));
         }
-        let lump = lump(rate, interval);
-        if lump > self.burst {
+        let refill = refill(rate, interval);
+        if refill > self.burst {
             let message = format!(
                 "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
                 self.burst.get(),
-                lump.get()
+                refill.get()
             );
             return Err(
                 Fault::new("burst", message).help("leave `burst` out: with an interval it follows from the rate")
@@ -50,7 +50,7 @@ impl ShaperConfig {
 }
 
 /// What comes in one interval, rounded up: a bucket must hold all of it.
-fn lump(rate: BitRate, interval: Duration) -> Bytes {
+fn refill(rate: BitRate, interval: Duration) -> Bytes {
     let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
     Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))
 }
@@ -69,7 +69,7 @@ impl Part for ShaperConfig {
         key(
             "refill_interval",
             |shaper| &mut shaper.interval,
-            "Credit comes in lumps of rate x refill_interval this often (Tc); without it, continuously.",
+            "Tokens for rate x refill_interval come at once, this often (Tc); without it they come all the time.",
         ),
         key("line_rate", |shaper: &mut Self| &mut shaper.line_rate, "The physical rate at which a burst leaves.")
             .none_word("unlimited"),
@@ -83,7 +83,7 @@ impl Part for ShaperConfig {
             let Some(interval) = self.interval else {
                 return Err(Fault::new("", "`burst` is missing in the shaper").help("add burst = \"1600 B\""));
             };
-            self.burst = lump(rate, interval);
+            self.burst = refill(rate, interval);
         }
         self.check_at(rate)
     }

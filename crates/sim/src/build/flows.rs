@@ -2,7 +2,7 @@
 
 use crate::address::address;
 use crate::error::BuildError;
-use crate::host::{AppSlot, Dialer, FlowMeter, Host, MAX_SERVICES, Remote};
+use crate::host::{AppSlot, ConnectionFactory, FlowMeter, Host, MAX_SERVICES, Remote};
 use crate::options::RunOptions;
 use crate::simulation::{AppSite, FlowSite};
 use crate::stack::Stacks;
@@ -32,16 +32,16 @@ pub(super) fn place_flow(
             Side::From => (spec.from, &spec.from_stack, "from"),
             Side::To => (spec.to, &spec.to_stack, "to"),
         };
-        let mut dialer = || -> Result<Dialer, BuildError> {
-            let numbers = role(&format!("numbers/{name}"));
-            Ok(Dialer { local: address(host), stack: stacks.stack(spec, stack)?, numbers })
+        let mut factory = || -> Result<ConnectionFactory, BuildError> {
+            let isn_rng = role(&format!("numbers/{name}"));
+            Ok(ConnectionFactory { local: address(host), stack: stacks.stack(spec, stack)?, isn_rng })
         };
         Ok(AppSlot {
             flow,
             dscp: stack.dscp(),
             sends: side == Side::From && !pair.datagrams,
             remote,
-            dialer: if pair.datagrams { None } else { Some(dialer()?) },
+            factory: if pair.datagrams { None } else { Some(factory()?) },
             port,
             live: Vec::new(),
             accepted: Vec::new(),

@@ -24,6 +24,6 @@ pub(crate) fn add_counters(a: Counters, b: Counters) -> Counters {
         out_of_order_received: a.out_of_order_received + b.out_of_order_received,
         pure_acks_out: a.pure_acks_out + b.pure_acks_out,
         ecn_reductions: a.ecn_reductions + b.ecn_reductions,
-        local_reductions: a.local_reductions + b.local_reductions,
+        local_congestion: a.local_congestion + b.local_congestion,
     }
 }

@@ -6,8 +6,8 @@
 //! A message that a packet was too big makes the segments to that destination smaller, of the connections that are and of those to
 //! come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
 
+mod connection_factory;
 mod counters;
-mod dialer;
 mod flow_meter;
 mod interface;
 mod known_paths;
@@ -15,8 +15,8 @@ mod path_mtu;
 mod ports;
 mod sockets;
 
+pub(crate) use connection_factory::{ConnectionFactory, Remote};
 pub(crate) use counters::add_counters;
-pub(crate) use dialer::{Dialer, Remote};
 pub(crate) use flow_meter::FlowMeter;
 pub(crate) use interface::{Interface, Ring};
 pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
@@ -177,9 +177,9 @@ impl Host {
 
     /// A new connection for a service; `None` for one of datagrams.
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
-        let dialer = self.sockets.apps[app as usize].dialer.as_mut()?;
+        let factory = self.sockets.apps[app as usize].factory.as_mut()?;
         let path = self.sockets.paths.to(remote.addr, now);
-        let connection = Connection::listen(dialer.config(local_port, remote, path));
+        let connection = Connection::listen(factory.config(local_port, remote, path));
         let slot = self.sockets.free_slot();
         self.sockets.apps[app as usize].accepted.push((remote, slot));
         self.sockets.install(slot, app, connection, local_port, remote, now);
@@ -464,7 +464,7 @@ impl Host {
     fn datagram_app(&self, port: u16) -> Option<u32> {
         match self.sockets.ports.owner(port)? {
             Owner::Datagrams(app) => Some(app),
-            Owner::Service(app) => self.sockets.apps[app as usize].dialer.is_none().then_some(app),
+            Owner::Service(app) => self.sockets.apps[app as usize].factory.is_none().then_some(app),
             Owner::Connection(_) => None,
         }
     }

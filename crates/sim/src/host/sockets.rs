@@ -1,6 +1,6 @@
 //! The sockets of a host: its connections and datagrams, and what an application may do with them.
 
-use super::dialer::{Dialer, Remote};
+use super::connection_factory::{ConnectionFactory, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::known_paths::KnownPaths;
 use super::ports::Ports;
@@ -53,7 +53,7 @@ pub(crate) struct AppSlot {
     /// The other end; its port is known where this end opens connections or sends the first datagram.
     pub remote: Option<Remote>,
     /// `None` for datagrams.
-    pub dialer: Option<Dialer>,
+    pub factory: Option<ConnectionFactory>,
     /// The local port of datagrams, or of the service that waits for connections.
     pub port: Option<u16>,
     /// Connections that are not over, in the order in which they were opened.
@@ -223,9 +223,9 @@ impl Sockets for Io<'_> {
             self.sockets.free.push(slot);
             return None;
         };
-        let dialer = self.sockets.apps[self.app as usize].dialer.as_mut()?;
+        let factory = self.sockets.apps[self.app as usize].factory.as_mut()?;
         let path = self.sockets.paths.to(remote.addr, self.now);
-        let connection = Connection::connect(dialer.config(local_port, remote, path));
+        let connection = Connection::connect(factory.config(local_port, remote, path));
         self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
         self.touch(SocketId(slot));
         Some(SocketId(slot))

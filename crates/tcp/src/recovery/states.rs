@@ -208,7 +208,7 @@ impl Recovery {
     /// The host's own interface had no room: the window comes down once for what is out now.
     pub fn on_local_congestion(&mut self, now: Time, flight: &mut Flight) {
         if self.ca_state < CaState::Cwr {
-            flight.counters.local_reductions += 1;
+            flight.counters.local_congestion += 1;
             self.enter_cwr(now, flight, Signal::Loss, CaReason::LocalCongestion);
         }
     }

@@ -6,7 +6,7 @@ use lopsided_core::{Dir, Duration, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, NodeKind, RunOptions, RunResult, node_labels};
 use lopsided_trace::{
-    Capture, Conversation, Conversations, End, FlowSummary, FlowTable, Observing, Tap, of_receiver, of_sender, read,
+    Capture, Conversation, Conversations, End, FlowSummary, FlowTable, HostTracer, Tap, of_receiver, of_sender, read,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
     let (hosts, taps): (Vec<_>, Vec<_>) =
         hosts.map(|label| (label.node, (vec![Tap::host(label.name, label.node)], Duration::ZERO))).unzip();
-    let observing = Observing::at(hosts);
+    let observing = HostTracer::at(hosts);
     let options = RunOptions { observers: vec![Box::new(observing.clone())], ..RunOptions::default() };
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);

@@ -6,6 +6,6 @@ The definitions are those of `lopsided.metrics`: Jain's index, shares, max-min f
 from lopsided.data.fairness import Fairness
 from lopsided.studies.fairness.matrix import Matrix, Study, matrix, plan
 from lopsided.studies.fairness.of_run import of_run
-from lopsided.studies.fairness.pairs import Bottleneck, Side
+from lopsided.studies.fairness.pairs import Bottleneck, Contender
 
-__all__ = ["Bottleneck", "Fairness", "Matrix", "Side", "Study", "matrix", "of_run", "plan"]
+__all__ = ["Bottleneck", "Contender", "Fairness", "Matrix", "Study", "matrix", "of_run", "plan"]

@@ -23,7 +23,7 @@ from lopsided.data.study_tables import CELLS
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
-from lopsided.studies.fairness.pairs import Bottleneck, Meeting, Side, meetings, pairs_of
+from lopsided.studies.fairness.pairs import Bottleneck, Contender, Meeting, pair_orders, pairs_of
 from lopsided.studies.jobs import run_jobs
 from lopsided.studies.options import FairnessOptions
 from lopsided.worlds.base import Job
@@ -53,7 +53,7 @@ class Square:
     """Sides against each other: a heading, the sides from the top down, and how they are called."""
 
     heading: str
-    sides: tuple[Side, ...]
+    sides: tuple[Contender, ...]
     labels: tuple[str, ...]
 
 
@@ -61,7 +61,7 @@ class Square:
 class Study:
     """What is to be run. `len(study)` is the number of runs."""
 
-    pairs: tuple[tuple[Side, Side], ...]
+    pairs: tuple[tuple[Contender, Contender], ...]
     options: FairnessOptions
     controllers: Controllers | None = None
     """Congestion controls of one's own, as `Scenario` takes them."""
@@ -69,7 +69,7 @@ class Study:
     within: float = field(init=False)
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
-    alone: tuple[tuple[Side, float], ...] = field(init=False)
+    alone: tuple[tuple[Contender, float], ...] = field(init=False)
     """Each side, and the RTT of the queue's BDP, which is that of a pair."""
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Study:
                 "convergence is to within a part of the fair share between 0 and 1, held for no less than 0 s"
             )
         bottleneck.check()
-        together = [meeting for pair in self.pairs for meeting in meetings(pair, bottleneck.lead_s)]
+        together = [meeting for pair in self.pairs for meeting in pair_orders(pair, bottleneck.lead_s)]
         alone = [(side, _mean_rtt(pair)) for pair in self.pairs for side in pair] if self.options.harm else []
         found = {
             "bottleneck": bottleneck,
@@ -105,9 +105,9 @@ class Study:
     def check(self) -> None:
         """Refuses, before any is run, what scenarios could not be made of."""
         for cc in self.ccs:
-            self.scenario(Side(cc, self.rtts_ms[0]))
+            self.scenario(Contender(cc, self.rtts_ms[0]))
 
-    def scenario(self, *sides: Side, queue_rtt_ms: float | None = None) -> Scenario:
+    def scenario(self, *sides: Contender, queue_rtt_ms: float | None = None) -> Scenario:
         """The scenario of these sides at the study's bottleneck."""
         return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
@@ -124,17 +124,17 @@ class Study:
     def squares(self) -> list[list[Square]]:
         """How the cells are laid out, kind by kind: control against control, then round trip against round trip."""
         if self.options.pairs == "full":
-            sides = tuple(Side(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
+            sides = tuple(Contender(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
             if len(self.ccs) == 1:
                 return [[Square(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]]
             return [[Square("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]]
         kinds: list[list[Square]] = []
         if self.options.pairs != "intra":
-            at_rtts = [(rtt, tuple(Side(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
+            at_rtts = [(rtt, tuple(Contender(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
             kinds.append([Square(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
         if self.options.pairs != "inter" and len(self.rtts_ms) > 1:
             labels = tuple(f"{rtt:g} ms" for rtt in self.rtts_ms)
-            of_ccs = [(cc, tuple(Side(cc, rtt) for rtt in self.rtts_ms)) for cc in self.ccs]
+            of_ccs = [(cc, tuple(Contender(cc, rtt) for rtt in self.rtts_ms)) for cc in self.ccs]
             kinds.append([Square(f"{cc} with itself", sides, labels) for cc, sides in of_ccs])
         return kinds
 
@@ -161,7 +161,7 @@ class Study:
             return _alone_rows(run, self, *self.alone[place - len(self.together)], common)
 
         rows = run_jobs(jobs, reduce, world=world, kernel=kernel, workers=workers, progress=progress)
-        return _conclude(self, list(itertools.chain.from_iterable(rows)), world)
+        return _summarize(self, list(itertools.chain.from_iterable(rows)), world)
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,12 @@ class Matrix:
     digest: str
     world: str
 
-    def values(self, metric: str) -> dict[tuple[Side, Side], float | None]:
+    def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
         """One metric by (side, side that it met)."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {
-            (Side(row["cc"], row["rtt_ms"]), Side(row["against_cc"], row["against_rtt_ms"])): row[metric]
+            (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row[metric]
             for row in self.cells.rows()
         }
 
@@ -309,7 +309,7 @@ def _times_of_convergence(
 
 
 def _alone_rows(
-    run: Run, study: Study, side: Side, queue_rtt_ms: float, common: dict[str, Any]
+    run: Run, study: Study, side: Contender, queue_rtt_ms: float, common: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """What a side gets alone at the age at which it is measured in company, when it comes first and when second.
 
@@ -333,7 +333,7 @@ def _flows_of_sides(run: Run) -> list[list[str]]:
     return list(groups.values())
 
 
-def _conclude(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
+def _summarize(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
     import polars as pl
 
     alone = [row for row in rows if "queue_rtt_ms" in row]
@@ -433,11 +433,11 @@ def _grouped(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str,
     return groups
 
 
-def _names(side: Side, other: Side) -> dict[str, Any]:
+def _names(side: Contender, other: Contender) -> dict[str, Any]:
     return dict(zip(KEYS, (side.cc, side.rtt_ms, other.cc, other.rtt_ms), strict=True))
 
 
-def _mean_rtt(pair: tuple[Side, Side]) -> float:
+def _mean_rtt(pair: tuple[Contender, Contender]) -> float:
     return (pair[0].rtt_ms + pair[1].rtt_ms) / 2
 
 

@@ -32,7 +32,7 @@ JITTER_S = 1.0
 
 
 @dataclass(frozen=True, order=True)
-class Side:
+class Contender:
     """A congestion control at a base round-trip time."""
 
     cc: str
@@ -114,7 +114,7 @@ class Bottleneck:
             )
 
     def scenario(
-        self, *sides: Side, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
+        self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
         """The scenario of these sides, the first of them coming first; one alone begins at once.
 
@@ -127,7 +127,7 @@ class Bottleneck:
             # The text is ours: what is wrong in it was asked for, and its lines mean nothing to who asked.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
-    def _text(self, sides: Sequence[Side], mean_ms: float) -> str:
+    def _text(self, sides: Sequence[Contender], mean_ms: float) -> str:
         least_ms = min(side.rtt_ms for side in sides)
         hosts = [f"host{place}" for place in range(1, len(sides) + 1)]
         down, up = (
@@ -175,7 +175,7 @@ class Bottleneck:
         return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
 
 
-def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Side, Side]]:
+def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
     """The pairs of a study, each once, in the order of the lists.
 
     `inter`: every control against every one, itself too, at equal RTTs. `intra`: every control against itself at each
@@ -187,7 +187,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     found = [
         (first, second)
         for first, second in itertools.combinations_with_replacement(
-            [Side(cc, rtt) for cc in ccs for rtt in rtts_ms], 2
+            [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms], 2
         )
         if _wanted(first, second, kind)
     ]
@@ -196,7 +196,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     return found
 
 
-def _wanted(first: Side, second: Side, kind: Kind) -> bool:
+def _wanted(first: Contender, second: Contender, kind: Kind) -> bool:
     inter = first.rtt_ms == second.rtt_ms
     intra = first.cc == second.cc and not inter
     return {"inter": inter, "intra": intra, "usual": inter or intra, "full": True}[kind]
@@ -216,11 +216,11 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
 class Meeting:
     """One order in which a pair meets: who comes first, who second."""
 
-    first: Side
-    second: Side
+    first: Contender
+    second: Contender
 
 
-def meetings(pair: tuple[Side, Side], lead_s: float) -> Iterator[Meeting]:
+def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Meeting]:
     """The orders in which a pair meets: one where they are alike, or come together."""
     first, second = pair
     yield Meeting(first, second)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import ColorType
 
-    from lopsided.studies.fairness import Matrix, Side
+    from lopsided.studies.fairness import Contender, Matrix
     from lopsided.studies.fairness.matrix import Square
 
 _DARK, _LIGHT, _EMPTY = "#1d242c", "#fdfdfd", "#c9cfd6"
@@ -200,10 +200,10 @@ def _draw_panel(
     axes: Axes,
     panel: Square,
     row: _Row,
-    values: dict[tuple[Side, Side], float | None],
+    values: dict[tuple[Contender, Contender], float | None],
     shown: Map,
     norm: Normalize,
-    own: dict[tuple[Side, Side], float | None],
+    own: dict[tuple[Contender, Contender], float | None],
     *,
     name_rows: bool,
 ) -> None:

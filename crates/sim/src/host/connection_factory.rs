@@ -14,19 +14,19 @@ pub(crate) struct Remote {
 
 /// Makes the connections of one end of a flow.
 #[derive(Debug)]
-pub(crate) struct Dialer {
+pub(crate) struct ConnectionFactory {
     pub local: IpAddr,
     pub stack: Stack,
     /// Initial sequence numbers.
-    pub numbers: Rng,
+    pub isn_rng: Rng,
 }
 
-impl Dialer {
+impl ConnectionFactory {
     pub fn config(&mut self, local_port: u16, remote: Remote, path_mtu: Option<PathMtu>) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
-        let iss = self.numbers.next_u64() as u32;
+        let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller);
         ConnConfig { path_mtu, ..config }
     }
