@@ -1,8 +1,11 @@
 """`lopsided emulate`: a command behind a line, as a user runs it."""
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -28,10 +31,27 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_command_behind_a_line(folder: Path) -> None:
-    script = "exec 3<>/dev/udp/100.64.0.1/9; head -c 1000 /dev/zero >&3; sleep 0.25; echo out; exit 9"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as service:
+        service.bind(("127.0.0.1", 0))
+        threading.Thread(target=answer, args=(service,), daemon=True).start()
+        port = service.getsockname()[1]
+        _judge_a_command(folder, port)
+
+
+def answer(service: socket.socket) -> None:
+    """An answer for a datagram: whoever has it knows that his has crossed the line."""
+    with contextlib.suppress(OSError):
+        while True:
+            _, sender = service.recvfrom(2048)
+            service.sendto(b"here\n", sender)
+
+
+def _judge_a_command(folder: Path, port: int) -> None:
+    ask = f"exec 3<>/dev/udp/100.64.0.1/{port}; head -c 1000 /dev/zero >&3; head -n 1 <&3"
+    script = f"{ask}; sleep 0.25; echo out; exit 9"
     files = ["--plot", "line.png", "--table", "queues.csv", "--pcap", "line.pcapng"]
     done = emulate(folder, *LINE, *files, "--queue-up", "fq_codel", "--", "bash", "-c", script)
-    assert (done.returncode, done.stdout) == (9, "out\n")
+    assert (done.returncode, done.stdout) == (9, "here\nout\n")
     assert "mean rate" in done.stderr and "line.png" in done.stderr
     assert (folder / "line.png").stat().st_size > 10_000
     assert (folder / "line.pcapng").stat().st_size > 1000
