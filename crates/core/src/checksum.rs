@@ -35,7 +35,7 @@ impl Checksum {
     }
 }
 
-/// What is shorter is added word by word.
+/// Octets in pieces shorter than this are added word by word.
 const LONG: usize = 64;
 
 fn folded(mut sum: u64) -> u16 {

@@ -75,7 +75,7 @@ pub(crate) fn response_text(request: &Request) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The answer to what is no request.
+/// The response to an invalid request.
 pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
 /// The head of a response: what follows it.

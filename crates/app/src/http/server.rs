@@ -20,10 +20,10 @@ pub struct HttpServer {
 struct Peer {
     socket: SocketId,
     inbox: Vec<u8>,
-    /// Octets that are made and wait for room.
+    /// Octets of responses that wait for room in the send buffer.
     outbox: Vec<u8>,
     responses: VecDeque<Response>,
-    /// The client sends no more, or sent nonsense: close when all is written.
+    /// The client closed its direction or sent an invalid request: close when all is written.
     closing: bool,
 }
 

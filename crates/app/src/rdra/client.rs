@@ -8,7 +8,7 @@ use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_rdra::{Ranges, Settings, Transfer};
 use std::ops::Range;
 
-/// Between a connection that failed and the next attempt.
+/// The pause between a failed connection and the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Fetches one object over several connections, and checks every octet.
@@ -30,7 +30,7 @@ struct Stream {
     inbox: Vec<u8>,
     /// A request that waits for room.
     outbox: Vec<u8>,
-    /// What was asked for and has not been announced by a head.
+    /// The range that was requested and whose response head has not arrived.
     asked: Option<Range<u64>>,
     /// Octets of the body still to come.
     body: u64,

@@ -1,21 +1,21 @@
-//! Finds a packet that is forgotten: one of the accounting that Rust drops while its run goes on.
+//! Finds a forgotten packet: one that the accounting still counts when Rust drops it during a run.
 //!
-//! In builds without debug assertions all of this is of no size and does nothing.
+//! Without debug assertions these types have no size and do nothing.
 
 #[cfg(debug_assertions)]
 use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of the accounting: whether it still is. What is dropped after it, as a run is taken down, is not forgotten. A clone is of the same
-/// run, and the first that goes ends the watch.
+/// Held by the accounting: whether the accounting still exists. A packet dropped after it, when a run is taken down, is not forgotten.
+/// Clones belong to the same run; the first one dropped ends the watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
     closed: Arc<AtomicBool>,
 }
 
-/// Of a packet: that some accounting waits for its end.
+/// Held by a packet: whether some accounting waits for its end.
 #[derive(Debug, Default)]
 pub(crate) struct Booking {
     #[cfg(debug_assertions)]

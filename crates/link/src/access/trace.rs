@@ -4,7 +4,7 @@
 //! length.
 //!
 //! Octets are counted, not packets: several small packets share an opportunity, and a packet larger than what is left of one goes on in
-//! the next. What nobody uses at its instant is lost.
+//! the next. An opportunity that no packet uses at its instant is lost.
 //!
 //! **Deviation.** A packet leaves the queue with the first opportunity that carries some of it, and is on the line until the last one.
 

@@ -21,14 +21,14 @@ pub(super) struct Line {
     pub queue_packets: Option<u32>,
 }
 
-/// A part of a known type. What is wrong is reported, and then the part means nothing.
+/// Reads a part of a known type. Faults are reported; after one the part must not be used.
 pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> P {
     let mut part = P::default();
     fill(&mut part, &PartInfo::of::<P>(), &|_| layers.clone(), line, report);
     part
 }
 
-/// A part of the kind that is chosen.
+/// Reads a part of the kind that the scenario chooses.
 pub(super) fn read_family(
     family: &'static Family,
     layers: &Layers<'_>,
@@ -41,7 +41,7 @@ pub(super) fn read_family(
     let member = (family.members)().into_iter().find(|member| member.info.name == kind);
     let Member { info, mut part } = member.expect("the kinds are the members' names");
     if chosen.is_none() && layers.has("kind") {
-        // Which keys belong here is not known.
+        // Without a kind nothing says which keys belong here.
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
@@ -51,10 +51,10 @@ pub(super) fn read_family(
     if let Some(packets) = line.queue_packets.filter(|_| takes) {
         let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
-    // What is inside the queue has the defaults of its kind.
+    // A queue inside this queue has the defaults of its own kind.
     let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
     let line = Line { queue_packets: None, shaped, ..line };
-    // What was written beside another kind does not hold for this one, but for the key that all kinds share.
+    // Keys written for another kind do not hold for this one. The key that all kinds share does.
     let own = layers.down_to("kind");
     let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
     fill(&mut *part, &info, &source, line, report);

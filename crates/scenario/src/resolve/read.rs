@@ -18,12 +18,12 @@ impl<'t> Layers<'t> {
         Layers { tables: vec![(table, path.to_owned())], place }
     }
 
-    /// No table: every key has its default.
+    /// Without a table: every key has its default.
     pub(super) fn none(place: Place) -> Layers<'t> {
         Layers { tables: Vec::new(), place }
     }
 
-    /// These, and for what they do not say, the others.
+    /// These tables, and below them the others: a key that these lack is read from those.
     pub(super) fn over(mut self, others: &Layers<'t>) -> Layers<'t> {
         self.tables.extend(others.tables.iter().cloned());
         self
@@ -55,7 +55,7 @@ impl<'t> Layers<'t> {
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// The tables down to the most specific one that has the key: what lies below was written for another value of it.
+    /// The tables down to the most specific one that has the key. The tables below it were written for another value of the key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];

@@ -1,6 +1,6 @@
 //! Holds the tree against the shapes: unknown keys, and tables or lists where a value belongs and the other way round.
 //!
-//! Shorthands are written out on the way, so that the reader meets tables only.
+//! Shorthands are replaced by the tables that they stand for, so later steps read tables only.
 
 use super::family::WithKinds;
 use super::table_of;

@@ -34,7 +34,7 @@ def prepare(time: str) -> None:
 def main(folder: str, command: list[str]) -> int:
     """Runs the command to its end, or to that of the one who asked."""
     # A group of its own: user-mode Linux is many processes, which must go together.
-    # What this one was given to inherit is for the program.
+    # The descriptors that this process inherited are meant for the program.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()
