@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import cli_values
 from lopsided import cli
 
 pytestmark = pytest.mark.slow
@@ -73,3 +74,23 @@ def test_no_words_end_in_a_traceback(seed, tmp_path, monkeypatch, capsys):
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words
+
+
+REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "reproduce", "size", "fairness", "search")
+"""Where a wrong value that is taken costs seconds, or sends packets; `cli_values.py` has them."""
+
+
+def test_a_sample_of_wrong_values_is_refused_in_sentences(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli_values.place(tmp_path)
+    tried = [words for words in cli_values.sample(4, 11) if words[0] not in REAL]
+    assert len(tried) > 50
+    assert not {str(words): said for words in tried if (said := cli_values.outcome(words)).startswith("!")}
+
+
+@pytest.mark.parametrize("words", [["new", "\ud800"], ["check", "s.toml", "--set", "scenario.title=\udcff"]])
+def test_what_is_not_text_is_told(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(SHORT)
+    assert cli.invoke(words) == 2
+    assert "not text in UTF-8" in capsys.readouterr().err

@@ -121,6 +121,11 @@ def invoke(arguments: Sequence[str]) -> int:
         # The reader went away (`| head`): point stdout elsewhere, or the interpreter's last flush complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except UnicodeError as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        say_error(_not_text(error))
+        return 2
     except OSError as error:
         # What commands write elsewhere is told by them.
         with contextlib.suppress(OSError):
@@ -151,6 +156,18 @@ def _command(arguments: Sequence[str]) -> object:
     except cyclopts.CycloptsError as error:
         errors().print(cyclopts.CycloptsPanel(error))
         return 2
+
+
+def _not_text(error: UnicodeError) -> str:
+    """Of octets that a shell handed on, or of a host whose name cannot be looked up."""
+    if not isinstance(error, UnicodeEncodeError):
+        return f"this is not the name of a host: {error}"
+    octets = error.object[error.start : error.end].encode("utf-8", "surrogateescape" if _escaped(error) else "replace")
+    return f"what was given is not text in UTF-8: it has {octets!r}"
+
+
+def _escaped(error: UnicodeEncodeError) -> bool:
+    return all("\udc80" <= letter <= "\udcff" for letter in error.object[error.start : error.end])
 
 
 def _own_traceback(cause: BaseException | None) -> str:

@@ -73,8 +73,9 @@ class Proxy:
         """Listens; gives the port."""
         try:
             self._server = await asyncio.start_server(self._meet, host, port, limit=MAX_HEAD)
-        except OSError as error:
-            raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
+        except (OSError, UnicodeError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise UsageError(f"cannot listen on {host} port {port}: {why}") from None
         return int(self._server.sockets[0].getsockname()[1])
 
     async def serve(self) -> None:

@@ -51,7 +51,7 @@ def meanings(found: AckPath) -> list[tuple[str, str]]:
 
 def title(found: AckPath) -> str:
     """What was compared, in a line."""
-    return f"the way of the ACKs: {found.scenario.title or found.scenario.name}"
+    return f"The way of the ACKs: {found.scenario.title or found.scenario.name}"
 
 
 def details(found: AckPath) -> str:

@@ -79,7 +79,8 @@ class Study:
             raise UsageError(f"cannot repeat a measurement {self.repeat} times")
         if not 0 < within < 1 or hold_s < 0:
             raise UsageError(
-                "convergence is to within a part of the fair share between 0 and 1, held for no less than 0 s"
+                f"--within {self.options.within}, --hold {self.options.hold}: a flow converges to a part of its fair "
+                "share between 0 and 100 %, held for 0 s or longer"
             )
         bottleneck.check()
         together = [meeting for pair in self.pairs for meeting in pair_orders(pair, bottleneck.lead_s)]

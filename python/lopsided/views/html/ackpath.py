@@ -9,6 +9,7 @@ from lopsided.data import run_folder as folders
 from lopsided.data import units
 from lopsided.studies.verdicts.ackpath import verdict
 from lopsided.views import ackpath, html
+from lopsided.views.plot import remedies, style
 from lopsided.views.view import view
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def render(found: AckPath) -> str:
             ("seeds", f"{found.repeat} from {found.seed}"),
             ("digest of all", found.digest),
         ],
+        figure=style.svg(remedies.draw(found), salt=f"remedies-{found.digest}"),
         goodput=ackpath.goodput(found),
         acks=ackpath.acks(found),
         senders=ackpath.senders(found),

@@ -70,21 +70,21 @@ def _ellipses(found: Aqm) -> Figure:
     figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN)
     for way, panel in zip(found.links, axes, strict=True):
         scale, _ = scales[way]
-        for world, queue, ink, _, label in _arms(found):
+        for number, (world, queue, ink, _, label) in enumerate(_arms(found)):
             points = [
                 (max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS), (row["goodput_bps"] or 0.0) / scale)
                 for row in found.runs.rows()
                 if (row["world"], row["queue"], row["direction"]) == (world, queue, way)
             ]
             if points:
-                _ellipse(panel, np.asarray(points), ink, label, hollow=world != found.worlds[0])
+                _ellipse(panel, np.asarray(points), ink, label, hollow=world != found.worlds[0], below=number % 2 == 1)
         _delay_axis(panel, better_right=True)
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     style.small_print(figure, f"{_seeds(found)}: each a point, the ellipse one standard deviation; better is up right")
     return figure
 
 
-def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool) -> None:
+def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, below: bool) -> None:
     """Points, and the ellipse of one standard deviation around their mean (of delays in logarithms)."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
@@ -92,7 +92,7 @@ def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool) ->
     panel.annotate(
         label,
         (10 ** middle[0], middle[1]),
-        xytext=(0, 7),
+        xytext=(0, -14 if below else 7),
         textcoords="offset points",
         color=ink,
         fontsize=8.5,

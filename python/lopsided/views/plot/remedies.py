@@ -1,0 +1,45 @@
+"""What each remedy for the way of the ACKs does to goodput, both ways, as bars."""
+
+# matplotlib leaves out the types of keyword arguments.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lopsided.data import units
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lopsided.studies.ackpath import AckPath
+
+TITLE = "Goodput with each remedy"
+_BAR_IN = 0.24
+_ROOM = 1.25
+"""The axis beyond the longest bar, for its number."""
+
+
+def draw(found: AckPath) -> Figure:
+    """One panel a direction, a bar a remedy, the best above."""
+    rows = list(found.cells.rows())
+    inks = {"down": style.DOWN[0], "up": style.UP[0]}
+    ways = [way for way in inks if any(row[f"{way}_goodput_bps"] for row in rows)]
+    tops = {way: max(row[f"{way}_goodput_bps"] or 0.0 for row in rows) for way in ways}
+    scales = {way: style.rate_unit(tops[way]) for way in ways}
+    names = [f"{way}: goodput ({unit})" for way, (_, unit) in scales.items()]
+    subtitle = found.scenario.title or found.scenario.name
+    figure, axes = style.small_panels(TITLE, subtitle, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1))
+    for way, panel in zip(ways, axes, strict=True):
+        scale, _ = scales[way]
+        for place, row in enumerate(rows):
+            rate = row[f"{way}_goodput_bps"] or 0.0
+            panel.barh(-place, rate / scale, height=0.8, color=inks[way], alpha=0.35)
+            panel.text(tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK)
+            panel.text(rate / scale, -place, f" {units.rate(rate)}", fontsize=7.5, va="center", color=style.INK)
+        panel.set_yticks([])
+        panel.set_xlim(0, tops[way] / scale * _ROOM)
+    seeds = f"{units.count(found.repeat)} seed{'s' if found.repeat > 1 else ''} from {found.seed}"
+    style.small_print(figure, f"medians over {seeds}; the best of both directions together above")
+    return figure

@@ -1,0 +1,223 @@
+"""Wrong values for every option of every command: each is refused in a sentence, and none ends in a traceback.
+
+    .venv/bin/python tests/python/cli_values.py            all of them: some thousand, in minutes
+    .venv/bin/python tests/python/cli_values.py run size   those of some commands
+
+A command is given what it needs and one option with one wrong value, within this process. A value that is taken may
+start long work, or a service: after a moment that is interrupted, and counts as taken. Nothing is sent to other hosts,
+and no interface that exists is named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import pkgutil
+import random
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import lopsided
+from lopsided import cli
+from lopsided.cli import terminal
+from lopsided.cli.commands import COMMANDS
+
+SCENARIO = """\
+[scenario]
+duration = "1 s"
+[link]
+rtt = "20 ms"
+down = { rate = "1 Mbit/s", queue = "20 packets" }
+up = { rate = "200 kbit/s", queue = "20 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+"""
+VALUES = (
+    *(
+        "",
+        " ",
+        "-",
+        "-1",
+        "0",
+        "0.5",
+        "1e999",
+        "nan",
+        "inf",
+        "-inf",
+        "18446744073709551616",
+        "9" * 400,
+        "1..",
+        "..",
+        ",,",
+    ),
+    *(
+        "=",
+        "a=b",
+        "x.y=1",
+        "[red]",
+        "{",
+        "'",
+        "\u00e9\u4e2d",
+        "\x1b[2J",
+        "nowhere",
+        "nowhere/x.png",
+        "folder",
+        "octets",
+    ),
+    *("s.toml", "s.toml:X", "mine.py:Nothing", "-5 ms", "1 furlong", "5 packets", "1/0", "\ud800", "a\0b", "x" * 300),
+)
+NEEDED = {
+    "run": ["s.toml", "--no-report"],
+    "sweep": ["s.toml", "--set", "link.up.queue.limit=5,10 packets"],
+    "search": [
+        "s.toml",
+        "--over",
+        "link.up.queue.limit=5,10 packets",
+        "--maximise",
+        "goodput.download",
+        "--trials",
+        "2",
+    ],
+    "fairness": ["--cc", "reno", "--rtt", "20", "--duration", "3s", "--link", "1M", "--repeat", "1"],
+    "aqm": ["s.toml", "--queues", "fifo", "--repeat", "1"],
+    "ackpath": ["s.toml", "--remedies", "none"],
+    "size": ["--down", "2.4M", "--up", "196k", "--rtt", "20ms", "--sizes", "5", "--queues", "", "--repeat", "1"],
+    "reproduce": ["merritt2010", "--figure", "9.9"],
+    "emulate": ["--down", "1M", "--up", "1M", "--rtt", "5ms", "--", "true"],
+    "shape": ["nowhere0", "--up", "1M", "--dry-run"],
+    "reflect": ["--interface", "nowhere0", "--dry-run"],
+    "compare": ["s.toml", "--worlds", "sim,sim"],
+    "plot": ["done", "goodput"],
+    "explain": ["done"],
+    "check": ["s.toml"],
+    "new": ["new.toml"],
+    "kernel": ["path"],
+    "probe": ["send", "127.0.0.1", "--port", "1"],
+    "fetch": ["http://127.0.0.1:1/x"],
+    "proxy": ["--port", "1"],
+}
+"""What each command needs to begin; those that are not here need nothing."""
+PATIENCE_S = 2.0
+
+
+class Long(BaseException):
+    """The value was taken, and what it began takes long."""
+
+
+def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
+    """Each command with one option, and a wrong value, or a place, and a wrong word."""
+    for command in COMMANDS:
+        if chosen and command.name not in chosen:
+            continue
+        needed = NEEDED.get(command.name, [])
+        dashes = needed.index("--") if "--" in needed else len(needed)
+        places = [place for place in range(dashes) if not needed[place].startswith("-")]
+        for value in VALUES:
+            for option in options(command.name):
+                yield [command.name, *needed[:dashes], f"{option}={value}", *needed[dashes:]]
+            for place in places if command.name not in ("shape", "reflect", "emulate", "probe", "fetch") else ():
+                if needed[place - 1 : place] and needed[place - 1].startswith("--"):
+                    continue
+                yield [command.name, *needed[:place], value, *needed[place + 1 :]]
+            if command.name not in ("probe", "fetch"):
+                yield [command.name, *needed[:dashes], value, *needed[dashes:]]
+
+
+def options(command: str) -> list[str]:
+    """The long names of a command's options that take a value."""
+    arguments = cli.build([])[command].assemble_argument_collection()
+    found: list[str] = []
+    for argument in arguments:
+        long = [name for name in argument.names if name.startswith("--")]
+        # Names of hosts are not looked up, and no processes are made by the thousand.
+        if long and long[0] not in ("--measure", "--dask", "--jobs"):
+            found.append(long[0])
+    return found
+
+
+def place(folder: Path) -> None:
+    """The files that the cases name. All is loaded: a module that is interrupted while it loads stays broken."""
+    for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
+        if "guest" not in module.name and not module.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+    (folder / "s.toml").write_text(SCENARIO)
+    (folder / "folder").mkdir()
+    (folder / "octets").write_bytes(bytes(range(256)))
+    (folder / "mine.py").write_text("NotOne = 5\n")
+    cli.invoke(["run", "s.toml", "--no-report", "--quiet", "--out", "done", "--set", "record.tcp_events=true"])
+
+
+def outcome(words: list[str]) -> str:
+    """`refused`, `taken` or `long`; otherwise what is wrong, which begins with an exclamation mark."""
+    said, printed = io.StringIO(), io.StringIO()
+    terminal.out.cache_clear()
+    terminal.errors.cache_clear()
+    usual = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
+            code = cli.invoke(words)
+    except Long:
+        return "long"
+    except BaseException as error:
+        return f"!{''.join(traceback.format_exception(error)[-3:])}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
+    if code not in (0, 1, 2, 130):
+        return f"!exit code {code}"
+    if "cli_values.Long" in said.getvalue():
+        return "long"  # It came within a callback, which goes on.
+    if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
+        return f"!{said.getvalue()[-300:]}"
+    # What the native module says goes past Python's standard error.
+    native = words[0] in ("emulate", "shape", "reflect")
+    if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
+        return "!not a word"
+    return "taken" if code == 0 else "refused"
+
+
+def _ring(_number: int, _frame: object) -> None:
+    raise Long
+
+
+def sample(count: int, seed: int) -> list[list[str]]:
+    """Some cases, the same each time, as many of each command."""
+    chance = random.Random(seed)
+    found: list[list[str]] = []
+    for command in COMMANDS:
+        found += chance.sample(list(cases([command.name])), count)
+    return found
+
+
+def main() -> int:
+    """Tries all; a line for each that is wrong, and how many came out how."""
+    counts: Counter[str] = Counter()
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="lopsided-values-") as name:
+        os.chdir(name)
+        place(Path(name))
+        for number, words in enumerate(cases(sys.argv[1:])):
+            found = outcome(words)
+            counts[found if not found.startswith("!") else "wrong"] += 1
+            if found.startswith("!"):
+                wrong += 1
+                print(f"{words!r}: {found[1:]}", flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{number + 1}", end="", file=sys.stderr)
+        os.chdir("/")
+    print(f"{sum(counts.values())} wrong values: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
