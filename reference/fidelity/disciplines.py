@@ -37,10 +37,13 @@ QUEUES: Mapping[str, str] = {
 HERE: Mapping[str, str] = {
     "pie": '{ kind = "pie", tupdate = "20 ms" }',
     "fq_pie": '{ kind = "fq_pie", tupdate = "20 ms" }',
+    "red": QUEUES["red"].replace(" }", ", idle_decay = false }"),
+    "choke": QUEUES["choke"].replace(" }", ", idle_decay = false }"),
 }
-"""What the simulator runs instead: Linux' timer makes 20 ms of PIE's 15 between updates (docs/fidelity/queues.md)."""
+"""What the simulator runs instead: Linux' timer makes 20 ms of PIE's 15 between updates (docs/fidelity/queues.md), and
+the kernel world's htb asks RED and CHOKe for no packet where there is none, so that they learn of no idle time."""
 WITHOUT_ECN = ("sfq", "fq", "fifo")
-GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True))
+GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
 """Round trips in ms, and whether ECN is used, the most telling first."""
 SEEDS = (1, 2, 3, 4)
 """On Linux; the simulator runs those that are recorded."""
@@ -176,9 +179,9 @@ _HEAD = """\
 
 Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads over 20 Mbit/s, queues at their
 defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets), on Linux 6.1 in virtual time and in the simulator,
-with the same seeds (up to {seeds}, medians over them), 20 s (30 s at 500 ms), starts within a second. With ECN both
-ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s, waits in the queue in ms of single packets;
-signals are drops and marks of the run.
+with the same seeds (up to {seeds}, medians over them), 20 s (30 s from 200 ms on), starts within a second. With ECN
+both ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s, waits in the queue in ms of single
+packets; signals are drops and marks of the run.
 
 Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within};
 in all four: {whole}.
