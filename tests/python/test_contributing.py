@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from lopsided.papers.framework.reproduction import reproduce
+from lopsided.papers.framework.reproduction import drawn, run
 from lopsided.studies.jobs import run_jobs
 
 GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -31,7 +31,8 @@ def test_the_paper_of_the_guide_can_be_reproduced(tmp_path):
     module = {"__file__": str(tmp_path / "__init__.py"), "__name__": "doe2031"}
     exec(compile(code, str(GUIDE), "exec"), module)
     paper = module["PAPER"]
-    reproduction = reproduce(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=False, repetitions=1)
+    found = run(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=False, repetitions=1)
+    reproduction = drawn(found, paper.figures)
     [outcome] = reproduction.claims
     assert outcome.verdict.holds
     assert outcome.verdict.measured[-1].value < -0.9

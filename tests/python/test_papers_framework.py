@@ -32,7 +32,8 @@ from lopsided.papers.framework.model import (
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.published import Published
 from lopsided.papers.framework.reasons import unexplained
-from lopsided.papers.framework.reproduction import reproduce as reproduce_paper
+from lopsided.papers.framework.reproduction import drawn
+from lopsided.papers.framework.reproduction import run as run_paper
 from lopsided.papers.framework.tables import compare
 from lopsided.studies.jobs import run_jobs
 
@@ -170,7 +171,7 @@ def test_the_digest_is_that_of_the_runs(paper: Paper) -> None:
 
 
 def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
-    reproduction = reproduce_paper(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
+    reproduction = run_paper(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
     moves, miracle = reproduction.claims
     assert moves.verdict.holds and (moves.held_in, moves.repetitions) == (3, 3) and not moves.surprising
     assert not miracle.verdict.holds and miracle.held_in == 0 and miracle.surprising
@@ -189,7 +190,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
         return at_least(middle, [number("goodput", found, "bit/s")])
 
     tossed = replace(paper, experiments=(replace(paper.experiments[0], usual=4),), claims=(more,))
-    run = partial(reproduce_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
+    run = partial(run_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1].endswith("coin tosses, with the seeds in which they hold: more 2 of 4")
@@ -198,7 +199,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
 
 
 def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -> None:
-    reproduction = reproduce_paper(paper, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
+    reproduction = run_paper(paper, run_jobs, figures=(), claims=True, sensitivity=True, repetitions=3)
     (variant,) = reproduction.sensitivities
     (base,) = reproduction.key_outcomes
     assert [str(move) for move in variant.moves] == ["miracle: now holds"]
@@ -211,18 +212,16 @@ def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -
 def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:
     unused = replace(paper.experiments[0], key="unused")
     larger = replace(paper, experiments=(*paper.experiments, unused))
-    reproduction = reproduce_paper(
-        larger, run_jobs, figures=larger.figures, claims=False, sensitivity=False, repetitions=1
-    )
+    reproduction = run_paper(larger, run_jobs, figures=larger.figures, claims=False, sensitivity=False, repetitions=1)
     assert list(reproduction.digests) == ["queues"]
-    ((_, artifact),) = reproduction.artifacts
+    ((_, artifact),) = drawn(reproduction, larger.figures).artifacts
     assert [comparison.published.value for comparison in artifact.comparisons] == ["1.50", "1.80"]
     assert artifact.comparisons[0].measured == pytest.approx(artifact.data["goodput_mbps"][0])
 
 
 def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper, tmp_path: Path) -> None:
-    reproduction = reproduce_paper(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
-    report = page.write(reproduction, tmp_path / "out").read_text()
+    reproduction = run_paper(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
+    report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     assert targets and all((address or inner).startswith("#") for address, inner in targets)
     assert "<script" not in report and "@import" not in report

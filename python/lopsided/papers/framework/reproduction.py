@@ -158,37 +158,6 @@ def _held(outcomes: Iterable[ClaimOutcome]) -> int:
     return sum(each.verdict.holds for each in outcomes)
 
 
-def reproduce(
-    paper: Paper,
-    run_jobs: RunJobs,
-    *,
-    figures: Iterable[Figure],
-    claims: bool,
-    sensitivity: bool,
-    repetitions: int,
-    seed: int | None = None,
-    progress: Progress = lambda _what, _share: None,
-) -> Reproduction:
-    """Runs the experiments that the asked figures and claims need, then reads them.
-
-    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one.
-    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
-    pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
-    """
-    figures = tuple(figures)
-    found = run(
-        paper,
-        run_jobs,
-        figures=figures,
-        claims=claims,
-        sensitivity=sensitivity,
-        repetitions=repetitions,
-        seed=seed,
-        progress=progress,
-    )
-    return drawn(found, figures)
-
-
 def run(
     paper: Paper,
     run_jobs: RunJobs,
@@ -200,7 +169,12 @@ def run(
     seed: int | None = None,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
-    """The same without the figures: all that takes the simulator."""
+    """Runs the experiments that the asked figures and claims need, then reads them; `drawn` makes the figures.
+
+    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one.
+    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
+    pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
+    """
     judged = paper.claims if claims else ()
     needed = {key for item in (*figures, *judged) for key in item.needs}
     needed |= set(paper.answer_needs) if claims else set()
