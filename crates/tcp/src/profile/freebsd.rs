@@ -23,6 +23,7 @@ impl Profile {
             byte_counting: ByteCounting::AcksThroughThreshold,
             sack: true,
             dsack: false,
+            sack_fin: false,
             timestamps: true,
             window_scaling: true,
             ecn: EcnRule::Off,

@@ -19,6 +19,7 @@ impl Profile {
             byte_counting: ByteCounting::Delivered,
             sack: true,
             dsack: true,
+            sack_fin: true,
             timestamps: true,
             window_scaling: true,
             ecn: EcnRule::Accept,

@@ -33,6 +33,8 @@ pub struct Profile {
     pub byte_counting: ByteCounting,
     pub sack: bool,
     pub dsack: bool,
+    /// A FIN without data that comes early is reported by SACK, as the number that it takes (Linux).
+    pub sack_fin: bool,
     pub timestamps: bool,
     pub window_scaling: bool,
     pub ecn: EcnRule,
@@ -137,9 +139,9 @@ pub enum ByteCounting {
 pub enum IdleRestart {
     /// As it was.
     Never,
-    /// The initial one (RFC 5681 section 4.1).
+    /// The initial one (RFC 5681 section 4.1), counted from the last segment that arrived (4.4BSD).
     Initial,
-    /// Half for each RTO that passed, down to the initial one (RFC 2861 section 3.2; Linux).
+    /// Half for each RTO that passed since data was last sent, new or again, down to the initial one (RFC 2861 section 3.2; Linux).
     Halving,
 }
 

@@ -21,6 +21,7 @@ impl Profile {
             byte_counting: ByteCounting::Limited { segments: 2 },
             sack: true,
             dsack: true,
+            sack_fin: false,
             timestamps: false,
             window_scaling: true,
             ecn: EcnRule::Off,

@@ -46,6 +46,8 @@ pub(crate) struct Receiver {
     offered: u64,
     buffer: Buffer,
     sack: bool,
+    /// A FIN that is held without data is a block of its own.
+    sack_fin: bool,
     report_duplicates: bool,
     /// Full segments that may be held out of order, and their size.
     reassembly_limit: Option<u32>,
@@ -80,6 +82,7 @@ impl Receiver {
             offered: buffer.first_window(u64::from(mss)),
             buffer,
             sack: false,
+            sack_fin: profile.sack_fin,
             report_duplicates: profile.dsack,
             reassembly_limit: profile.reassembly_limit,
             placeholders: profile
@@ -239,6 +242,10 @@ impl Receiver {
         let from = start.max(next) as u64;
         let to = (end as u64).min(limit);
         if to <= from {
+            if self.sack_fin && payload.is_empty() && self.fin == Some(to) && to > self.next {
+                self.remember(to, to);
+                return Arrival::OutOfOrder;
+            }
             return Arrival::Duplicate;
         }
         if from > self.next {
@@ -391,12 +398,12 @@ impl Receiver {
     }
 
     fn advance(&mut self, to: u64) -> Arrival {
+        let had_gaps = self.has_gaps();
         let before = self.next;
         self.next = to;
         self.records.append(before, to);
         self.before_joining = (to, self.records.unread() + self.records.held());
-        let had_gaps = !self.held.is_empty();
-        if had_gaps {
+        if !self.held.is_empty() {
             let mut covered = false;
             while let Some((start, end)) = self.held.pop_reached(self.next) {
                 self.next = self.next.max(end);
@@ -416,8 +423,16 @@ impl Receiver {
         if self.bytes.is_some() {
             self.make_readable();
         }
-        let gaps_left = !self.held.is_empty();
+        if self.fin_reached() {
+            self.recent.clear();
+        }
+        let gaps_left = self.has_gaps();
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
+    }
+
+    /// Something is held behind a gap: data, or the FIN alone.
+    fn has_gaps(&self) -> bool {
+        !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
     /// As much is held out of order as may be: in full segments, where FreeBSD counts segments of any size.

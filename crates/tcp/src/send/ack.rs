@@ -21,6 +21,7 @@ impl Sender {
     /// An acceptable acknowledgement arrived.
     #[inline]
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
+        self.last_heard_at = Some(now);
         if self.has_nothing_to_learn(info) {
             self.probes_out = 0;
             self.flight.end_waiting();

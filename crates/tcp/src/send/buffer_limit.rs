@@ -97,13 +97,14 @@ impl SendBufferLimit {
         }
     }
 
-    /// The octets of a full segment are settled, and `windows` to provide for: FreeBSD's buffers hold whole segments, Linux's so many
-    /// of the smallest window.
-    pub fn agree(&mut self, mss: u64, windows: u64) {
+    /// The octets of a full segment are settled, the initial window, and how many `windows` to provide for: FreeBSD's buffers hold whole
+    /// segments, Linux's so many initial windows, of no less than the smallest.
+    pub fn agree(&mut self, mss: u64, cwnd: u64, windows: u64) {
         match (self.room, self.rule) {
             (_, BufferRule::Stepped { .. }) => self.capacity = self.capacity.next_multiple_of(mss),
             (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
-                self.capacity = self.capacity.max((windows * LEAST_SEGMENTS * provision(mss)).min(max.get()));
+                let segments = (cwnd / mss).max(LEAST_SEGMENTS);
+                self.capacity = self.capacity.max((windows * segments * provision(mss)).min(max.get()));
             }
             _ => {}
         }

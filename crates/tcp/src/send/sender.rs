@@ -45,9 +45,10 @@ pub(crate) struct Sender {
     max_pacing_rate: Option<BitRate>,
     /// The end of the last segment shorter than a full one (Minshall's SND.SML).
     pub(super) snd_sml: u64,
-    /// When new data, and when any data, was last sent.
-    pub(super) last_sent: Option<Time>,
+    /// When data was last sent, new or again.
     pub(super) last_data_at: Option<Time>,
+    /// When an acceptable segment last arrived.
+    pub(super) last_heard_at: Option<Time>,
     pub(super) window_probe_due: bool,
     /// Window probes since the peer was last heard.
     pub(super) probes_out: u32,
@@ -79,8 +80,8 @@ impl Sender {
             hold: HoldingBack::default(),
             max_pacing_rate: None,
             snd_sml: 0,
-            last_sent: None,
             last_data_at: None,
+            last_heard_at: None,
             busy: BusyTime::default(),
             probes_out: 0,
             window_probe_due: false,
@@ -163,7 +164,8 @@ impl Sender {
     /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
-        self.limit.agree(u64::from(mss), self.windows_to_buffer());
+        let cwnd = self.flight.controller.cwnd().get();
+        self.limit.agree(u64::from(mss), cwnd, self.windows_to_buffer());
     }
 
     /// Segments have another size from now on.
@@ -217,7 +219,7 @@ impl Sender {
 
     /// Data goes into an empty network.
     pub(super) fn on_restart(&mut self, now: Time) {
-        let idle = self.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last));
+        let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.flight.controller.on_transmit_start(now, idle, &path);
     }

@@ -246,7 +246,6 @@ impl Sender {
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
         flight.push(end, pad as u16, now, stamp);
-        self.last_sent = Some(now);
         self.recovery.on_sent(len, end);
         self.recovery.arm_after_send(now, flight, was_idle);
         self.note_sent(now, len, len);
@@ -325,14 +324,20 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false) }
     }
 
-    /// After an idle time the old window says little of the path (RFC 5681 section 4.1).
+    /// After an idle time the old window says little of the path (RFC 5681 section 4.1). Linux counts it from the last data sent, again
+    /// or new; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
-        if !flight.scoreboard.is_empty() || flight.profile.idle_restart == IdleRestart::Never {
+        let since = match flight.profile.idle_restart {
+            IdleRestart::Never => return,
+            IdleRestart::Halving => self.last_data_at,
+            IdleRestart::Initial => self.last_heard_at,
+        };
+        if !flight.scoreboard.is_empty() {
             return;
         }
         let rto = flight.rtt.rto();
-        let idle = self.last_sent.map_or(Duration::ZERO, |last| now.saturating_since(last));
+        let idle = since.map_or(Duration::ZERO, |since| now.saturating_since(since));
         if idle > rto {
             let initial = flight.profile.initial_window(Bytes::new(flight.mss()));
             let window = match flight.profile.idle_restart {

@@ -334,6 +334,24 @@ fn a_block_that_ends_with_the_fin_includes_it() {
     t.expect(101, "ack 2002");
 }
 
+/// By a capture of 6.1: the block brings out the repair of the data before it, which else waits for a timeout.
+#[test]
+fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "F 3001:3001");
+    t.expect(100, "ack 1 sack 3001:3002");
+    t.inject(101, "2001:3001");
+    t.expect(101, "ack 1 sack 2001:3002");
+    t.inject(102, "1:1001");
+    t.expect(102, "ack 1001 sack 2001:3002");
+    t.inject(103, "1001:2001");
+    t.expect(103, "ack 3002");
+
+    let mut t = Script::established(freebsd(), PEER);
+    t.inject(100, "F 3001:3001");
+    t.expect(100, "ack 1");
+}
+
 #[test]
 fn linux_compresses_duplicate_acks_after_the_third() {
     // tcp_comp_sack_delay_ns: 1 ms, or a twentieth of the round trip; its slack of 0.1 ms is used.
@@ -396,6 +414,21 @@ fn small_segments_are_acknowledged_in_pairs_too() {
     t.inject(120, "6401:6801");
     t.inject(121, "6801:7201");
     t.expect(121, "ack 7201");
+}
+
+/// tcp_measure_rcv_mss: of segments that are shorter than what was agreed on, two of a size are full ones.
+#[test]
+fn short_segments_that_keep_coming_are_full_ones() {
+    let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
+    let mut at = 100;
+    let mut bring = |t: &mut Script, n: u64| {
+        at += 1;
+        t.inject(at as f64, &format!("{}:{}", n * 200 + 1, n * 200 + 201));
+        t.take().is_some()
+    };
+    let acknowledged: Vec<bool> = (0..24).map(|n| bring(&mut t, n)).collect();
+    assert!(acknowledged[..16].iter().all(|acknowledged| *acknowledged), "quick ACKs");
+    assert_eq!(acknowledged[18..], [false, true, false, true, false, true]);
 }
 
 #[test]

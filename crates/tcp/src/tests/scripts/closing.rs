@@ -163,7 +163,7 @@ fn a_half_closed_connection_still_receives() {
 fn a_fin_that_comes_early_is_kept_until_the_gap_is_filled() {
     let mut t = established();
     t.inject(100, "F 1001:1001");
-    t.expect(100, "ack 1");
+    t.expect(100, "ack 1 sack 1001:1002");
     t.expect_no_event();
     t.inject(110, "1:1001");
     t.expect(110, "ack 1002");

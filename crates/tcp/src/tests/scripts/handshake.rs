@@ -28,6 +28,15 @@ fn passive_open_answers_with_what_both_offer() {
     assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
 }
 
+/// By captures of 6.1, whose answer to a SYN offers 65,160 octets: 45 segments of 1,448.
+#[test]
+fn the_answer_to_a_syn_offers_whole_segments() {
+    let mut t = Script::listen(linux(), TIMESTAMPS);
+    t.inject(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
+    // Of the 65,536 octets that half of the buffer is, in segments of 1,000.
+    t.expect(0, "S. 0:0 ack 1 win 65000");
+}
+
 #[test]
 fn options_that_the_peer_did_not_offer_are_not_used() {
     let mut t = Script::listen(linux(), PEER);

@@ -1,7 +1,7 @@
 //! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR
 //! (RFC 6937).
 
-use super::script::{NO_SACK, PEER, Script, linux};
+use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 
 /// Ten segments out since 100 ms, many more to send.
@@ -230,6 +230,48 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Disorder);
     t.expect(231, "2001:3001 .");
     t.expect_ca_state(CaState::Recovery);
+}
+
+/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK is the original's, so what was sent
+/// between the original and the repair is not lost.
+#[test]
+fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    for (at, end) in [(200, 2001), (201, 3001), (202, 4001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{end} ts {at}:100"));
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    let repaired = t.info().retransmits;
+    // The segments behind the SACKs are on their way, and the original of the first arrives after all.
+    t.inject(300, "ack 4001 ts 300:100");
+    t.drain();
+    assert_eq!(t.info().retransmits, repaired, "nothing else goes again");
+}
+
+/// Linux sorts the blocks of an ACK: the newest stands first, and what the others report is no reordering.
+#[test]
+fn the_blocks_of_one_ack_are_read_in_order() {
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 1 sack 5001:6001,3001:4001,1001:2001");
+    t.drain();
+    assert_eq!(t.info().reord_seen, 0);
+}
+
+/// `prior_fack`: a segment came in another order only if it lies below what was SACKed before its ACK.
+#[test]
+fn what_one_ack_reports_together_is_no_reordering() {
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 2001 sack 3001:4001");
+    t.drain();
+    t.inject(201, "ack 2001 sack 5001:6001,3001:4001");
+    t.drain();
+    assert_eq!(t.info().reord_seen, 0);
+    t.inject(202, "ack 3001 sack 5001:6001");
+    assert_eq!(t.info().reord_seen, 1, "below what was reported before");
+    t.drain();
 }
 
 #[test]

@@ -96,18 +96,24 @@ pub struct Script {
 impl Script {
     /// An active open at 0 ms.
     pub fn connect(profile: Profile, peer: Peer) -> Script {
-        Script::new(Connection::connect(config(profile)), peer)
+        Script::new(Connection::connect(config(profile, "reno")), peer)
     }
 
     /// A passive open.
     pub fn listen(profile: Profile, peer: Peer) -> Script {
-        Script::new(Connection::listen(config(profile)), peer)
+        Script::new(Connection::listen(config(profile, "reno")), peer)
     }
 
     /// An active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script goes on from there.
     #[track_caller]
     pub fn established(profile: Profile, peer: Peer) -> Script {
-        let mut script = Script::connect(profile, peer);
+        Script::established_with(profile, peer, "reno")
+    }
+
+    /// As [`Script::established`], with another congestion control than Reno.
+    #[track_caller]
+    pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
+        let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
         let syn = script.emitted.pop_front().expect("a SYN");
         assert!(syn.header.flags.has(Flags::SYN));
         script.inject(100, &script.peer_syn("S. ack 1"));
@@ -339,6 +345,14 @@ impl Script {
         self.emitted.clear();
     }
 
+    /// Lets what was sent so far go by: where the segments with PSH end.
+    pub fn drain_pushed(&mut self) -> Vec<i64> {
+        let pushed = self.emitted.iter().filter(|sent| sent.header.flags.has(Flags::PSH));
+        let ends = pushed.filter_map(|sent| Some(self.spec_of(sent).range?.1)).collect();
+        self.drain();
+        ends
+    }
+
     /// Lets what is sent up to and including that time go by.
     pub fn drain_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
@@ -539,11 +553,11 @@ impl Drop for Script {
     }
 }
 
-fn config(profile: Profile) -> ConnConfig {
+fn config(profile: Profile, controller: &str) -> ConnConfig {
     let local = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0001).into(), port: 40_000 };
     let remote = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0002).into(), port: 5000 };
     let mtu = MSS + u64::from(IPV4_HEADER + TCP_HEADER) + if profile.timestamps { 12 } else { 0 };
-    let config = ConnConfig::new(local, remote, ISS, Bytes::new(mtu), profile, "reno").expect("reno is built in");
+    let config = ConnConfig::new(local, remote, ISS, Bytes::new(mtu), profile, controller).expect("it is built in");
     ConnConfig { timestamp_offset: TIMESTAMP_OFFSET, ..config }
 }
 

@@ -1,10 +1,10 @@
 //! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle
 //! times.
 
-use super::script::{MSS, PEER, Peer, Script, freebsd, linux};
+use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux};
 use crate::cc::{Setup, build};
-use crate::{IdleRestart, Profile};
-use lopsided_core::{Bytes, Duration, Time};
+use crate::{BufferRule, IdleRestart, Profile, State};
+use lopsided_core::{Bytes, Duration, Payload, Time};
 
 #[test]
 fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
@@ -73,6 +73,34 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
         t.expect_train(resumes, 40_001, 40_001 + segments * 1000);
         t.expect_cwnd(segments);
     }
+}
+
+/// Forty segments, four of them lost, and five behind them: a repair without SACK, which takes four round trips.
+fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
+    let mut t = Script::established(profile, NO_SACK);
+    t.write(100, 75_000);
+    t.drain();
+    for (at, ack) in [(200, 10_001), (300, 30_001)] {
+        t.inject(at, &format!("ack {ack}"));
+        t.drain();
+    }
+    for _ in 0..36 {
+        t.inject(400, "ack 30001");
+        t.drain();
+    }
+    for (at, ack) in [(500, 32_001), (600, 34_001), (700, 36_001), (800, 75_001)] {
+        t.inject(at, &format!("ack {ack}"));
+        t.drain();
+    }
+    t
+}
+
+#[test]
+fn a_repair_without_new_data_is_no_idle_time() {
+    let mut t = repaired_for_longer_than_the_timeout(linux());
+    assert!(t.info().rto.as_millis_f64() < 400.0);
+    t.write(800, 60_000);
+    t.expect_train(800, 75_001, 95_001);
 }
 
 #[test]
@@ -302,4 +330,75 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
     reno.adopt(Time::ZERO, segments(40), Some(segments(5)));
     reno.on_unused(Time::ZERO, segments(25));
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
+}
+
+/// By a capture of 6.1: where the first write of a greedy application ended.
+#[test]
+fn linux_has_room_for_two_initial_windows_from_the_start() {
+    let room = |segments: u32| {
+        let profile = Profile { initial_window_segments: segments, ..Profile::linux_6_1() };
+        Script::established(profile, PEER).connection.writable()
+    };
+    assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
+}
+
+/// By captures of 6.1.
+#[test]
+fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
+    let mut t = Script::established(linux(), Peer { window: 65_536, ..PEER });
+    t.write(100, 80_000);
+    let mut pushed = vec![t.drain_pushed()];
+    for (at, ack) in [(200, 10_001), (300, 30_001), (400, 70_001)] {
+        t.inject(at, &format!("ack {ack}"));
+        pushed.push(t.drain_pushed());
+    }
+    // Half of the largest window are 32,768 octets.
+    assert_eq!(pushed, [vec![], vec![], vec![33_001, 66_001], vec![80_001]]);
+}
+
+#[test]
+fn a_bare_fin_has_no_push() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 300);
+    assert_eq!(t.drain_pushed(), [301]);
+    t.close(100);
+    assert_eq!(t.drain_pushed(), [0i64; 0]);
+    t.inject(200, "ack 302");
+    t.expect_state(State::FinWait2);
+}
+
+/// socket(7): SOCK_MIN_SNDBUF.
+#[test]
+fn the_least_send_buffer_takes_three_segments() {
+    let profile = Profile { send_buffer: BufferRule::Fixed(Bytes::new(1)), ..Profile::linux_6_1() };
+    let mut t = Script::established(profile, PEER);
+    t.write(100, 3000);
+    t.expect_train(100, 1, 3001);
+    assert_eq!(t.connection.writable(), 0);
+}
+
+/// BBR's ProbeRTT: four segments for 200 ms and a round once the smallest round trip is ten seconds old. Everything is acknowledged
+/// after 100 ms.
+#[test]
+fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
+    const STEP_MS: usize = 10;
+    let mut t = Script::established_with(linux(), Peer { window: 32_768, ..PEER }, "bbr");
+    let mut sent = Vec::new();
+    let mut small = Vec::new();
+    for step in 10..1300 {
+        let _ = t.connection.write(&Payload::virtual_len(100_000));
+        t.pump();
+        t.drain_until((step * STEP_MS) as f64);
+        sent.push(t.connection.send.flight.nxt());
+        if let Some(acked) = sent.len().checked_sub(100 / STEP_MS + 1) {
+            t.inject((step * STEP_MS) as f64, &format!("ack {}", sent[acked] + 1));
+            t.drain();
+        }
+        if step > 100 && t.connection.cwnd() == Bytes::new(4 * MSS) {
+            small.push(step * STEP_MS);
+        }
+    }
+    let (first, last) = (small[0], small[small.len() - 1]);
+    assert!((10_000..10_400).contains(&first), "from {first} ms");
+    assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
 }
