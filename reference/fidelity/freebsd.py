@@ -160,9 +160,10 @@ simulator.
 """
 
 _SMALL_WINDOWS = """
-Where the upload has no more than three segments in flight (5 to 20 packets), whether a loss is repaired by duplicates
-or by a timeout hangs on single packets: switching off a rule that hardly acts there (the limit of segments held)
-moves FreeBSD's own median at 5 packets from 15 timeouts to 35.
+Where the upload has no more than three segments in flight (5 to 20 packets), a rule that hardly acts decides between
+duplicates and timeouts: without the limit of segments held, FreeBSD's own median at 5 packets is 35 timeouts, not 15.
+The profile had 35 there too, until idle time was counted from the last segment that arrived (`t_rcvtime`), and not from
+the last new data: a repair of some round trips is no idle time, after which a window restarts.
 
 ## With a rule switched off
 
