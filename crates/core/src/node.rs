@@ -17,6 +17,10 @@ pub trait Node: Debug + Send {
     /// A call before the time of `poll_timeout` does nothing.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
+    /// Whether `poll_transmit`, asked once more, would give nothing and change nothing: then it need not be.
+    fn has_given_all(&self) -> bool {
+        false
+    }
     /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever cancelled.
     fn poll_timeout(&self) -> Option<Time>;
     /// The packets that it holds: what conservation asks at the end.

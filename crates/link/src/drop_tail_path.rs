@@ -104,7 +104,7 @@ impl DropTailPath {
         }
     }
 
-    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link.
+    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the next to arrive.
     #[inline]
     pub(crate) fn handle_packet(
         &mut self,
@@ -113,15 +113,18 @@ impl DropTailPath {
         line: &mut Line,
         measured: &mut Measured,
         cx: &mut Cx<'_>,
-    ) {
-        match self.take_in(packet.size(), at, line, measured, cx) {
-            None => self.refuse(packet, at, measured, cx),
-            Some(arrives) => {
-                self.next_arrival = self.next_arrival.min(arrives);
-                self.packets.push_back(Arriving { at: arrives, packet });
-                self.catch_up(measured, cx);
-            }
+    ) -> bool {
+        let Some(arrives) = self.take_in(packet.size(), at, line, measured, cx) else {
+            self.refuse(packet, at, measured, cx);
+            return false;
+        };
+        let is_next = arrives < self.next_arrival;
+        if is_next {
+            self.next_arrival = arrives;
         }
+        self.packets.push_back(Arriving { at: arrives, packet });
+        self.catch_up(measured, cx);
+        is_next
     }
 
     /// A packet enters at `at` and is given back at once, with the time at which it arrives. `None`: it was refused.

@@ -91,12 +91,16 @@ impl Link {
         }
     }
 
-    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not [foretell](Link::foretells) that is now.
+    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not [foretell](Link::foretells) that is now. False
+    /// if [`Node::poll_timeout`] is what it was.
     #[inline]
-    pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) {
+    pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
             TransmitPath::DropTail(path) => path.handle_packet(packet, at, &mut self.line, &mut self.measured, cx),
-            TransmitPath::Queued(path) => path.handle_packet(packet, &mut self.line, &mut self.measured, cx),
+            TransmitPath::Queued(path) => {
+                path.handle_packet(packet, &mut self.line, &mut self.measured, cx);
+                true
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Leaves out: processing time in hosts and routers (they are infinitely fast), routing protocols, and ICMP.
 
+mod confluence;
 mod division;
 mod event_queue;
 mod network;

@@ -8,10 +8,12 @@
 //! Where several arrive at one instant it names that instant again. What it is given it never sends on at once, but at a time that it
 //! names.
 //!
-//! **A follower** is a link all of whose packets come over one other link and the router behind that. What becomes of a packet in either is
-//! then known as it enters the first, and it goes through both at once, or through a whole row of them; that it gets from one to the
-//! next is no event. See [`Network::with_followers`].
+//! **A follower** is a link all of whose packets come over other links and the router behind them. Of one that follows a single link, what
+//! becomes of a packet in either is known as it enters the first, and it goes through both at once, or through a whole row of them; that
+//! it gets from one to the next is no event. Of one that follows several, the packets wait in a [`Confluence`] until it needs them, and go
+//! through many at a time. See [`Network::with_followers`].
 
+use crate::confluence::{Confluence, Entering};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
 use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
@@ -104,8 +106,10 @@ struct Place<H> {
 /// A link's place in rows of links.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
-    /// The link that it follows.
+    /// The link that it follows, where that is one alone.
     follows: Option<NodeId>,
+    /// The confluence before it, where it follows several.
+    gathers: Option<u32>,
     /// The router by which it leads others.
     leads_by: Option<NodeId>,
     /// In a part of a network: it leads into another part.
@@ -125,6 +129,8 @@ pub struct Network<H> {
     /// The wires of all nodes in one list, by port.
     wires: Vec<Attachment>,
     queue: EventQueue,
+    /// With the links that they are before.
+    confluences: Vec<(NodeId, Confluence)>,
     /// Nodes that must still be polled, the one on top first.
     dirty: Vec<NodeId>,
     events: u64,
@@ -153,6 +159,7 @@ impl<H: Node> Network<H> {
             places,
             wires: flat,
             queue,
+            confluences: Vec::new(),
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
@@ -160,17 +167,33 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Promises of each pair that the second link gets packets over the first alone, through one router. It counts where both links
-    /// [foretell](Link::foretells) and nobody watches, and changes no result.
+    /// Promises of each pair that the second link gets packets over those of the first alone, through one router. It counts where all
+    /// these links [foretell](Link::foretells) and nobody watches, and changes no result.
     #[must_use]
-    pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (NodeId, NodeId)>) -> Network<H> {
+    pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
         if self.accounting.mask() != EventMask::NONE {
             return self;
         }
-        for (leader, follower) in pairs {
-            let foretells = |node: NodeId| matches!(self.node(node), NetNode::Link(link) if link.foretells());
-            if foretells(leader) && foretells(follower) {
-                self.places[follower.index()].row.follows = Some(leader);
+        for (leaders, follower) in pairs {
+            let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
+            if !leaders.iter().all(foretells) {
+                continue;
+            }
+            let NetNode::Link(link) = self.node(follower) else { continue };
+            if !link.foretells() {
+                continue;
+            }
+            let delay = link.delay();
+            let row = &mut self.places[follower.index()].row;
+            match leaders[..] {
+                [] => {}
+                [leader] => row.follows = Some(leader),
+                _ => {
+                    row.gathers = Some(self.confluences.len() as u32);
+                    self.confluences.push((follower, Confluence::new(delay, false)));
+                }
+            }
+            for leader in leaders {
                 let leader = &mut self.places[leader.index()];
                 leader.row.leads_by = Some(leader.outlet.node);
             }
@@ -259,7 +282,8 @@ impl<H: Node> Network<H> {
 
     /// The packets in all nodes.
     pub fn held(&self) -> Count {
-        self.places.iter().map(|place| place.node.held()).sum()
+        let on_their_way = self.confluences.iter().map(|(_, confluence)| confluence.held());
+        self.places.iter().map(|place| place.node.held()).chain(on_their_way).sum()
     }
 
     /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have happened: see
@@ -314,12 +338,18 @@ impl<H: Node> Network<H> {
             }
         }
         self.now = self.now.max(until);
+        for number in 0..self.confluences.len() {
+            self.let_in(number);
+        }
         Progress::Reached
     }
 
     #[inline]
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
+        if let Some(confluence) = self.places[index].row.gathers {
+            self.let_in(confluence as usize);
+        }
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         match &mut self.places[index].node {
             // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
@@ -327,7 +357,8 @@ impl<H: Node> Network<H> {
                 link.handle_timeout(&mut cx);
                 let arrived = link.poll_transmit(&mut cx);
                 // Set before the packet goes on: what it meets may be the same link.
-                self.queue.set(index, link.poll_timeout());
+                let arrives = link.poll_timeout();
+                self.set_time(node, arrives);
                 if let Some((_, packet)) = arrived {
                     self.forward(self.wire(node, Port(0)), packet);
                 }
@@ -360,7 +391,15 @@ impl<H: Node> Network<H> {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
             let out = match &mut self.places[node.index()].node {
-                NetNode::Host(host) => host.poll_transmit(&mut cx),
+                NetNode::Host(host) => {
+                    let out = host.poll_transmit(&mut cx);
+                    if out.is_some() && host.has_given_all() {
+                        let due = host.poll_timeout();
+                        self.queue.set(node.index(), due);
+                        self.dirty.pop();
+                    }
+                    out
+                }
                 NetNode::Custom(custom) => custom.poll_transmit(&mut cx),
                 NetNode::Link(_) | NetNode::Router(_) | NetNode::Edge | NetNode::Elsewhere(_) => None,
             };
@@ -424,8 +463,10 @@ impl<H: Node> Network<H> {
             };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
             let Some(next) = follower else {
-                link.handle_packet_at(packet, at, &mut cx);
-                return self.queue.set(node.index(), link.poll_timeout());
+                if link.handle_packet_at(packet, at, &mut cx) {
+                    self.rearm(node);
+                }
+                return;
             };
             match link.pass_through(packet, at, &mut cx) {
                 None => return,
@@ -433,17 +474,43 @@ impl<H: Node> Network<H> {
             }
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
-            node = next;
+            match next {
+                Follower::Of(next) => node = next,
+                Follower::OfSeveral(confluence) => return self.gather(confluence, Entering { at, from: node, packet }),
+            }
         }
     }
 
     /// The follower of this link that the packet goes to next.
     #[inline(always)]
-    fn follower(&self, link: NodeId, packet: &Packet) -> Option<NodeId> {
+    fn follower(&self, link: NodeId, packet: &Packet) -> Option<Follower> {
         let by = self.places[link.index()].row.leads_by?;
         let NetNode::Router(router) = self.node(by) else { return None };
         let next = self.wire(by, router.route(packet)?).node;
-        (self.places[next.index()].row.follows == Some(link)).then_some(next)
+        let row = &self.places[next.index()].row;
+        match row.gathers {
+            Some(confluence) => Some(Follower::OfSeveral(confluence as usize)),
+            None => (row.follows == Some(link)).then_some(Follower::Of(next)),
+        }
+    }
+
+    /// A packet comes to the link behind a confluence.
+    #[inline]
+    fn gather(&mut self, confluence: usize, entering: Entering) {
+        let (link, confluence) = &mut self.confluences[confluence];
+        if confluence.add(entering) {
+            let link = *link;
+            self.rearm(link);
+        }
+    }
+
+    /// The link behind a confluence gets all that has entered it by now.
+    fn let_in(&mut self, confluence: usize) {
+        let link = self.confluences[confluence].0;
+        while let Some(Entering { at, packet, .. }) = self.confluences[confluence].1.take(self.now) {
+            self.cross(link, packet, at);
+        }
+        self.rearm(link);
     }
 
     /// What hangs on the port of the node.
@@ -453,11 +520,31 @@ impl<H: Node> Network<H> {
         if port.0 == 0 { place.outlet } else { self.wires[place.first_wire as usize + usize::from(port.0)] }
     }
 
-    #[inline]
     fn rearm(&mut self, node: NodeId) {
-        let index = node.index();
-        self.queue.set(index, self.places[index].node.poll_timeout());
+        self.set_time(node, self.places[node.index()].node.poll_timeout());
     }
+
+    /// The node acts next at this time of its own, or when it must have what comes to it by a confluence.
+    #[inline(always)]
+    fn set_time(&mut self, node: NodeId, own: Option<Time>) {
+        let due = match self.places[node.index()].row.gathers {
+            None => own,
+            Some(confluence) => {
+                // Never is behind the horizon.
+                let entering = self.confluences[confluence as usize].1.due();
+                Some(own.map_or(entering, |own| own.min(entering)))
+            }
+        };
+        self.queue.set(node.index(), due);
+    }
+}
+
+/// Where a packet goes on from a link that leads others.
+#[derive(Clone, Copy)]
+enum Follower {
+    Of(NodeId),
+    /// The link behind this confluence.
+    OfSeveral(usize),
 }
 
 /// What [`crate::Parts`] does with a network and its parts.
@@ -472,7 +559,13 @@ impl<H: Node> Network<H> {
         };
         let mut places: Vec<Place<H>> = self.places.iter().map(elsewhere).collect();
         exits.for_each(|exit| places[exit.index()].row.leads_out = true);
+        // What leaves must be gone in time.
+        let confluences = self.confluences.iter().map(|(link, confluence)| {
+            let exits = places[link.index()].row.leads_out;
+            (*link, confluence.part(exits))
+        });
         Network {
+            confluences: confluences.collect(),
             accounting: self.accounting.part(),
             now: self.now,
             places,
@@ -494,6 +587,10 @@ impl<H: Node> Network<H> {
     pub(crate) fn exchange(&mut self, node: NodeId, other: &mut Network<H>) {
         std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
         self.accounting.swap_node(node, &mut other.accounting);
+        if let Some(confluence) = self.places[node.index()].row.gathers {
+            let confluence = confluence as usize;
+            self.confluences[confluence].1.exchange(&mut other.confluences[confluence].1);
+        }
     }
 
     /// Puts a node in the place of another, which it gives.
@@ -506,7 +603,7 @@ impl<H: Node> Network<H> {
         self.now = now;
         self.events += events;
         for index in 0..self.places.len() {
-            self.queue.set(index, self.places[index].node.poll_timeout());
+            self.rearm(NodeId(index as u32));
         }
     }
 
@@ -541,7 +638,10 @@ impl<H: Node> Network<H> {
         if let Some(follower) = self.follower(link, &packet) {
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
-            return self.cross(follower, packet, at);
+            return match follower {
+                Follower::Of(follower) => self.cross(follower, packet, at),
+                Follower::OfSeveral(confluence) => self.gather(confluence, Entering { at, from: link, packet }),
+            };
         }
         let NetNode::Elsewhere(arriving) = &mut self.places[link.index()].node else {
             unreachable!("it is in another part")

@@ -46,3 +46,16 @@ fn a_row_is_one_event() {
     network.advance(END);
     assert_eq!(network.events(), 10 + 4 * 10 + 4 * 5);
 }
+
+#[test]
+fn what_several_links_bring_goes_on_many_at_a_time() {
+    let rate = Some(BitRate::from_bps(10_000_000));
+    let plain = || LinkConfig::new(rate, Duration::from_millis(1), QueueConfig::packets(10));
+    let lines = (0..5).map(|_| [plain(), plain()]).collect();
+    let sends = (0..10).flat_map(|at| [(10_000 * at, 0, 1, 1000), (10_000 * at, 2, 1, 1000)]).collect();
+    let tree = Tree { routers: 3, beside: 0, lines, sends };
+    let mut network = tree.network(true);
+    network.advance(END);
+    // Twenty packets are sent and arrive, two at a time get from the first router to the second, and ten are answered.
+    assert_eq!(network.events(), 20 + 20 + 10 + 10);
+}

@@ -61,12 +61,15 @@ impl QueueStats {
     }
 
     /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits when it comes.
-    #[inline]
+    #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
+        self.notice(backlog);
+        if departs == now {
+            return self.sent_at_once(size);
+        }
         let sojourn = departs - now;
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
-        self.notice(backlog);
         self.sent(size, sojourn);
     }
 
@@ -75,6 +78,14 @@ impl QueueStats {
     pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);
         self.sent(size, now.saturating_since(enqueued_at));
+    }
+
+    /// It is on the line, and did not wait.
+    #[inline]
+    fn sent_at_once(&mut self, size: Bytes) {
+        self.sent_packets += 1;
+        self.sent_bytes += size.get();
+        self.sojourns.add(Duration::ZERO);
     }
 
     /// It is on the line, after such a wait.

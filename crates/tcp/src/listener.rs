@@ -212,5 +212,5 @@ pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
         window: 0,
         options: TcpOptions::default(),
     };
-    Some(Segment { header, payload: Payload::EMPTY, ecn: Ecn::NotEct })
+    Some(Segment { header, payload: Payload::EMPTY, ecn: Ecn::NotEct, last: true })
 }

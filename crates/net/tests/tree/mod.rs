@@ -111,8 +111,8 @@ impl Tree {
         (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to))).filter(|(from, to)| from != to)
     }
 
-    /// The links that get packets over one other alone.
-    fn followers(&self) -> Vec<(NodeId, NodeId)> {
+    /// The links that get packets over others alone, with those.
+    fn followers(&self) -> Vec<(Vec<NodeId>, NodeId)> {
         let id = |node: usize| NodeId(node as u32);
         let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
         links
@@ -129,10 +129,8 @@ impl Tree {
                     .collect();
                 before.sort_unstable();
                 before.dedup();
-                match before[..] {
-                    [Some(leader)] => Some((id(leader), id(link))),
-                    _ => None,
-                }
+                let leaders: Option<Vec<NodeId>> = before.into_iter().map(|leader| leader.map(id)).collect();
+                Some((leaders?, id(link)))
             })
             .collect()
     }

@@ -90,17 +90,15 @@ impl<'a> Topology<'a> {
 pub(super) struct Routing {
     /// The routes of hosts, then routers, that the flows need, both ways, and those between hosts outside.
     pub tables: Vec<Routes>,
-    /// Each link that gets packets over one other link alone, behind that one.
-    pub followers: Vec<(NodeId, NodeId)>,
+    /// Each link that gets packets over other links alone, behind those.
+    pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
 
 /// Where a link's packets come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Nowhere,
-    Link(NodeId),
-    /// A host, or several links.
-    Other,
+#[derive(Clone, Default)]
+struct Sources {
+    host: bool,
+    links: Vec<NodeId>,
 }
 
 impl Routing {
@@ -108,7 +106,7 @@ impl Routing {
         let graph = &scenario.graph;
         let paths = graph.routes();
         let mut tables = vec![Routes::beginning_at(FIRST_HOST); net.outlets.len()];
-        let mut sources = vec![Source::Nowhere; net.first_link() + 2 * graph.links.len()];
+        let mut sources = vec![Sources::default(); net.first_link() + 2 * graph.links.len()];
         for flow in &scenario.flows {
             if flow.from.max(flow.to) >= net.hosts {
                 return Err(BuildError::NoHost { flow: flow.name.clone() });
@@ -119,15 +117,19 @@ impl Routing {
                     from: graph.hosts[from].clone(),
                     to: graph.hosts[to].clone(),
                 };
-                let mut source = Source::Other;
+                let mut before = None;
                 for hop in paths.path(from, to).ok_or_else(no_path)? {
                     let (node, port) = net.origin(hop);
                     if net.chooses(node) {
                         tables[node].set(address(to), port);
                     }
-                    let known = &mut sources[net.link_node(hop).index()];
-                    *known = if matches!(*known, Source::Nowhere) || *known == source { source } else { Source::Other };
-                    source = Source::Link(net.link_node(hop));
+                    let link = net.link_node(hop);
+                    let known = &mut sources[link.index()];
+                    match before.replace(link) {
+                        None => known.host = true,
+                        Some(before) if known.links.last() == Some(&before) => {}
+                        Some(before) => known.links.push(before),
+                    }
                 }
             }
         }
@@ -144,9 +146,11 @@ impl Routing {
                 }
             }
         }
-        let followers = sources.iter().enumerate().filter_map(|(node, source)| match source {
-            Source::Link(leader) => Some((*leader, NodeId(node as u32))),
-            Source::Nowhere | Source::Other => None,
+        let followers = sources.into_iter().enumerate().filter(|(_, sources)| !sources.host).map(|(node, sources)| {
+            let mut links = sources.links;
+            links.sort_unstable();
+            links.dedup();
+            (links, NodeId(node as u32))
         });
         Ok(Routing { tables, followers: followers.collect() })
     }

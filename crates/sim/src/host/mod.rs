@@ -268,6 +268,7 @@ impl Host {
     }
 
     /// A connection has nothing more to send: sets its timer, or clears it away.
+    #[inline(always)]
     fn settle(&mut self, slot: u32, now: Time) {
         let number = self.sockets.number(slot) as usize;
         let Some(conn) = self.sockets.conn(slot) else { return };
@@ -275,7 +276,14 @@ impl Host {
             let due = conn.connection.poll_timeout();
             return self.sockets.lower(number, due);
         }
-        let app = conn.app;
+        self.clear_away(slot, now);
+    }
+
+    /// A connection is finished.
+    #[cold]
+    fn clear_away(&mut self, slot: u32, now: Time) {
+        let number = self.sockets.number(slot) as usize;
+        let Some(app) = self.sockets.conn(slot).map(|conn| conn.app) else { return };
         self.sockets.timers.set(number, None);
         self.tell_closed(app, slot, CloseReason::Normal, now);
         let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
@@ -327,8 +335,13 @@ impl Host {
                     } else {
                         conn.connection.poll_segment_without_data(now)
                     };
-                    if let Some(Segment { header, payload, ecn }) = segment {
+                    if let Some(Segment { header, payload, ecn, last }) = segment {
                         let (app, addresses) = (conn.app, conn.addresses);
+                        // Where somebody listens, they hear of it behind the segment.
+                        if last && self.sockets.trace == TcpEventMask::NONE {
+                            self.sockets.ready.pop();
+                            self.settle(slot, now);
+                        }
                         return Some(self.packet(app, addresses, ecn, Transport::Tcp(header), payload, cx));
                     }
                 }
@@ -521,6 +534,12 @@ impl Node for Host {
             None => {}
         }
         given
+    }
+
+    #[inline]
+    fn has_given_all(&self) -> bool {
+        let quiet = self.sockets.ready.is_empty() && self.refusals.is_empty();
+        quiet && self.interface.is_none() && self.windows.is_none()
     }
 
     fn poll_timeout(&self) -> Option<Time> {

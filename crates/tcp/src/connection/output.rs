@@ -19,12 +19,18 @@ impl Connection {
             return Some(segment);
         }
         self.forget_old_path(now);
-        if self.may_send_data() && !self.send.is_done(now) {
-            let full = self.full_segment();
-            if let Some(piece) = self.send.poll(now, full) {
-                self.clock = now;
-                return Some(self.data_segment(now, &piece));
-            }
+        if !self.may_send_data() {
+            return self.poll_ack(now);
+        }
+        if self.send.is_done(now) {
+            let segment = self.poll_ack(now)?;
+            let last = self.acks.due().is_none();
+            return Some(Segment { last, ..segment });
+        }
+        let full = self.full_segment();
+        if let Some(piece) = self.send.poll(now, full) {
+            self.clock = now;
+            return Some(self.data_segment(now, &piece));
         }
         self.poll_ack(now)
     }
@@ -141,7 +147,8 @@ impl Connection {
             self.acks.on_data_sent(now);
         }
         let capable = piece.kind == PieceKind::New && !payload.is_empty();
-        Segment { header, payload, ecn: if capable { self.ecn.data_codepoint() } else { Ecn::NotEct } }
+        let ecn = if capable { self.ecn.data_codepoint() } else { Ecn::NotEct };
+        Segment { header, payload, ecn, last: false }
     }
 
     /// A segment without data that acknowledges all there is.

@@ -435,7 +435,7 @@ impl Script {
     fn collect(&mut self) {
         while let Some(segment) = self.connection.poll_segment(self.now) {
             self.note_events();
-            let Segment { header, payload, ecn } = segment;
+            let Segment { header, payload, ecn, .. } = segment;
             let sent = Emitted { at: self.now, header, payload, ecn };
             let line = format!("<- {}", self.describe(&sent));
             self.note(&line);

@@ -1,0 +1,176 @@
+//! Where several links lead into one: the packets on their way to it, in the order in which they enter it.
+//!
+//! When a packet enters one of the links before, the instant at which it reaches the one behind is known, but others may still come
+//! before it. So it waits here, at the cost of no event, until the link behind needs it: the link's delay later, for it has nothing to
+//! give before that. Whatever enters by then is known then, and goes through in the order of time; of equal times, by the number of
+//! the link before, as the network's order has it.
+//!
+//! Most packets come nearly in the order in which they enter, and are sorted in as they come. Those that enter later than a stretch of
+//! time from now, behind a long line or a long queue, are put aside and sorted when that stretch begins.
+
+use lopsided_core::{Count, Duration, NodeId, Packet, Time};
+use std::collections::VecDeque;
+
+/// A packet on its way to a link.
+#[derive(Debug)]
+pub(crate) struct Entering {
+    pub at: Time,
+    /// The link before.
+    pub from: NodeId,
+    pub packet: Packet,
+}
+
+impl Entering {
+    fn key(&self) -> (Time, NodeId) {
+        (self.at, self.from)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Confluence {
+    /// How long after its first packet enters the link must have it.
+    slack: Duration,
+    stretch: Duration,
+    coming: Coming,
+}
+
+#[derive(Debug)]
+struct Coming {
+    /// When the first packet of all enters; `Time::MAX` where there is none.
+    first: Time,
+    /// What enters by the end of this stretch of time is in one of the two rows, in order.
+    until: Time,
+    /// What was known when the stretch began, and what has come since.
+    known: VecDeque<Entering>,
+    since: VecDeque<Entering>,
+    /// What enters later, in the order in which it came, and the earliest of it.
+    later: Vec<Entering>,
+    first_later: Time,
+}
+
+impl Confluence {
+    /// Before a link with this delay. `in_time`: what enters must be known to the link at once, for somebody else waits for it.
+    pub fn new(delay: Duration, in_time: bool) -> Confluence {
+        let coming = Coming {
+            first: Time::MAX,
+            until: Time::ZERO,
+            known: VecDeque::new(),
+            since: VecDeque::new(),
+            later: Vec::new(),
+            first_later: Time::MAX,
+        };
+        Confluence { slack: if in_time { Duration::ZERO } else { delay }, stretch: delay, coming }
+    }
+
+    /// Before the same link in a part of the network.
+    pub fn part(&self, in_time: bool) -> Confluence {
+        Confluence::new(self.stretch, in_time)
+    }
+
+    /// What comes to one goes to the other.
+    pub fn exchange(&mut self, other: &mut Confluence) {
+        std::mem::swap(&mut self.coming, &mut other.coming);
+    }
+
+    /// When the link must have the first packet; `Time::MAX` where none comes.
+    #[inline]
+    pub fn due(&self) -> Time {
+        if self.coming.first == Time::MAX { Time::MAX } else { self.coming.first + self.slack }
+    }
+
+    /// One more packet. True if it is the first now.
+    #[inline]
+    pub fn add(&mut self, entering: Entering) -> bool {
+        let coming = &mut self.coming;
+        let at = entering.at;
+        let is_first = at < coming.first;
+        if is_first {
+            if coming.first == Time::MAX {
+                coming.until = at + self.stretch;
+            }
+            coming.first = at;
+        }
+        if at > coming.until {
+            coming.put_aside(entering);
+        } else if coming.since.back().is_some_and(|last| last.key() > entering.key()) {
+            coming.sort_in(entering);
+        } else {
+            coming.since.push_back(entering);
+        }
+        is_first
+    }
+
+    /// The first packet, if it enters by `until`.
+    #[inline]
+    pub fn take(&mut self, until: Time) -> Option<Entering> {
+        let coming = &mut self.coming;
+        let first = if coming.known.is_empty() {
+            if coming.since.front().is_some_and(|first| first.at <= until) { coming.since.pop_front() } else { None }
+        } else {
+            coming.take_of_both(until)
+        };
+        if first.is_some() { first } else { self.take_later(until) }
+    }
+
+    /// As [`Confluence::take`], where nothing of this stretch enters by then.
+    #[cold]
+    fn take_later(&mut self, until: Time) -> Option<Entering> {
+        let coming = &mut self.coming;
+        if coming.known.is_empty() && coming.since.is_empty() && coming.first_later <= until {
+            coming.begin_stretch(self.stretch);
+        }
+        let taken = coming.take_of_both(until);
+        if taken.is_none() {
+            coming.find_first();
+        }
+        taken
+    }
+
+    /// The packets on their way.
+    pub fn held(&self) -> Count {
+        let Coming { known, since, later, .. } = &self.coming;
+        Count::of(known.iter().chain(since).chain(later).map(|entering| entering.packet.size()))
+    }
+}
+
+impl Coming {
+    fn find_first(&mut self) {
+        let first = |row: &VecDeque<Entering>| row.front().map_or(Time::MAX, |entering| entering.at);
+        self.first = first(&self.since).min(first(&self.known)).min(self.first_later);
+    }
+
+    #[cold]
+    fn put_aside(&mut self, entering: Entering) {
+        self.first_later = self.first_later.min(entering.at);
+        self.later.push(entering);
+    }
+
+    /// Behind all that enters no later.
+    #[cold]
+    fn sort_in(&mut self, entering: Entering) {
+        let behind = self.since.iter().rev().take_while(|other| other.key() > entering.key()).count();
+        self.since.insert(self.since.len() - behind, entering);
+    }
+
+    /// The first of the two rows.
+    fn take_of_both(&mut self, until: Time) -> Option<Entering> {
+        let row = match (self.known.front(), self.since.front()) {
+            (Some(known), Some(since)) if since.key() < known.key() => &mut self.since,
+            (None, _) => &mut self.since,
+            (Some(_), _) => &mut self.known,
+        };
+        if row.front()?.at <= until { row.pop_front() } else { None }
+    }
+
+    /// Sorts in what enters within the next stretch; there is nothing else.
+    #[cold]
+    fn begin_stretch(&mut self, stretch: Duration) {
+        self.until = self.first_later + stretch;
+        let (now, later): (Vec<Entering>, Vec<Entering>) =
+            std::mem::take(&mut self.later).into_iter().partition(|entering| entering.at <= self.until);
+        self.known = now.into();
+        self.known.make_contiguous().sort_by_key(Entering::key);
+        self.first_later = later.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
+        self.later = later;
+    }
+}
