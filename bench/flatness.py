@@ -95,7 +95,7 @@ def asides(program: str) -> list[AsideCost]:
     return [AsideCost(what, round(cost, 3), round(cost / plain, 2)) for what, cost in best.items()]
 
 
-HEADER = ("flows of 5 Mbit/s", "us/packet sent", "with losses of 0.1 %", "MB", "run", "packets sent")
+HEADER = ("flows of 5 Mbit/s", "us/packet sent", "with losses of 0.1 %", "MB", "kB a flow", "run", "packets sent")
 ASIDES_HEADER = ("beside the plain, on D 100M", "us/packet sent", "x plain")
 
 
@@ -107,6 +107,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
             f"{cost.cpu_us_per_packet:.2f}",
             f"{cost.lossy_us_per_packet:.2f}",
             f"{cost.memory_mb:.0f}",
+            f"{cost.memory_mb * 1000 / cost.flows:.0f}",
             f"{cost.simulated_s} s",
             f"{cost.sent:,}",
         )

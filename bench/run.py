@@ -19,11 +19,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import flatness
+import instructions
 import queues
+import user_path
+from bench_program import ROOT, build_bench, target_folder
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parent.parent
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.5
 """CPU microseconds for a data packet that the project has set itself as a limit, on each of the three workloads."""
@@ -87,18 +89,6 @@ class Simulator:
     """How long to try a workload again and again; once in any case."""
     stop_s: dict[str, int] = field(default_factory=dict)
     """Workloads whose whole run would take it minutes: where to stop instead."""
-
-
-def target_folder() -> Path:
-    """Where cargo puts what it builds."""
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-
-
-def build_bench(built: Path) -> str:
-    """Our own benchmark program, built as the simulator is built for use."""
-    build = ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"]
-    subprocess.run(build, cwd=ROOT, check=True)
-    return str(built / "release" / "examples" / "bench")
 
 
 def prepare_lopsided(built: Path) -> Command | None:
@@ -330,6 +320,18 @@ def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
     return [(name, *shown) for name, shown in cells.items()]
 
 
+INSTRUCTIONS_HEADER = ("lopsided", "instructions/packet", "at most")
+
+
+def instruction_rows(console: Console) -> list[tuple[str, ...]]:
+    """What instructions.py counts, where valgrind is installed."""
+    if shutil.which("valgrind") is None:
+        console.print("valgrind is not installed: no instructions are counted")
+        return []
+    with console.status("counting instructions"):
+        return [(name, f"{figure:,.0f}", f"{most:,}") for name, figure, most in instructions.measure()]
+
+
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
     """The project's targets beside what was measured."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
@@ -392,11 +394,14 @@ def main() -> None:
     disciplines = [] if arguments.quick else queues.measure()
     counts = [] if arguments.quick else flatness.counts(build_bench(built))
     asides = [] if arguments.quick else flatness.asides(build_bench(built))
-    tables = [(COMPARED_HEADER, compared_rows(compared))]
+    counted = instruction_rows(console)
+    steps = [] if arguments.quick else user_path.measure()
+    tables = [(COMPARED_HEADER, compared_rows(compared)), (INSTRUCTIONS_HEADER, counted)]
     if not arguments.quick:
         tables += [(VARIED_HEADER, varied_rows(varied)), (CONTROLS_HEADER, control_rows(controls))]
         tables += [(queues.HEADER, queues.rows(disciplines))]
         tables += [(flatness.HEADER, flatness.rows(counts)), (flatness.ASIDES_HEADER, flatness.aside_rows(asides))]
+        tables += [(user_path.HEADER, user_path.rows(steps))]
     for header, rows in tables:
         show(console, header, rows)
     said = [*verdicts(compared, varied, controls), *([queues.verdict(disciplines)] if disciplines else [])]
@@ -411,6 +416,8 @@ def main() -> None:
         "queues": [asdict(cost) for cost in disciplines],
         "flatness": [asdict(cost) for cost in counts],
         "asides": [asdict(cost) for cost in asides],
+        "instructions": counted,
+        "user_path": [asdict(step) for step in steps],
         "said": said,
     }
     (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")
