@@ -228,7 +228,7 @@ impl Table {
         None
     }
 
-    fn packet(&mut self, to: IpAddr, Segment { header, payload, ecn }: Segment) -> Vec<u8> {
+    fn packet(&mut self, to: IpAddr, Segment { header, payload, ecn, .. }: Segment) -> Vec<u8> {
         self.counts.sent += 1;
         let addresses = Addresses::new(self.address, to).expect("a peer has an address of the own kind");
         let ip = IpHeader::new(addresses).with_ecn(ecn);
