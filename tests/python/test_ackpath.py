@@ -7,7 +7,7 @@ import html
 import pytest
 
 import lopsided as lop
-from lopsided.studies.ackpath import REMEDIES
+from lopsided.studies.ackpath import REMEDIES, remedied
 
 LINE = """
 [scenario]
@@ -90,6 +90,18 @@ def test_compressed_headers_take_less_of_the_uplink():
     assert compressed["ack_share"] < plain["ack_share"] <= 1
     both = lop.ackpath(lop.Scenario.from_text(dialup), "cslip", link="link")
     assert row(both, "cslip")["ack_share"] is None, "what the upload's headers spare is not told apart"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[stack]\ntimestamps = true\n",
+        "[host.client]\nstack = { timestamps = true }\n[host.server]\nstack = { timestamps = true }\n",
+    ],
+)
+def test_a_remedy_in_tcp_replaces_what_the_scenario_says_of_it(said):
+    plain = remedied(lop.Scenario.from_text(LINE), "link", "cslip")
+    assert remedied(lop.Scenario.from_text(LINE + said), "link", "cslip").to_toml() == plain.to_toml()
 
 
 def test_it_leaves_tables_and_a_page(found, tmp_path):

@@ -49,6 +49,10 @@ _FULL = 0.95
 """A line is full that is used so far."""
 
 
+_ENDS = ("sender_stack", "receiver_stack")
+"""A flow's own settings of TCP."""
+
+
 @dataclass
 class Place:
     """The direction upwards of a link, as far as the remedies before have changed it."""
@@ -258,7 +262,22 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
     # Written out, a scenario has the one form in which every link has a name.
-    return Scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers).with_(**settings)
+    written = scenario.to_toml()
+    settings = _at_every_flow(settings, tomllib.loads(written)["flow"])
+    return Scenario.from_text(written, scenario.name, controllers=scenario.controllers).with_(**settings)
+
+
+def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:
+    """The settings of `stack` given to both ends of every flow, where they replace what the scenario says there."""
+    found: Settings = {}
+    for key, value in settings.items():
+        root, _, rest = key.partition(".")
+        if root != "stack":
+            found[key] = value
+            continue
+        for flow in flows:
+            found |= {f"flow.{flow['name']}.{end}.{rest}": value for end in _ENDS if end in flow}
+    return found
 
 
 def _measure(run: Run, link: str) -> dict[str, Any]:
