@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lopsided import metrics
+from lopsided.data import units
 from lopsided.data.study_tables import CANDIDATES
 from lopsided.data.table import Table
 from lopsided.data.units import QueueLimit
@@ -29,6 +30,8 @@ KEPT_GOODPUT = 0.8
 """A candidate is worth having if it keeps this share of the best one's use of the line."""
 
 _FRAME_BYTES = 1514
+_LONGEST_FRAME_MS = 10_000.0
+"""Lines on which a packet takes longer have no disciplines: their settings end at a minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 """Those whose settings depend on the line."""
 
@@ -112,6 +115,11 @@ def _settings(
 def _managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
     frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
     rtt_ms = max(100.0, rtt_s * 1e3)
+    if frame_ms > _LONGEST_FRAME_MS:
+        raise UsageError(
+            f"{units.rate(rate_bps)}: a full packet takes {units.millis(frame_ms)}, and no queue discipline can be set "
+            'for that; leave them out with --queues ""'
+        )
     if name == "cake":
         return {"kind": name, "bandwidth": f"{rate_bps} bit/s", "rtt": _ms(rtt_ms)}
     if name in ("pie", "fq_pie"):

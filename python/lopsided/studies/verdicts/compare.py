@@ -35,7 +35,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
     )
     if beyond:
         many = f"{len(beyond)} of {len(held)} quantities are beyond their tolerance"
-        yield f"{world} does not agree with {reference}: {many}; {furthest}."
+        yield f"{world} differs from {reference}: {many}; {furthest}."
     else:
         yield f"{world} agrees with {reference} in all {len(held)} quantities that have a tolerance; {furthest}."
     for quantity in TOLERANCES:

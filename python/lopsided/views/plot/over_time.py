@@ -26,7 +26,7 @@ _CLOUD = 40
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
     """Goodput of every flow, one panel per direction; averaged over `window_s` (default: a 160th of the run)."""
-    window = window_s or _default_window(run)
+    window = _window(run, window_s)
     panels: list[Panel] = []
     groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
     for direction, group in groups.items():
@@ -105,7 +105,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
     """Packets dropped per window at every queue that dropped any."""
-    window = window_s or _default_window(run)
+    window = _window(run, window_s)
     chosen = [
         key
         for key in _queues(run, links)
@@ -225,6 +225,18 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 def _heading(direction: str) -> str:
     return f"{direction or 'other'} "
+
+
+def _window(run: Run, asked_s: float | None) -> float:
+    """The window that was asked for, which must leave something to draw."""
+    if asked_s is None:
+        return _default_window(run)
+    if not 0 < asked_s <= run.scenario.duration_s / 2:
+        raise UsageError(
+            f"a window of {units.seconds(asked_s)} leaves nothing to draw of a run of "
+            f"{units.seconds(run.scenario.duration_s)}: at least two must fit"
+        )
+    return asked_s
 
 
 def _default_window(run: Run) -> float:
