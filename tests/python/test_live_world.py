@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -198,6 +200,28 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path):
         assert _wait_for(lambda: not _agents(tmp_path)), f"{agent} goes on"
         assert _wait_for(lambda: not list(tmp_path.glob("lopsided-*"))), list(tmp_path.iterdir())
     assert Path(tempfile.gettempdir()).exists()
+
+
+def test_hosts_that_stand_still_beyond_the_end_are_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Their devices go with the path: what they then cannot do is no fault of theirs."""
+    live()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stopped = threading.Event()
+
+    def stand_still() -> None:
+        _wait_for(lambda: list(tmp_path.glob("*/progress")))
+        agents = [int(agent) for agent in _agents(tmp_path)]
+        for signalled in (signal.SIGSTOP, signal.SIGCONT):
+            for agent in agents:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(agent, signalled)
+            time.sleep(2.5)
+        stopped.set()
+
+    threading.Thread(target=stand_still, daemon=True).start()
+    with pytest.raises(Overloaded):
+        scenario(**{"flow.pages.app": '{ size = "6 kB", repeat = 40, pause = "10 ms" }'}).run(world="live")
+    assert stopped.wait(60)
 
 
 def _agents(folder: Path) -> list[str]:

@@ -196,6 +196,11 @@ def what_lacked(folder: Path) -> str | None:
     return lacking.read_text() if lacking.exists() else None
 
 
+def was_late(folder: Path) -> bool:
+    """Whether the agent was still at work when the path that another process carried had ended with the run."""
+    return (folder / "late.txt").exists()
+
+
 def require_result(folder: Path) -> None:
     """Raises GuestFailed, with the end of the agent's log, where it left no result."""
     if not (folder / "result.json").exists():

@@ -66,6 +66,11 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
             carried = path.finish()
         if (lacking := backend.what_lacked(folder)) is not None:
             raise LiveError(f"this machine cannot play the hosts: {lacking}")
+        if backend.was_late(folder):
+            raise Overloaded(
+                "this machine could not carry the run in real time: its hosts were still at work when its time was "
+                "over; use slower links, or --world kernel"
+            )
         backend.require_result(folder)
         if carried is None:
             raise LiveError("the agent that plays the hosts ended early")

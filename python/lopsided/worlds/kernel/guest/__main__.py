@@ -29,7 +29,7 @@ def _run(folder: Path) -> None:
         from .agent import Agent
         from .job import Job
         from .topology import CannotBuild
-        from .tun import PathGone
+        from .tun import PathGone, TooLate
 
         job = Job.load(folder / "job.json")
         if job.virtual_time:
@@ -38,6 +38,8 @@ def _run(folder: Path) -> None:
             Agent(job, folder).run()
         except CannotBuild as error:
             (folder / "lacking.txt").write_text(str(error))
+        except TooLate:
+            (folder / "late.txt").write_text("")
         except PathGone:
             # Whoever carried the path knows why it ended.
             sys.exit(1)

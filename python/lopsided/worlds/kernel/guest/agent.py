@@ -26,7 +26,7 @@ from .job import ChosenLoss, Job
 from .loop import Loop
 from .namespace import allow_namespaces, tighten_timers
 from .topology import CannotBuild, Network, QueueCount
-from .tun import PathGone, Talk
+from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
 """Between the end of the preparations and the run's time zero, at least."""
@@ -117,7 +117,13 @@ class Agent:
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
             # After the samples of the last instant.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
-            self.loop.run()
+            try:
+                self.loop.run()
+            except (OSError, PathGone):
+                if talk is None or self.loop.now() < self.origin + self.job.duration_ns:
+                    raise
+                # Devices and path go at the run's end, however late this process is.
+                raise TooLate from None
         if talk is not None:
             self.loop.forget(talk.socket)
             self.result["lost_at_devices"] = self.network.lost_at_devices()

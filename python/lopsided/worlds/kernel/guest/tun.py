@@ -35,6 +35,10 @@ def create(name: str = DEVICE) -> int:
     return device
 
 
+class TooLate(Exception):
+    """The run's time is over, and with it the path, while this process was still at work on it."""
+
+
 class Talk:
     """The talk with the process that carries the path."""
 
