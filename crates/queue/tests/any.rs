@@ -157,6 +157,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
             marks: if ecn { Marks::All } else { Marks::Capable },
             victim: if ecn { Victim::Random } else { Victim::Tail },
             count_first: ecn,
+            least: if ecn { 2 } else { 0 },
         })
     });
     let above = prop_oneof![

@@ -27,6 +27,7 @@ const RED: RedConfig = RedConfig {
     marks: Marks::Capable,
     victim: Victim::Tail,
     count_first: false,
+    least: 0,
     adaptive: false,
 };
 
@@ -334,6 +335,32 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
         );
     }
     assert_eq!(gone.len(), 5, "each that waited was the victim of some seed, the arriving one of none: {gone:?}");
+}
+
+#[test]
+fn a_short_queue_lets_packets_pass_whatever_the_average() {
+    // Sixteen wait, so that the average is above the upper threshold; then they leave at once.
+    let passed = |least: u32| {
+        let mut queue = red(RedConfig { least, weight: 0.5, ecn: false, ..RED });
+        let mut accounting = Accounting::new(1);
+        let mut cx = cx(Time::ZERO, &mut accounting);
+        let mut id = 0;
+        while average_of(&queue) < 15.0 {
+            queue.enqueue(packet(id, 1000), &mut cx);
+            id += 1;
+            assert!(id < 1000);
+            if queue.backlog().packets > 18 || average_of(&queue) >= 15.0 {
+                break;
+            }
+        }
+        while queue.backlog().packets > 1 {
+            let _ = queue.dequeue(&mut cx).map(|given| cx.deliver(given.packet));
+        }
+        let before = queue.backlog().packets;
+        queue.enqueue(packet(1000, 1000), &mut cx);
+        queue.backlog().packets - before
+    };
+    assert_eq!([passed(0), passed(1), passed(2)], [0, 0, 1], "one waits");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct RedConfig {
     pub victim: Victim,
     /// The packet that ends an idle time is a sample of an empty queue.
     pub count_first: bool,
+    /// Packets pass that find fewer than so many.
+    pub least: u32,
 }
 
 /// Which packets are marked in place of dropped, with ECN.
@@ -83,6 +85,7 @@ impl Default for RedConfig {
             marks: Marks::default(),
             victim: Victim::default(),
             count_first: false,
+            least: 0,
         }
     }
 }
@@ -156,6 +159,11 @@ impl Part for RedConfig {
             "count_first",
             |red: &mut Self| &mut red.count_first,
             "The packet that ends an idle time counts as a sample of an empty queue beside that time, as in ns-2.",
+        ),
+        key(
+            "least",
+            |red: &mut Self| &mut red.least,
+            "A packet that finds fewer than so many passes, whatever the average. In ns-2 that is 2: no line idles for a high average.",
         ),
     ];
 

@@ -120,6 +120,11 @@ impl Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
+    /// A packet passes without a judgement: the next interval begins anew.
+    pub fn leave(&mut self) {
+        self.count = None;
+    }
+
     /// Of a packet that arrives at this average.
     pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
         let top = if self.gentle { 2.0 * self.max } else { self.max };

@@ -79,6 +79,10 @@ impl Red {
             adaptation.catch_up(&mut self.slope, &self.average, now);
         }
         self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
+        if self.fifo.backlog().packets < self.config.least {
+            self.slope.leave();
+            return Verdict::Pass;
+        }
         self.slope.judge(self.average.value(), &mut self.rng)
     }
 

@@ -83,6 +83,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 marks,
                 victim,
                 count_first: gentle,
+                least: if gentle { 2 } else { 0 },
             }
             .into()
         },

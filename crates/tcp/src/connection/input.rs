@@ -295,6 +295,7 @@ impl Connection {
         let mss = self.mss();
         let data = ArrivedData {
             arrival,
+            end: (start + i64::from(payload.len())).max(0) as u64,
             len: payload.len(),
             push: header.flags.has(Flags::PSH),
             window_opened: self.recv.grow(now, arrival, payload.len(), mss),

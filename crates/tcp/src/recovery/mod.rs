@@ -130,10 +130,11 @@ impl Recovery {
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else {
-            // Each duplicate ACK says that one segment has left the network.
+            // Each duplicate ACK says that one segment has left the network. Without limited transmit the first two say nothing, after a
+            // timeout neither: what goes again is let go by the window alone.
             let left = u64::from(self.dupacks) * flight.mss();
             let counts = flight.profile.limited_transmit
-                || self.ca_state > CaState::Disorder
+                || self.ca_state == CaState::Recovery
                 || self.dupacks >= flight.profile.dup_threshold;
             let counted = if counts { left } else { 0 };
             (out + board.retrans_bytes()).saturating_sub(counted + board.lost_bytes())

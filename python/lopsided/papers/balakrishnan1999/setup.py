@@ -85,7 +85,7 @@ class Scheme:
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked:
-            found |= {"stack.ack_policy": "acc", "stack.max_delack": "25"}
+            found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
         if self.reconstructed:
             found |= {"link.up.stages": RECONSTRUCT}
         return found
@@ -98,7 +98,7 @@ EVERY_OCTET = "1000"
 RED = (
     '{{ kind = "red", limit = "{limit} packets", min = "2 packets", max = "6 packets", weight = 0.01, '
     'probability = 0.1, ecn = true, harddrop = true, marks = "all", victim = "random", avpkt = "500 B", '
-    "count_first = true }}"
+    "count_first = true, least = 2 }}"
 )
 """Of the example scripts of the authors' simulator, whose lower threshold is 1.5."""
 

@@ -7,6 +7,10 @@
 //! stand for what the sender may have out. The paper gives neither factor nor step nor bound: these are those of the authors' code in
 //! ns-2, whose bounds are 25 segments, and two ACKs for each window.
 //!
+//! **A round trip** is over when data comes that answers an ACK of after its beginning, the wait for that ACK and its queue included: there
+//! the authors' code reads the sender's echo of the receiver's clock. Here it is seen by the sender's window: what reaches further than that
+//! beyond an ACK was sent after it. Bursts that wait for their timer make it a little longer.
+//!
 //! **By the window alone** (section 8.2, `acc_peerwin`): no marks, always the fewest ACKs that these bounds allow. The paper's are 8
 //! segments and five ACKs for each window.
 //!
@@ -35,11 +39,14 @@ pub(super) struct AckCongestionControl {
     delayed: Option<u32>,
     /// What the peer may have out, in segments, as it said.
     peer_window: u32,
-    /// When `delayed` last went up by a mark, and when it last went down.
-    raised: Time,
-    lowered: Time,
-    /// The last round trip that was known.
-    rtt: Duration,
+    /// The peer told a mark back, with the data that is about to be judged.
+    told: bool,
+    /// Octets of the stream that came, and those of which the peer knows that they did.
+    came: u64,
+    known: u64,
+    /// What had come when `delayed` last went up by a mark, and when it last went down.
+    raised: u64,
+    lowered: u64,
     /// An ACK from the peer was marked, and no segment has told it back.
     owes_echo: bool,
 }
@@ -59,9 +66,11 @@ impl AckCongestionControl {
             acks_per_window: settings.min_acks_per_window.max(1),
             delayed: None,
             peer_window: 0,
-            raised: Time::ZERO,
-            lowered: Time::ZERO,
-            rtt: Duration::ZERO,
+            told: false,
+            came: 0,
+            known: 0,
+            raised: 0,
+            lowered: 0,
             owes_echo: false,
         }
     }
@@ -71,23 +80,26 @@ impl AckCongestionControl {
         (self.peer_window / self.acks_per_window).clamp(1, self.most)
     }
 
-    fn segments(&mut self, now: Time) -> u32 {
-        let bound = self.bound();
-        let Some(delayed) = &mut self.delayed else { return bound };
-        let since = now.saturating_since(self.raised.max(self.lowered));
-        if !self.rtt.is_zero() && since >= self.rtt {
-            let rounds = (since.as_nanos() / self.rtt.as_nanos()).min(u64::from(self.most)) as u32;
-            *delayed = delayed.saturating_sub(rounds).max(1);
-            self.lowered = self.raised.max(self.lowered) + self.rtt * u64::from(rounds);
-        }
-        (*delayed).min(bound)
+    /// Segments that an ACK stands for now.
+    fn segments(&self) -> u32 {
+        self.delayed.map_or(self.bound(), |delayed| delayed.min(self.bound()))
     }
 
-    fn on_mark(&mut self, now: Time) {
+    /// Data up to this offset came, in segments of `mss`.
+    fn adapt(&mut self, end: u64, mss: u32) {
+        self.came = self.came.max(end);
+        self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
+        let told = std::mem::take(&mut self.told);
         let Some(delayed) = &mut self.delayed else { return };
-        if self.raised == Time::ZERO || now.saturating_since(self.raised) >= self.rtt {
+        if self.known < self.raised {
+            return;
+        }
+        if told {
             *delayed = (2 * *delayed).min(self.most);
-            self.raised = now;
+            self.raised = self.came;
+        } else if self.known >= self.lowered {
+            *delayed = (*delayed - 1).max(1);
+            self.lowered = self.came;
         }
     }
 }
@@ -98,8 +110,8 @@ impl AckPolicy for AckCongestionControl {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        self.rtt = view.rtt.unwrap_or(self.rtt);
-        let segments = self.segments(now);
+        self.adapt(data.end, view.rcv_mss);
+        let segments = self.segments();
         match data.arrival.at_once() {
             Some(why) => AckDecision::Now(why),
             None if view.unacked_segments >= segments => AckDecision::Now(AckReason::Count),
@@ -121,13 +133,11 @@ impl AckPolicy for AckCongestionControl {
         options
     }
 
-    fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
+    fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
         if let Some(&[high, low]) = feedback.options.get(KIND) {
             let told = u16::from_be_bytes([high, low]);
             self.peer_window = u32::from(told & (MARKED - 1));
-            if told & MARKED != 0 {
-                self.on_mark(now);
-            }
+            self.told |= told & MARKED != 0;
         }
         self.owes_echo |= feedback.len == 0 && feedback.ecn == Ecn::Ce;
     }
@@ -140,21 +150,13 @@ mod tests {
     use lopsided_core::Bytes;
     use lopsided_core::packet::Flags;
 
-    const RTT: Duration = Duration::from_millis(100);
-
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
     }
 
     fn policy(by_marks: bool) -> AckCongestionControl {
         let settings = AckSettings { max_delack: 25, min_acks_per_window: 2, ..Profile::ns2_reno().ack };
-        let mut policy = if by_marks {
-            AckCongestionControl::by_marks(&settings)
-        } else {
-            AckCongestionControl::by_window(&settings)
-        };
-        policy.rtt = RTT;
-        policy
+        if by_marks { AckCongestionControl::by_marks(&settings) } else { AckCongestionControl::by_window(&settings) }
     }
 
     fn sender(window: u64, has_data: bool) -> SenderView {
@@ -162,7 +164,7 @@ mod tests {
         SenderView {
             cwnd: Bytes::new(1000 * window),
             mss,
-            srtt: Some(RTT),
+            srtt: None,
             window: Bytes::new(1000 * window),
             has_data,
             outstanding: Bytes::new(1000 * window),
@@ -171,39 +173,49 @@ mod tests {
     }
 
     /// What the peer says of its window, with a mark or without, arrives.
-    fn told(policy: &mut AckCongestionControl, now: Time, window: u64, marked: bool) {
+    fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;
-        let options = peer.options(now, &sender(window, true));
+        let options = peer.options(at(1), &sender(window, true));
         let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000, acked: 0 };
-        policy.on_feedback(now, &feedback, &sender(1, false));
+        policy.on_feedback(at(1), &feedback, &sender(1, false));
+    }
+
+    /// The segment of that number of a sender with 100 of them out.
+    fn comes(policy: &mut AckCongestionControl, number: u64, marked: bool) -> u32 {
+        told(policy, 100, marked);
+        policy.adapt(1000 * (number + 1), 1000);
+        policy.segments()
     }
 
     #[test]
     fn a_mark_doubles_once_a_round_trip_and_each_round_trip_without_one_takes_one_off() {
         let mut policy = policy(true);
-        told(&mut policy, at(1000), 100, false);
-        assert_eq!(policy.segments(at(1000)), 1);
-        told(&mut policy, at(1000), 100, true);
-        told(&mut policy, at(1050), 100, true);
-        assert_eq!(policy.segments(at(1050)), 2, "twice within a round trip is once");
-        for round in 0..4 {
-            told(&mut policy, at(1100 + 100 * round), 100, true);
-        }
-        assert_eq!(policy.segments(at(1400)), 25, "no more than max_delack");
-        assert_eq!(policy.segments(at(1499)), 25);
-        assert_eq!(policy.segments(at(1500)), 24);
-        assert_eq!(policy.segments(at(2000)), 19);
-        assert_eq!(policy.segments(at(9000)), 1);
+        assert_eq!(comes(&mut policy, 1000, false), 1);
+        assert_eq!(comes(&mut policy, 1001, true), 2);
+        assert_eq!(comes(&mut policy, 1050, true), 2, "what was sent before the first mark's answer says nothing");
+        assert_eq!(comes(&mut policy, 1100, true), 2);
+        let raised = [4, 8, 16, 25];
+        assert_eq!(
+            [1101, 1201, 1301, 1401].map(|number| comes(&mut policy, number, true)),
+            raised,
+            "at most max_delack"
+        );
+        assert_eq!(comes(&mut policy, 1500, false), 25);
+        assert_eq!(comes(&mut policy, 1501, false), 24);
+        assert_eq!(comes(&mut policy, 1600, false), 24);
+        assert_eq!(comes(&mut policy, 1601, false), 23);
+        let last = (0..40).map(|round| comes(&mut policy, 1701 + 100 * round, false)).last();
+        assert_eq!(last, Some(1));
     }
 
     #[test]
     fn the_peers_window_bounds_it() {
         let mut policy = policy(false);
-        assert_eq!(policy.segments(at(1)), 1, "of a peer that said nothing");
+        assert_eq!(policy.segments(), 1, "of a peer that said nothing");
         for (window, expected) in [(1, 1), (10, 5), (49, 24), (1000, 25)] {
-            told(&mut policy, at(1), window, false);
-            assert_eq!(policy.segments(at(1)), expected, "{window}");
+            told(&mut policy, window, false);
+            assert_eq!(policy.segments(), expected, "{window}");
         }
     }
 

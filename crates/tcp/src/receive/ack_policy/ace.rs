@@ -94,7 +94,8 @@ mod tests {
                 unacked_segments: waiting,
                 scheduled: false,
             };
-            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            let data =
+                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
             if matches!(policy.on_data(at(ms), &data, &view), AckDecision::Now(_)) {
                 (waiting, acks) = (0, acks + 1);
             }

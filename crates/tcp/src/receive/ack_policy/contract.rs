@@ -33,6 +33,8 @@ impl Arrival {
 #[derive(Debug, Clone, Copy)]
 pub struct ArrivedData {
     pub arrival: Arrival,
+    /// The offset in the peer's stream that its data reaches to.
+    pub end: u64,
     /// Octets of data.
     pub len: u32,
     /// Its PSH flag.

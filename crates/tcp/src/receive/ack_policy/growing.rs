@@ -71,7 +71,8 @@ mod tests {
                 unacked_segments: waiting,
                 scheduled: false,
             };
-            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            let data =
+                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
             let now = matches!(policy.on_data(Time::ZERO, &data, &view), AckDecision::Now(_));
             waiting = if now { 0 } else { waiting };
             now

@@ -306,7 +306,8 @@ mod tests {
             scheduled: false,
         };
         let mut on = |arrival, waiting| {
-            let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+            let data =
+                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
             let decision = policy.on_data(NOW, &data, &view(waiting));
             let now = matches!(decision, AckDecision::Now(_));
             if now {

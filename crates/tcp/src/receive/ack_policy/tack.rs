@@ -93,8 +93,14 @@ mod tests {
             unacked_segments: waiting,
             scheduled: waiting > 1,
         };
-        let data =
-            ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: lopsided_core::Ecn::NotEct };
+        let data = ArrivedData {
+            arrival,
+            end: 1000,
+            len: 1000,
+            push: false,
+            window_opened: false,
+            ecn: lopsided_core::Ecn::NotEct,
+        };
         tack.on_data(now, &data, &view)
     }
 

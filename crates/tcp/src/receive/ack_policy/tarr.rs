@@ -127,7 +127,7 @@ mod tests {
 
     fn acknowledges(policy: &mut AckRateRequest, waiting: u32) -> bool {
         let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
-        let data = ArrivedData { arrival, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
+        let data = ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
         let view = AckView {
             rtt: None,
             srtt: None,
