@@ -79,6 +79,7 @@ class RedQueue(TypedDict):
     marks: Literal["capable", "capable_and_acks", "all"]
     victim: Literal["tail", "random"]
     count_first: bool
+    least: int
 
 
 class StepQueue(TypedDict):
