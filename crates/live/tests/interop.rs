@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -240,7 +241,9 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     if we_begin {
         let listener = TcpListener::bind((kernels, 0)).expect("a port");
         let peer = listener.local_addr().expect("an address");
-        let ours = host.connect(40_000 + peer.port() % 1000, peer, settings).expect("a free port");
+        // Another one each time: the kernel may give its port a second time while the connection before it waits for stragglers.
+        static PORT: AtomicU16 = AtomicU16::new(40_000);
+        let ours = host.connect(PORT.fetch_add(1, Ordering::Relaxed), peer, settings).expect("a free port");
         let (theirs, _) = listener.accept().expect("a connection");
         ours.established(PATIENCE).expect("a handshake");
         return (ours, theirs);

@@ -125,7 +125,7 @@ fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // One run's share is from 0.5 to 0.77 as phases fall, 0.57 in the mean over 25 times at which the other one begins: the mean of
+    // One run's share is from 0.49 to 0.71 as phases fall, 0.593 in the mean over 96 times at which the other one begins: the mean of
     // several counts.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
@@ -136,7 +136,7 @@ fn a_fair_fetch_withstands_loss_and_shares() {
         });
         shares.sum::<f64>() / starts.len() as f64
     };
-    let (fair, greedy) = (share(r#"mode = "fair""#, 200), share(r#"mode = "greedy""#, 1200));
+    let (fair, greedy) = (share(r#"mode = "fair""#, 100), share(r#"mode = "greedy""#, 1200));
     assert!((0.4..0.6).contains(&fair), "{fair}");
     assert!(greedy > 0.8, "{greedy}: nine connections share alike");
 }

@@ -156,7 +156,7 @@ fn every_switch_reaches_the_wire() {
     }
 }
 
-/// The first segments are lost, so that only the timer can tell: it fires `min_rto` after the last progress.
+/// The segment is lost and the FIN behind it, so that only the timer can tell: it fires `min_rto` after the last progress.
 #[test]
 fn the_minimum_rto() {
     let silent_for = |stack: &str| {
@@ -166,7 +166,7 @@ fn the_minimum_rto() {
             duration = "10 s"
             [link]
             rtt = "40 ms"
-            down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = {{ packets = [3] }} }}
+            down = {{ rate = "8 Mbit/s", queue = "100 packets", loss = {{ packets = [3, 4] }} }}
             up = {{ rate = "8 Mbit/s", queue = "100 packets" }}
             [[flow]]
             direction = "down"
