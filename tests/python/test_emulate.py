@@ -95,4 +95,4 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
     words = [os.path.relpath(program, tmp_path), *command, "--systemd"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     start = next(line for line in done.stdout.splitlines() if line.startswith("ExecStart="))
-    assert f"{program} {command[0]}" in start, start
+    assert f" {program} {command[0]}" in start and ".." not in start, start

@@ -2,7 +2,7 @@
 
 use lexopt::Arg;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Asked of any such command.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,10 +68,16 @@ fn program(command: &str) -> Vec<String> {
     };
     let whole = |(place, word): (usize, &OsString)| match Path::new(word) {
         path if place == 0 && path.components().count() == 1 => std::env::current_exe().unwrap_or(path.into()),
-        path if path.is_file() => std::path::absolute(path).unwrap_or(path.into()),
+        path if path.is_file() => from_anywhere(path).unwrap_or(path.into()),
         path => path.into(),
     };
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
+}
+
+/// A file's path from the root, without `..`. The file itself may be a link, and stays one: Python finds its packages by it.
+fn from_anywhere(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// An interface's name in the name of a unit (systemd.unit(5)).
