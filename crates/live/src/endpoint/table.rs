@@ -251,6 +251,8 @@ mod tests {
     use super::*;
     use lopsided_core::{Bytes, Payload};
     use lopsided_tcp::Profile;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn endpoint(last: u8, port: u16) -> Endpoint {
         Endpoint { addr: IpAddr::from([192, 0, 2, last]), port }
@@ -317,5 +319,117 @@ mod tests {
         let error = client.connection((40_000, there)).expect("it is held until it is closed").error();
         assert_eq!(error, Some(lopsided_tcp::ConnError::Refused));
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
+    }
+
+    /// What a hostile network makes of a packet of 20 octets of IP header: one octet is another, with checksums as they were or as they
+    /// should be.
+    fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
+        let mut packet = packet.to_vec();
+        let place = place % packet.len();
+        packet[place] ^= by;
+        if repaired && packet.len() >= 40 {
+            packet[10..12].fill(0);
+            packet[36..38].fill(0);
+            let of_ip = checksum(&[&packet[..20]]);
+            let length = ((packet.len() - 20) as u16).to_be_bytes();
+            let of_tcp = checksum(&[&packet[12..20], &[0, 6], &length, &packet[20..]]);
+            packet[10..12].copy_from_slice(&of_ip);
+            packet[36..38].copy_from_slice(&of_tcp);
+        }
+        packet
+    }
+
+    /// RFC 1071, over parts of even lengths but the last.
+    fn checksum(parts: &[&[u8]]) -> [u8; 2] {
+        let words = parts.iter().flat_map(|part| part.chunks(2));
+        let mut sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        (!(sum as u16)).to_be_bytes()
+    }
+
+    /// What arrives beside, or in place of, one of the packets of a transfer.
+    #[derive(Clone, Debug)]
+    struct Attack {
+        /// Of how many packets the last is attacked.
+        after: usize,
+        place: usize,
+        by: u8,
+        instead: bool,
+        noise: Vec<u8>,
+    }
+
+    fn attacks() -> impl Strategy<Value = Vec<Attack>> {
+        let attack = (0usize..12, any::<usize>(), 1u8.., any::<bool>(), vec(any::<u8>(), 0..90));
+        let one = attack.prop_map(|(after, place, by, instead, noise)| Attack { after, place, by, instead, noise });
+        vec(one, 1..40)
+    }
+
+    /// 60,000 octets from one table to the other while packets of both are attacked. Gives what was written, what was read, and both.
+    fn attacked(attacks: &[Attack], repaired: bool) -> (Vec<u8>, Vec<u8>, Table, Table) {
+        let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
+        let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
+        assert!(server.listen(80, Listener::new(4, move |peer| config(there, peer))));
+        assert!(client.connect(config(here, there)));
+        let sent: Vec<u8> = (0..60_000u32).map(|place| (place * 31 / 7) as u8).collect();
+        let (mut written, mut got, mut accepted, mut now) = (0, Vec::new(), None, Time::ZERO);
+        let (mut attacks, mut left) = (attacks.iter(), 0);
+        let mut next = attacks.next();
+        for _ in 0..20_000 {
+            if got.len() == sent.len() {
+                break;
+            }
+            let rest = Payload::real(sent[written..].to_vec());
+            if let Some(Ok(count)) = client.with((40_000, there), |connection| connection.write(&rest)) {
+                written += count as usize;
+            }
+            let (mut any, ways) = (false, [true, false]);
+            for up in ways {
+                let (from, to) = if up { (&mut client, &mut server) } else { (&mut server, &mut client) };
+                while let Some(packet) = from.poll_packet(now) {
+                    any = true;
+                    let attack = next.filter(|attack| left >= attack.after);
+                    left = if attack.is_some() { 0 } else { left + 1 };
+                    if let Some(Attack { place, by, noise, .. }) = attack {
+                        to.handle_packet(now, &altered(&packet, *place, *by, repaired));
+                        to.handle_packet(now, noise);
+                        next = attacks.next();
+                    }
+                    if !attack.is_some_and(|attack| attack.instead) {
+                        to.handle_packet(now, &packet);
+                    }
+                }
+            }
+            accepted = accepted.or_else(|| server.accept(80));
+            let read = accepted.and_then(|ends| server.with(ends, |connection| connection.read(now, 1 << 20)));
+            if let Some(Ok(payload)) = read {
+                got.extend(payload.bytes().expect("real octets"));
+            } else if !any {
+                let Some(due) = client.next_timeout().into_iter().chain(server.next_timeout()).min() else { break };
+                now = now.max(due);
+                client.handle_timeouts(now);
+                server.handle_timeouts(now);
+            }
+        }
+        (sent, got, client, server)
+    }
+
+    proptest! {
+        #[test]
+        fn spoiled_packets_and_noise_only_cost_time(attacks in attacks()) {
+            let (sent, got, client, server) = attacked(&attacks, false);
+            prop_assert!(client.counts.malformed + server.counts.malformed > 0);
+            prop_assert!(got == sent, "{} of {} octets", got.len(), sent.len());
+        }
+
+        /// Whoever can forge checksums can end the connection, or write into it; not more.
+        #[test]
+        fn forged_packets_never_panic_and_open_nothing(attacks in attacks()) {
+            let (sent, got, client, server) = attacked(&attacks, true);
+            prop_assert!(got.len() <= sent.len() + 90);
+            prop_assert_eq!(client.connections.len(), 1);
+            prop_assert!(server.connections.len() <= 2);
+        }
     }
 }
