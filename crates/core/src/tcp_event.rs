@@ -275,7 +275,7 @@ pub enum TcpEvent {
         len: u32,
         probe: bool,
     },
-    /// The congestion control went from one of its own phases to another.
+    /// The congestion control went from one of its own phases to another; at first from none, the empty name.
     CcPhase {
         from: &'static str,
         to: &'static str,
@@ -333,6 +333,7 @@ impl std::fmt::Display for TcpEvent {
             TcpEvent::Retransmitted { start, len, probe } => {
                 write!(f, "sends {len} B at offset {start} again{}", if *probe { " as a probe" } else { "" })
             }
+            TcpEvent::CcPhase { from: "", to } => write!(f, "congestion control begins with {to}"),
             TcpEvent::CcPhase { from, to } => write!(f, "congestion control {from} -> {to}"),
         }
     }

@@ -17,6 +17,13 @@ fn active_open_offers_the_options_of_the_profile() {
 }
 
 #[test]
+fn the_story_of_a_connection_counts_from_the_syn_and_says_where_the_congestion_control_begins() {
+    let t = Script::established(linux(), PEER);
+    assert!(t.story().contains(" ACK 1: "), "{}", t.story());
+    assert!(t.story().contains(" congestion control begins with slow start"), "{}", t.story());
+}
+
+#[test]
 fn passive_open_answers_with_what_both_offer() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));

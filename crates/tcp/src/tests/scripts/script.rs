@@ -10,7 +10,7 @@ use crate::{
     SendBufferAccounting, State, TcpInfo, TimerGrain,
 };
 use lopsided_core::packet::{Flags, IPV4_HEADER, SackBlock, SackBlocks, TCP_HEADER, TcpHeader, TcpOptions, Timestamps};
-use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
+use lopsided_core::tcp_event::{TcpEvent, TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Ecn, Payload, Seq, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -520,9 +520,18 @@ impl Script {
         text
     }
 
-    /// The story of what went on inside, for the reader of a failure.
+    /// All that went on so far, as a failure shows it.
+    pub fn story(&self) -> &str {
+        &self.log
+    }
+
+    /// The story of what went on inside, for the reader of a failure: acknowledgements count from the peer's SYN, as in
+    /// what the scripts say.
     fn note_events(&mut self) {
-        while let Some(TimedTcpEvent { at, event }) = self.connection.poll_trace() {
+        while let Some(TimedTcpEvent { at, mut event }) = self.connection.poll_trace() {
+            if let TcpEvent::AckSent { ack, .. } = &mut event {
+                *ack = Seq::new(ack.get().wrapping_sub(IRS));
+            }
             writeln!(self.log, "{:10.3} ms    {event}", at.as_nanos() as f64 / 1e6).expect("a string");
         }
     }
