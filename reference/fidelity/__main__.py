@@ -15,6 +15,7 @@ from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import Records, measure_linux, ns3, packets, page, reference, runs, simulate, values, variants
+from reference.fidelity.kept import SIDE_BY_SIDE, Effort
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -28,22 +29,33 @@ def main() -> int:
     parser.add_argument(
         "--packets", metavar="PART", help="align only cells with this in their names, and do nothing else"
     )
+    parser.add_argument(
+        "--variants",
+        metavar="PART",
+        help="measure only cells of congestion controls with this in their names, and do nothing else",
+    )
+    parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
+    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
     parser.add_argument("--peers", type=Path, default=Path("bench/peers"), help="where ns3_twoway.cc is")
     arguments = parser.parse_args()
     seeds = range(1, 1 + arguments.seeds)
     data: Path = arguments.docs / "fidelity"
     data.mkdir(parents=True, exist_ok=True)
+    effort = Effort.of(arguments.minutes, arguments.workers)
     of_packets = packets.Records(data / "packets.csv")
     if arguments.packets is not None:
-        _measure_packets(of_packets, arguments.packets)
+        _measure_packets(of_packets, arguments.packets, effort)
         return _write_packets(data, of_packets)
-    records = Records(data / "linux.csv")
     of_variants, curves = variants.Records(data / "variants.csv"), windows.Windows(data / "windows.csv")
+    if arguments.variants is not None:
+        _measure_variants(of_variants, curves, arguments.variants, effort)
+        return 0
+    records = Records(data / "linux.csv")
     try:
         if not arguments.recorded:
             _measure(records, seeds)
-            _measure_variants(of_variants, curves)
-            _measure_packets(of_packets, "")
+            _measure_variants(of_variants, curves, "", effort)
+            _measure_packets(of_packets, "", effort)
         _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -73,21 +85,21 @@ def _measure(records: Records, seeds: range) -> None:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
 
-def _measure_variants(records: variants.Records, curves: windows.Windows) -> None:
+def _measure_variants(records: variants.Records, curves: windows.Windows, part: str, effort: Effort) -> None:
     try:
         with progress("measuring congestion controls on Linux") as report:
-            for cell, seed, run in variants.measure_linux(records, report):
+            for cell, seed, run in variants.measure_linux(records, part, effort, report):
                 say(f"{cell.name}, seed {seed}")
                 curves.add(cell, run)
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
 
-def _measure_packets(records: packets.Records, part: str) -> None:
+def _measure_packets(records: packets.Records, part: str, effort: Effort) -> None:
     wanted = [cell for cell in packets.cells() if part in cell.name]
     try:
         with progress("aligning packets with Linux") as report:
-            for one in packets.measure(records, wanted, report):
+            for one in packets.measure(records, wanted, effort, report):
                 say(f"{one.cell}: {one.same('first'):,} packets to a difference, {one.same('parted'):,} to another one")
     except KernelUnavailable as error:
         print(f"aligning nothing anew: {error}", file=sys.stderr)

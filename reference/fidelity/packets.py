@@ -7,30 +7,26 @@ runs, and is found anew when the simulator's run has changed.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from lopsided.scenario import Run
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
 from lopsided.studies.options import PACKETS_APART_S
 from lopsided.worlds.base import Job
 from reference import fidelity
 from reference.fidelity import variants
+from reference.fidelity.kept import FOLDER, Effort, Wanted
+from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.records import Ledger
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 SEED = 1
-KEPT = Path(".fidelity")
-"""Where what Linux sent is kept, beside the records: not in the repository, which has the records alone."""
-SIDE_BY_SIDE = 2
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
 """What the medians are told of by name: controls without a clock of their own or chance."""
@@ -56,6 +52,11 @@ class Cell:
     def fingerprint(self) -> str:
         """What the records know it by."""
         return self.mark
+
+    @property
+    def wanted(self) -> Wanted:
+        """Its run on Linux."""
+        return Wanted(self.name, self.mark, SEED, self.scenario)
 
 
 def cells() -> list[Cell]:
@@ -118,8 +119,8 @@ class Measurement:
 class Records(Ledger[Measurement]):
     """What was found, on disk: one line for each cell."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, COLUMNS, (cell.name for cell in cells()))
+    def __init__(self, path: Path, wanted: Sequence[Cell] | None = None) -> None:
+        super().__init__(path, COLUMNS, (cell.name for cell in (cells() if wanted is None else wanted)))
 
     def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
         yield (
@@ -155,27 +156,27 @@ def _read(row: dict[str, str], kind: str) -> Place | None:
 def measure(
     records: Records,
     wanted: Sequence[Cell],
+    effort: Effort,
     progress: Callable[[float], object] | None = None,
-    kept: Path = KEPT,
+    kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
     """Aligns what is not known of the simulator as it is now, and adds it as it comes.
 
-    What Linux did stays in a run folder for each cell below `kept`: where that is there, only the simulator runs, and
-    always does, since its digest does not cover all that is compared.
+    Where what Linux did is kept below `kept` only the simulator runs, and always does, since its digest does not cover
+    all that is compared.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
     stale = [
         cell
         for cell, digest in zip(wanted, digests, strict=True)
-        if _kept(cell, kept).is_dir() or not _is_known(records, cell, digest)
+        if cell.wanted.is_kept(kept) or not _is_known(records, cell, digest)
     ]
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for number, one in enumerate(pool.map(lambda cell: aligned(cell, kept), stale)):
-            records.add(one)
-            if progress is not None:
-                progress((number + 1) / len(stale))
-            yield one
+    stale.sort(key=lambda cell: not cell.wanted.is_kept(kept))
+    for number, run in runs_on_linux([cell.wanted for cell in stale], effort, progress, kept):
+        one = aligned(stale[number], run)
+        records.add(one)
+        yield one
 
 
 def _is_known(records: Records, cell: Cell, digest: str) -> bool:
@@ -183,11 +184,8 @@ def _is_known(records: Records, cell: Cell, digest: str) -> bool:
     return found is not None and found.sim_digest == digest
 
 
-def aligned(cell: Cell, kept: Path = KEPT) -> Measurement:
-    """One cell's two runs."""
-    folder = _kept(cell, kept)
-    there = (folder / aligning.CAPTURES).is_dir()
-    on_linux = Run.load(folder) if there else aligning.keep(cell.scenario(), folder, seed=SEED)
+def aligned(cell: Cell, on_linux: Run) -> Measurement:
+    """One cell's run on Linux beside the simulator's."""
     found = aligning.against(on_linux)
     sim, kernel = (side.run for side in found.sides)
     first, parted = found.first, found.parted
@@ -204,16 +202,11 @@ def aligned(cell: Cell, kept: Path = KEPT) -> Measurement:
     )
 
 
-def _kept(cell: Cell, kept: Path) -> Path:
-    """Where what Linux sent of the cell is kept."""
-    return kept / f"{re.sub('[^a-z0-9.]+', '-', cell.name.lower()).strip('-')}-{cell.fingerprint()[:12]}"
-
-
 def render(records: Records) -> str:
     """The page: medians by kind of traffic and control, then every cell."""
     wanted = cells()
     found = {cell.name: one for cell in wanted if (one := records.get(cell, SEED)) is not None}
-    rows = [
+    medians = [
         "# Fidelity, packet by packet",
         "",
         "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
@@ -231,12 +224,14 @@ def render(records: Records) -> str:
             named = [cell for cell in wanted if cell.group == group and cell.control == (control or cell.control)]
             here = [found[cell.name] for cell in named if cell.name in found]
             if here:
-                rows.append(_medians(group, control or "all", here))
-    rows += ["", "## Every cell", ""]
-    rows += ["| cell | packets | differ after | s | in | part after | s | in |", "|---" * 8 + "|"]
-    for name, one in found.items():
-        rows.append(f"| {name} | {one.packets:,} | {_place(one.first)} | {_place(one.parted)} |")
-    return "\n".join([*rows, ""])
+                medians.append(_medians(group, control or "all", here))
+    return "\n".join([*medians, "", "## Every cell", "", *rows(list(found.values())), ""])
+
+
+def rows(found: Sequence[Measurement]) -> list[str]:
+    """A table of cells, one line each."""
+    heads = ["| cell | packets | differ after | s | in | part after | s | in |", "|---" * 8 + "|"]
+    return heads + [f"| {one.cell} | {one.packets:,} | {_place(one.first)} | {_place(one.parted)} |" for one in found]
 
 
 def _medians(group: str, control: str, here: Sequence[Measurement]) -> str:

@@ -1,7 +1,8 @@
 """`python -m reference.fidelity.draw --draw SEED`: holds the simulator to Linux on a random draw of scenarios.
 
 Linux' values are kept in `draw-SEED.csv` beside the page, run by run, so that an interrupted draw goes on, and one that
-is measured is drawn again without Linux.
+is measured is drawn again without Linux. What Linux sent is kept too, outside the repository; where it is, the packets
+of each scenario's first seed are aligned with the simulator's, and what was found is `draw-SEED-packets.csv`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from pathlib import Path
 from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
 from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity.draw import COUNT, draw, page
+from reference.fidelity import packets
+from reference.fidelity.draw import COUNT, Drawn, draw, page
 from reference.fidelity.draw.measure import Records, measure_linux, simulate, values
+from reference.fidelity.kept import SIDE_BY_SIDE, Effort
 
 
 def main() -> int:
@@ -25,6 +28,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3, help="runs of each on Linux")
     parser.add_argument("--sim-seeds", type=int, default=24, help="runs of each in the simulator")
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
+    parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
+    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
     parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="where page and records are")
     arguments = parser.parse_args()
     drawn = draw(arguments.draw, arguments.count)
@@ -33,29 +38,44 @@ def main() -> int:
     seeds = range(1, 1 + arguments.seeds)
     try:
         if not arguments.recorded:
-            _measure(records, drawn, seeds)
+            _measure(records, drawn, seeds, Effort.of(arguments.minutes, arguments.workers))
         with progress("simulating") as report:
             simulated = simulate(drawn, range(1, 1 + arguments.sim_seeds), report)
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    aligned = packets.Records(arguments.folder / f"draw-{arguments.draw}-packets.csv", _cells(drawn))
+    _align(aligned, drawn)
     found = values(records, drawn, seeds, simulated)
     told = [one for drawing in drawn for seed in seeds if (one := records.get(drawing, seed)) is not None]
     kernels = sorted({one.kernel for one in told})
     target = arguments.folder / f"draw-{arguments.draw}.md"
-    target.write_text(page.render(drawn, found, kernels, arguments.seeds, arguments.sim_seeds))
+    alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
+    target.write_text(page.render(drawn, found, kernels, arguments.seeds, arguments.sim_seeds, alike))
     say(page.summary(found))
     say(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
     return 0
 
 
-def _measure(records: Records, drawn: list, seeds: range) -> None:
+def _measure(records: Records, drawn: list[Drawn], seeds: range, effort: Effort) -> None:
     try:
         with progress("measuring on Linux") as report:
-            for measurement in measure_linux(records, drawn, seeds, report):
+            for measurement in measure_linux(records, drawn, seeds, effort, report):
                 say(f"{measurement.cell}, seed {measurement.seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
+def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
+    return [packets.Cell(one.name, "draw", "", one.scenario, one.fingerprint()) for one in drawn]
+
+
+def _align(records: packets.Records, drawn: list[Drawn]) -> None:
+    """Of the scenarios whose captures are kept here: Linux runs nothing for this."""
+    kept = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
+    with progress("aligning packets") as report:
+        for _ in packets.measure(records, kept, Effort(), report):
+            pass
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from lopsided.studies.jobs import run_jobs, run_many
+from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 from reference.fidelity.chance import Value
 from reference.fidelity.draw import Drawn
+from reference.fidelity.kept import Effort, Wanted, runs
 from reference.fidelity.records import Ledger
 
 if TYPE_CHECKING:
@@ -59,12 +60,16 @@ class Records(Ledger[Measurement]):
 
 
 def measure_linux(
-    records: Records, drawn: Sequence[Drawn], seeds: range, progress: Callable[[float], object] | None = None
+    records: Records,
+    drawn: Sequence[Drawn],
+    seeds: range,
+    effort: Effort,
+    progress: Callable[[float], object] | None = None,
 ) -> Iterator[Measurement]:
-    """Measures what the records lack, first seeds first, and adds it as it comes."""
+    """Measures what the records lack, first seeds first, keeps what Linux sent, and adds the values as they come."""
     missing = [(one, seed) for seed in seeds for one in drawn if records.get(one, seed) is None]
-    jobs = [Job(one.scenario(), seed) for one, seed in missing]
-    for number, run in run_many(jobs, world="kernel", progress=progress):
+    wanted = [Wanted(one.name, one.fingerprint(), seed, one.scenario) for one, seed in missing]
+    for number, run in runs(wanted, effort, progress):
         one, seed = missing[number]
         kernel = f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
         measurement = Measurement(one.name, seed, values_of(run), kernel, one.fingerprint(), run.digest)

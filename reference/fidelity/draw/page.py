@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
+from reference.fidelity import packets
 from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
 from reference.fidelity.draw import Drawn
 from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
@@ -30,7 +31,12 @@ _SCALES = {
 
 
 def render(
-    drawn: Sequence[Drawn], values: Mapping[Key, Value], kernels: Sequence[str], linux_seeds: int, sim_seeds: int
+    drawn: Sequence[Drawn],
+    values: Mapping[Key, Value],
+    kernels: Sequence[str],
+    linux_seeds: int,
+    sim_seeds: int,
+    alike: Sequence[packets.Measurement] = (),
 ) -> str:
     """The whole page."""
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
@@ -48,6 +54,7 @@ def render(
             *summary_rows(judged),
             *off_rows(judged),
             *count_rows(values),
+            *_alike_rows(alike),
             *_all(drawn, values),
         ]
     )
@@ -97,6 +104,24 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
         error = _percent(sim / linux - 1 if linux else math.nan, True)
         rows.append(f"| {NAMES[quantity]} | {linux:,.0f} | {sim:,.0f} | {error} |")
     return [*rows, ""]
+
+
+def _alike_rows(alike: Sequence[packets.Measurement]) -> list[str]:
+    """How far the packets of one run of each scenario are the same, where they were aligned."""
+    if not alike:
+        return []
+    whole = sum(one.parted is None for one in alike)
+    middle = median(one.same("parted") for one in alike)
+    return [
+        "## Packet by packet",
+        "",
+        f"One run of {len(alike)} scenarios, aligned at both hosts ([what is compared](../packets.md)): {whole} are",
+        f"the same packets to the end; the median is {middle:,.0f} packets before one that is another one. Each world",
+        "draws random losses for itself, so a scenario that has them parts at the first one at the latest.",
+        "",
+        *packets.rows(alike),
+        "",
+    ]
 
 
 def _all(drawn: Sequence[Drawn], values: Mapping[Key, Value]) -> list[str]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.studies import compare
-from lopsided.studies.jobs import run_jobs, run_many
+from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
+from reference.fidelity.kept import Effort, Wanted
+from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.records import Ledger
 
 if TYPE_CHECKING:
@@ -199,12 +201,13 @@ def runs() -> list[tuple[Cell, int]]:
 
 
 def measure_linux(
-    records: Records, progress: Callable[[float], object] | None = None
+    records: Records, part: str, effort: Effort, progress: Callable[[float], object] | None = None
 ) -> Iterator[tuple[Cell, int, Run]]:
-    """Measures what the records lack, adds it as it comes, and gives each run."""
-    missing = [(cell, seed) for cell, seed in runs() if records.get(cell, seed) is None]
-    jobs = [Job(cell.scenario(), seed) for cell, seed in missing]
-    for number, run in run_many(jobs, world="kernel", progress=progress):
+    """Measures what the records lack of the cells with `part` in their names, keeps what Linux sent, adds the values
+    as they come, and gives each run."""
+    missing = [(cell, seed) for cell, seed in runs() if part in cell.name and records.get(cell, seed) is None]
+    wanted = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
+    for number, run in runs_on_linux(wanted, effort, progress):
         cell, seed = missing[number]
         kernel = f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
         records.add(Measurement(cell.name, seed, values_of(run), kernel, cell.fingerprint(), run.digest))

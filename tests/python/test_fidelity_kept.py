@@ -1,0 +1,58 @@
+"""Runs on Linux that are kept: made once, and none begun when the time for them is over."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from lopsided.scenario import Scenario
+from lopsided.studies import packets as aligning
+from reference.fidelity import kept
+
+LINE = """
+[scenario]
+duration = "2 s"
+
+[link]
+rtt = "20 ms"
+down.rate = "2 Mbit/s"
+up.rate = "1 Mbit/s"
+
+[[flow]]
+direction = "down"
+start_jitter = "1 s"
+"""
+
+
+def wanted(name: str, seed: int = 1) -> kept.Wanted:
+    scenario = partial(Scenario.from_text, LINE, name)
+    return kept.Wanted(name, "0123456789abcdef", seed, scenario)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders of the runs that were made: by the simulator, in Linux' place."""
+    folders: list[str] = []
+    keep = aligning.keep
+
+    def in_place_of_linux(scenario: Scenario, folder: Path, *, seed: int):
+        folders.append(folder.name)
+        return keep(scenario, folder, seed=seed, world="sim")
+
+    monkeypatch.setattr(kept.aligning, "keep", in_place_of_linux)
+    return folders
+
+
+def test_a_run_is_made_once_and_each_seed_has_its_own(made, tmp_path):
+    asked = [wanted("A, 1 BDP"), wanted("A, 1 BDP", 2)]
+    first = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}
+    assert sorted(made) == ["a-1-bdp-0123456789ab", "a-1-bdp-0123456789ab-seed-2"] and len(set(first.values())) == 2
+    again = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}
+    assert (again, len(made)) == (first, 2)
+
+
+def test_nothing_is_begun_when_the_minutes_are_over(made, tmp_path):
+    assert list(kept.runs([wanted("A")], kept.Effort.of(-1.0), kept=tmp_path)) == [] and made == []
+    assert not kept.Effort.of(None).is_spent and not kept.Effort.of(1.0).is_spent
