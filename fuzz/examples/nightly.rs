@@ -1,10 +1,11 @@
 //! Every fuzz target on random octets, until its operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by default 10^9 operations on
 //! connections, `fuzz/corpus` and 1. The inputs of the corpus come first; what fails is added to it, and the exit code tells of it.
 //!
-//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 15 to `scenario` and to `capture` together, and 5 to `line`.
+//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 10 to `scenario` and to `capture` together, and 5 each to `line` and
+//! `ack_way`. How far it has come is told after each hundredth.
 
 use lopsided_core::Rng;
-use lopsided_fuzz::{capture, connection, line, scenario};
+use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, panic};
@@ -12,12 +13,13 @@ use std::{env, fs, panic};
 type Target = (&'static str, fn(&[u8]) -> u64, usize);
 
 /// Name, function that says how many operations it did, and the longest input.
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
     ("connection", connection::run, 2000),
     ("peace", connection::run_to_peace, 2000),
     ("scenario", |octets| uncounted(scenario::run, octets), 2000),
     ("capture", |octets| uncounted(capture::run, octets), 2000),
     ("line", |octets| uncounted(line::run, octets), 200),
+    ("ack_way", |octets| uncounted(ack_way::run, octets), 200),
 ];
 
 /// What is not counted in operations on a connection.
@@ -43,13 +45,15 @@ fn main() -> ExitCode {
         failures += u32::from(attempt(target, &fs::read(path).expect("a file of the corpus")).is_none());
     }
     let mut draws = Rng::for_role(seed, "nightly");
+    let mut told = 0;
     while operations < wanted {
         let target = &TARGETS[match draws.below(1000) {
             0..490 => 0,
             490..980 => 1,
-            980..988 => 2,
-            988..995 => 3,
-            _ => 4,
+            980..985 => 2,
+            985..990 => 3,
+            990..995 => 4,
+            _ => 5,
         }];
         let octets: Vec<u8> = (0..draws.below(target.2 as u64)).map(|_| draws.next_u64() as u8).collect();
         match attempt(target, &octets) {
@@ -60,6 +64,10 @@ fn main() -> ExitCode {
             }
         }
         inputs += 1;
+        if operations / (wanted / 100).max(1) > told {
+            told = operations / (wanted / 100).max(1);
+            eprintln!("{operations} operations, {inputs} inputs, {failures} failed");
+        }
     }
     println!("{operations} operations, {inputs} inputs and {} of the corpus, {failures} failed", kept.len());
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

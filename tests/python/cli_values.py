@@ -133,7 +133,7 @@ def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
 
 def options(command: str) -> list[str]:
     """The long names of a command's options that take a value."""
-    arguments = cli.build([])[command].assemble_argument_collection()
+    arguments = cli.build()[command].assemble_argument_collection()
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
@@ -175,7 +175,7 @@ def outcome(words: list[str]) -> str:
         signal.signal(signal.SIGALRM, usual)
     if code not in (0, 1, 2, 130):
         return f"!exit code {code}"
-    if "cli_values.Long" in said.getvalue():
+    if "raise Long" in said.getvalue():
         return "long"  # It came within a callback, which goes on.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"

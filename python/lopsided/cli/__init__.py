@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
-from lopsided.cli.listing import COMPLETION
-from lopsided.cli.terminal import errors, say_error, say_note
+from lopsided.cli.listing import COMPLETE, COMPLETION
+from lopsided.cli.terminal import errors, say, say_error, say_note
 from lopsided.errors import LeftoverWarning
 from lopsided.interrupts import Interruptible
 
@@ -33,8 +33,8 @@ def _version() -> str:
     return f"lopsided {__version__}"
 
 
-def build(arguments: Sequence[str]) -> cyclopts.App:
-    """The application. A command is imported when asked for, or where shells are told of all commands."""
+def build() -> cyclopts.App:
+    """The application. A command is imported when asked for."""
     import cyclopts
 
     app = cyclopts.App(
@@ -45,8 +45,6 @@ def build(arguments: Sequence[str]) -> cyclopts.App:
     )
     for command in COMMANDS:
         app.command(command.home, name=command.name)
-    if COMPLETION in arguments:
-        app.register_install_completion_command()  # pyright: ignore[reportUnknownMemberType]
     return app
 
 
@@ -142,9 +140,31 @@ def _answer(arguments: Sequence[str]) -> object:
         listing.show()
     elif list(arguments) == ["--version"]:
         print(_version())
+    elif arguments[0] == COMPLETION:
+        _install_completion(arguments[1:])
+    elif arguments[0] == COMPLETE:
+        _complete(arguments[1:])
     else:
         return _command(arguments)
     return 0
+
+
+def _install_completion(arguments: Sequence[str]) -> None:
+    from lopsided.cli import shells
+    from lopsided.errors import UsageError
+
+    if len(arguments) > 1:
+        raise UsageError(f"{COMPLETION} takes the name of one shell: {', '.join(shells.SCRIPTS)}")
+    for line in shells.install(*arguments):
+        say(line)
+
+
+def _complete(arguments: Sequence[str]) -> None:
+    from lopsided.cli import shells
+
+    # Nobody sees a message: a line that is half written, or a scenario that is, offers nothing.
+    with contextlib.suppress(Exception):
+        shells.answer(build(), arguments)
 
 
 def _command(arguments: Sequence[str]) -> object:
@@ -152,7 +172,7 @@ def _command(arguments: Sequence[str]) -> object:
     import cyclopts
 
     try:
-        return build(arguments)(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         errors().print(cyclopts.CycloptsPanel(error))
         return 2

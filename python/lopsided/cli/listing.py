@@ -19,8 +19,13 @@ EXAMPLES = """\
     lopsided size --down 2.4M --up 196k --rtt 200ms
     lopsided reproduce merritt2010"""
 COMPLETION = "--install-completion"
+COMPLETE = "--complete"
+"""What the scripts of shells ask with; for nobody else."""
 OPTIONS = (
-    (COMPLETION, "Install completion for the shell that runs this: bash, zsh or fish."),
+    (
+        COMPLETION,
+        "Install completion of commands, options and values: bash, zsh or fish; default: the shell that runs this.",
+    ),
     ("--help, -h", "Show this, or what a command takes: `lopsided run --help`."),
     ("--version", "Show the version."),
 )

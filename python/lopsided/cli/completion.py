@@ -1,0 +1,431 @@
+"""What may stand next on a command line: commands, options and their values, for the shell to offer.
+
+Options and words that a command chooses from are those of its signature. What a value may be that is only text there
+is told by `VALUES`: what a scenario or a study knows by name, and the keys of a scenario, whose flows and links are
+those of the file that the line names. `shells` asks from within bash, zsh and fish.
+
+Left out: values that are a number, a rate or a time; tables in place of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from cyclopts import App
+    from cyclopts.argument import Argument
+
+
+Candidate = tuple[str, str]
+"""The word as it would be, whole, and what it is. After one that ends in `.`, `=` or `/` there is more to come."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A command line up to the word that is being written."""
+
+    command: str
+    positional: tuple[str, ...]
+    options: Mapping[str, str]
+
+    @cached_property
+    def scenario(self) -> Mapping[str, Any]:
+        """The scenario file that the line names, or that of its run folder, as it is written; else an empty one."""
+        import tomllib
+
+        named = self.options.get("--scenario", self.positional[0] if self.positional else "")
+        path = Path(named).expanduser()
+        try:
+            return tomllib.loads((path / "scenario.toml" if path.is_dir() else path).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+
+
+def candidates(app: App, words: Sequence[str]) -> list[Candidate]:
+    """What the last of the words, which is being written and may be empty, may become; the others stand before it."""
+    *before, word = words
+    if not before:
+        return _beginning(_commands(word), word)
+    if before[0] not in app:
+        return []
+    arguments = [each for each in app[before[0]].assemble_argument_collection() if each.names != ("*",)]
+    return _beginning(_of_command(app[before[0]], arguments, before, word), word)
+
+
+def _commands(word: str) -> Iterable[Candidate]:
+    from lopsided.cli.commands import COMMANDS
+    from lopsided.cli.listing import OPTIONS
+
+    if word.startswith("-"):
+        return ((name, text) for names, text in OPTIONS for name in names.split(", "))
+    return ((command.name, command.summary) for command in COMMANDS)
+
+
+def _of_command(app: App, arguments: Sequence[Argument], before: Sequence[str], word: str) -> Iterable[Candidate]:
+    options = {name: each for each in arguments for name in each.names if name.startswith("-")}
+    positional: list[str] = []
+    given: dict[str, str] = {}
+    waiting = None
+    for at, earlier in enumerate(before[1:], 1):
+        if earlier == "--":
+            # What follows is a command of its own, or what would otherwise look like an option.
+            return _files(word)
+        name, equals, value = earlier.partition("=")
+        if waiting is not None:
+            given[waiting] = earlier
+            waiting = None
+        elif name in options:
+            if equals:
+                given[name] = value
+            elif not _is_flag(options[name]) and at < len(before):
+                waiting = name
+        else:
+            positional.append(earlier)
+    line = _Line(before[0], tuple(positional), given)
+    if waiting is not None:
+        return _values(options[waiting], waiting, line, word)
+    name, equals, value = word.partition("=")
+    if equals and name in options:
+        return ((f"{name}={found}", text) for found, text in _values(options[name], name, line, value))
+    if word.startswith("-"):
+        return _options(arguments, given)
+    places = sorted((each for each in arguments if each.index is not None), key=lambda each: each.index or 0)
+    if not places:
+        return _options(arguments, given)
+    last = places[-1]
+    if len(positional) >= len(places) and not str(last.hint).startswith("tuple"):
+        return _options(arguments, given)
+    place = places[min(len(positional), len(places) - 1)]
+    return _values(place, place.names[0], line, word)
+
+
+def _options(arguments: Iterable[Argument], given: Mapping[str, str]) -> Iterator[Candidate]:
+    for each in arguments:
+        again = str(each.hint).startswith("tuple")
+        for name in each.names:
+            if name.startswith("--") and (again or name not in given):
+                yield name, each.parameter.help or ""
+    yield "--help", "what the command takes"
+
+
+def _is_flag(argument: Argument) -> bool:
+    return argument.hint is bool
+
+
+def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:
+    """What an argument may be, by what is known of its name, then by its type."""
+    known = VALUES.get((line.command, name)) or VALUES.get(name)
+    if known is not None:
+        return known(line, word)
+    choices = argument.get_choices()
+    if choices:
+        return ((each, "") for each in choices)
+    if "Path" in str(argument.hint):
+        return _files(word)
+    return ()
+
+
+def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
+    return [(value, text) for value, text in found if value.startswith(word)]
+
+
+def _files(word: str) -> Iterator[Candidate]:
+    """Files and folders; hidden ones where a dot is written."""
+    folder, _, start = word.rpartition("/")
+    where = Path(f"{folder}/" if "/" in word else ".").expanduser()
+    try:
+        found = sorted(where.iterdir())
+    except OSError:
+        return
+    for path in found:
+        if not path.name.startswith(".") or start.startswith("."):
+            yield word[: len(word) - len(start)] + path.name + ("/" if path.is_dir() else ""), ""
+
+
+# --- values by name -----------------------------------------------------------------------------------------------
+
+Tree = Mapping[str, Any]
+"""A part of the JSON Schema."""
+_Known = Callable[[_Line, str], Iterable[Candidate]]
+
+
+def _several(values: _Known, separators: str = ",") -> _Known:
+    """A list of such values: the last of them is being written."""
+
+    def found(line: _Line, word: str) -> Iterator[Candidate]:
+        start = max((word.rfind(each) for each in separators), default=-1) + 1
+        for value, text in values(line, word[start:]):
+            yield word[:start] + value, text
+
+    return found
+
+
+def _group(name: str, *more: Candidate) -> _Known:
+    """What `lopsided list NAME` lists."""
+
+    def found(_line: _Line, _word: str) -> Iterator[Candidate]:
+        from lopsided.studies import inventory
+
+        (group,) = (each for each in inventory.groups() if each.name == name)
+        yield from more
+        yield from ((entry.name, entry.text) for entry in group.entries)
+
+    return found
+
+
+def _words(*words: str) -> _Known:
+    return lambda _line, _word: ((word, "") for word in words)
+
+
+def _kinds(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.studies import inventory
+
+    yield from ((group.name, group.text) for group in inventory.groups())
+    yield "papers", "studies that are re-run"
+
+
+def _papers(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided import papers
+
+    for key in papers.available():
+        yield key, papers.load(key).title
+
+
+def _papers_and_all(line: _Line, word: str) -> Iterator[Candidate]:
+    yield from _papers(line, word)
+    yield "all", "every one, with a page of all"
+
+
+def _figures(line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided import papers
+
+    if line.positional and line.positional[0] in papers.available():
+        for figure in papers.load(line.positional[0]).figures:
+            yield figure.slug, figure.title
+
+
+def _chapters(line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided import papers
+
+    if line.positional and line.positional[0] in papers.available():
+        yield from ((chapter, "") for chapter in papers.load(line.positional[0]).chapters)
+
+
+def _plots(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.views.plot import KINDS
+
+    return ((kind, "") for kind in KINDS)
+
+
+def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.studies.sweep import METRICS
+
+    return ((metric, "") for metric in METRICS)
+
+
+def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
+    """Metrics of all flows, and of one of them."""
+    from lopsided.studies.sweep import METRICS
+
+    for metric in METRICS:
+        yield metric, "of all flows"
+        for flow in _flow_names(line.scenario):
+            yield f"{metric}.{flow}", f"of {flow}"
+
+
+def _quantities(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.studies.compare import QUANTITIES
+
+    return ((f"{quantity}=", "") for quantity in QUANTITIES)
+
+
+def _remedies(_line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.studies.ackpath import REMEDIES
+
+    yield "none", "the scenario as it is"
+    yield from ((name, text) for name, (text, _) in REMEDIES.items())
+
+
+def _framings(_line: _Line, _word: str) -> Iterator[Candidate]:
+    return _choices(_schema()["$defs"]["direction"]["properties"]["framing"])
+
+
+def _interfaces(_line: _Line, _word: str) -> Iterator[Candidate]:
+    return ((path.name, "") for path in sorted(Path("/sys/class/net").glob("*")))
+
+
+def _flows(line: _Line, _word: str) -> Iterator[Candidate]:
+    return ((name, "") for name in _flow_names(line.scenario))
+
+
+def _links(line: _Line, _word: str) -> Iterator[Candidate]:
+    yield from ((name, "") for name in _names(line.scenario, ["topology", "link"]))
+    if "link" in line.scenario:
+        yield "link", "the access line"
+
+
+def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
+    return ((name, "") for name in _names(line.scenario, ["host"]))
+
+
+# --- keys of a scenario -------------------------------------------------------------------------------------------
+
+
+def _settings(line: _Line, word: str) -> Iterable[Candidate]:
+    """`key=value`, as `--set` takes it: the key, part by part, then the words that it takes."""
+    key, equals, value = word.partition("=")
+    if not equals:
+        return _keys(line, key)
+    shape = _shape(key.split("."))
+    found = _several(lambda _line, _word: _choices(shape), ",|") if line.command in ("sweep", "search") else None
+    choices = found(line, value) if found else _choices(shape)
+    return ((f"{key}={choice}", text) for choice, text in choices)
+
+
+def _keys(line: _Line, key: str) -> Iterator[Candidate]:
+    *path, _ = key.split(".")
+    before = "".join(f"{part}." for part in path)
+    if _is_named(path):
+        for name in (*_names(line.scenario, path), "*"):
+            yield f"{before}{name}.", ""
+        return
+    for name, below in _shape(path).get("properties", {}).items():
+        text = str(below.get("description", ""))
+        if _table(below) is not None:
+            yield f"{before}{name}.", text
+        # A table that one value stands for, or no table at all.
+        if _table(below) is None or "anyOf" in below:
+            yield f"{before}{name}=", text
+
+
+def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """What the entries of a list or a table of named ones are called, in this scenario."""
+    if list(path) == ["flow"]:
+        return _flow_names(scenario)
+    if list(path) == ["topology", "link"]:
+        links = scenario.get("topology", {}).get("link", [])
+        return [str(each.get("name") or "-".join(each.get("between", []))) for each in links]
+    if list(path) == ["host"]:
+        hosts = scenario.get("topology", {}).get("hosts", ["server", "client"])
+        return [str(each) for each in hosts]
+    return []
+
+
+def _flow_names(scenario: Mapping[str, Any]) -> list[str]:
+    return [str(each.get("name", f"flow{number}")) for number, each in enumerate(scenario.get("flow", []), 1)]
+
+
+def _schema() -> Tree:
+    import json
+
+    from lopsided import _native
+
+    return cast("Tree", json.loads(_native.schema()))
+
+
+def _shape(path: Sequence[str]) -> Tree:
+    """The schema of what a dotted key names; empty where there is no such key."""
+    whole = _schema()
+    shape: Tree = whole
+    named = False
+    for part in path:
+        if named:
+            named = False
+            continue
+        shape = shape.get("properties", {}).get(part, {})
+        named = _entries(shape) is not None
+        table = _table(shape)
+        if table is not None:
+            shape = {**shape, **whole["$defs"][table]}
+    return shape
+
+
+def _is_named(path: Sequence[str]) -> bool:
+    """Whether the part after these is the name of an entry, not a key."""
+    named = False
+    for end in range(1, len(path) + 1):
+        named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
+    return named
+
+
+def _entries(shape: Tree) -> Tree | None:
+    """The schema of the entries of a list of tables, or of a table of named ones."""
+    found = shape.get("items") or shape.get("additionalProperties")
+    return cast("Tree", found) if isinstance(found, dict) and "$ref" in found else None
+
+
+def _table(shape: Tree) -> str | None:
+    """The table that a key takes, or that its entries are, by its name in the schema."""
+    for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
+        if "$ref" in each:
+            return str(each["$ref"]).rpartition("/")[2]
+    return None
+
+
+def _choices(shape: Tree) -> Iterator[Candidate]:
+    """The words that a key takes, with what is said of each."""
+    words = shape.get("enum", [])
+    texts = shape.get("enumDescriptions", [""] * len(words))
+    for word, text in zip(words, texts, strict=True):
+        yield (str(word).lower() if isinstance(word, bool) else str(word)), text
+    if "const" in shape:
+        yield str(shape["const"]), ""
+    if shape.get("type") == "boolean":
+        yield from (("true", ""), ("false", ""))
+    for each in shape.get("anyOf", []):
+        yield from _choices(each)
+
+
+_WORLDS = _words("sim", "kernel", "live")
+_QUEUE = _group("queues")
+_CONTROL = _group("controls")
+_GOALS = _several(_goals, "")
+VALUES: Mapping[str | tuple[str, str], _Known] = {
+    "--set": _settings,
+    "--over": _settings,
+    "--cc": _several(_CONTROL),
+    "--against": _CONTROL,
+    "--stack": _group("stacks"),
+    "--profile": _group("stacks"),
+    "--preset": _group("presets"),
+    "--workload": _group("workloads"),
+    "--framing": _framings,
+    "--queue": _QUEUE,
+    "--queue-up": _QUEUE,
+    "--queue-down": _QUEUE,
+    ("aqm", "--queues"): _several(_group("queues", ("file", "the scenario's own"))),
+    ("size", "--queues"): _several(_words("unmanaged", "fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")),
+    "--suite": _words("rfc7928"),
+    "--remedies": _several(_remedies, ",+"),
+    "--world": _WORLDS,
+    "--worlds": _several(_WORLDS),
+    ("aqm", "--world"): _several(_WORLDS),
+    ("reproduce", "--world"): _words("sim", "live"),
+    "--kernel": _words("timetravel", "uml", "host"),
+    "--metric": _metrics,
+    "--maximise": _goals,
+    "--maximize": _goals,
+    "--minimise": _goals,
+    "--minimize": _goals,
+    "--subject-to": _goals,
+    "--tolerance": _quantities,
+    ("compare", "--ignore"): _several(_words("psh", "window", "sack", "timestamps", "ecn", "syn_options", "time")),
+    "--flow": _flows,
+    ("aqm", "--link"): _links,
+    ("ackpath", "--link"): _links,
+    "--ours": _hosts,
+    "--dask": _words("local"),
+    ("list", "KIND"): _kinds,
+    ("plot", "KIND"): _plots,
+    ("cite", "PAPERS"): _papers,
+    ("reproduce", "PAPER"): _papers_and_all,
+    ("reproduce", "--figure"): _figures,
+    ("reproduce", "--chapter"): _chapters,
+    ("shape", "INTERFACE"): _interfaces,
+    ("reflect", "--interface"): _interfaces,
+}
+"""By the argument, or by command and argument."""

@@ -1,0 +1,183 @@
+"""Completion in bash, zsh and fish: scripts that ask `lopsided --complete` what may come next, and their installation.
+
+The scripts know nothing of commands, so that they stay right when lopsided changes. They are written to the user's
+data folder (fish: where it looks for them); bash and zsh load them by a line at the end of `~/.bashrc` or `~/.zshrc`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lopsided.cli.completion import candidates
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+_BASH = """\
+# Completion of lopsided in bash, written by `lopsided --install-completion`.
+_lopsided() {
+  local found
+  COMPREPLY=()
+  while IFS= read -r found; do
+    COMPREPLY+=("$found")
+    # There is more to come behind these.
+    case $found in *[./=]) compopt -o nospace ;; esac
+  done < <("${1/#\\~/$HOME}" --complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+}
+complete -o nosort -F _lopsided lopsided
+"""
+_ZSH = """\
+# Completion of lopsided in zsh, written by `lopsided --install-completion`.
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
+_lopsided() {
+  local found
+  local -a whole whole_texts begun begun_texts
+  for found in "${(@f)$(${~words[1]} --complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
+    [[ -n $found ]] || continue
+    # There is more to come behind these.
+    if [[ ${found%%$'\\t'*} == *[./=] ]]; then
+      begun+=("${found%%$'\\t'*}")
+      begun_texts+=("${found/$'\\t'/  }")
+    else
+      whole+=("${found%%$'\\t'*}")
+      whole_texts+=("${found/$'\\t'/  }")
+    fi
+  done
+  (( $#begun )) && compadd -l -S '' -d begun_texts -a begun
+  (( $#whole )) && compadd -l -d whole_texts -a whole
+}
+compdef _lopsided lopsided
+"""
+_FISH = """\
+# Completion of lopsided in fish, written by `lopsided --install-completion`.
+function __lopsided_complete
+    set -l before (commandline --cut-at-cursor --tokenize --current-process)
+    set -l word (commandline --cut-at-cursor --current-token | string replace --regex '^[\\'"]' '')
+    $before[1] --complete fish $before[2..-1] "$word" 2>/dev/null
+end
+complete --command lopsided --no-files --arguments '(__lopsided_complete)'
+"""
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+
+
+def answer(app: App, arguments: Sequence[str]) -> None:
+    """Prints what a script asked for: a line for each word, in zsh and fish with a tab and what it is.
+
+    The name of the shell comes first. In bash the characters at which readline breaks words follow and the line up to
+    the cursor; else the words, the last one being written.
+    """
+    shell, *line = arguments
+    if shell == "bash":
+        found = for_bash(app, *line)
+    else:
+        found = [f"{value}\t{_short(text)}" if text else value for value, text in candidates(app, line)]
+    print("\n".join(found))
+
+
+def _short(text: str) -> str:
+    """Its first sentence, in one line."""
+    return " ".join(text.split()).split(". ")[0].rstrip(".")
+
+
+def for_bash(app: App, breaks: str, line: str) -> list[str]:
+    """What readline shall put in place of what follows the last break in the line, or the quote that is still open.
+
+    `breaks` are the characters that end a word of readline, a part of the shell's word.
+    """
+    words, quote, start = _split(line, breaks)
+    # The first word is the program.
+    found = candidates(app, words[1:]) if len(words) > 1 else []
+    return [_quoted(value[start:], quote) for value, _ in found]
+
+
+def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
+    """The words of the line without their quotes, the quote that is open at its end, and how much of the last word
+    readline leaves as it is."""
+    words = [""]
+    quote, kept, within = "", 0, False
+    letters = iter(line)
+    for letter in letters:
+        if quote:
+            if letter == quote:
+                quote = ""
+                # Readline takes a closed quote for a break.
+                kept = len(words[-1])
+            elif letter == "\\" and quote == '"':
+                words[-1] += next(letters, "")
+            else:
+                words[-1] += letter
+        elif letter == "\\":
+            words[-1] += next(letters, "")
+        elif letter in "'\"":
+            quote, within, kept = letter, True, len(words[-1])
+        elif letter.isspace():
+            if words[-1] or within:
+                words.append("")
+            kept, within = 0, False
+        else:
+            words[-1] += letter
+            if letter in breaks:
+                kept = len(words[-1])
+    return words, quote, kept
+
+
+def _quoted(text: str, quote: str) -> str:
+    """As the shell is to read it, where this quote is open."""
+    special = {"": " \t\\'\"$`&|;<>()*?[]#!{}", '"': '\\"$`', "'": ""}[quote]
+    return "".join(f"\\{letter}" if letter in special else letter for letter in text)
+
+
+# --- installation -------------------------------------------------------------------------------------------------
+
+
+def install(shell: str | None = None) -> list[str]:
+    """Writes the script of this shell, by default the one that runs this, and has it loaded; what there is to say."""
+    shell = shell or _running()
+    if shell not in SCRIPTS:
+        raise UsageError(f"no completion for {shell!r}: there are {', '.join(SCRIPTS)}")
+    script = _place(shell)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(SCRIPTS[shell], encoding="utf-8")
+    if shell == "fish":
+        return [f"completion in fish: {script}, which new shells load"]
+    start = Path.home() / f".{shell}rc"
+    told = f"completion in {shell}: {script}, which new shells load by a line at the end of {start}"
+    _append(start, f'[ ! -f "{script}" ] || . "{script}"  # completion of lopsided\n')
+    return [told, f"in this one: . {script}"]
+
+
+def _place(shell: str) -> Path:
+    if shell == "fish":
+        return _folder("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / "lopsided.fish"
+    return _folder("XDG_DATA_HOME", ".local/share") / "lopsided" / f"completion.{shell}"
+
+
+def _folder(variable: str, usual: str) -> Path:
+    named = os.environ.get(variable, "")
+    return Path(named) if named.startswith("/") else Path.home() / usual
+
+
+def _append(start: Path, line: str) -> None:
+    """What is in the file stays as it is; the line goes there once."""
+    text = start.read_text(encoding="utf-8", errors="replace") if start.exists() else ""
+    if line not in text:
+        with start.open("a", encoding="utf-8") as file:
+            file.write(line if not text or text.endswith("\n") else f"\n{line}")
+
+
+def _running() -> str:
+    """The shell that started this, or the user's."""
+    try:
+        parent = Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip().lstrip("-")
+    except OSError:
+        parent = ""
+    if parent in SCRIPTS:
+        return parent
+    named = Path(os.environ.get("SHELL", "")).name
+    if named in SCRIPTS:
+        return named
+    raise UsageError("which shell? Write lopsided --install-completion bash, zsh or fish")
