@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from lopsided import papers
+from lopsided import Run, Scenario, papers
 from lopsided.errors import FolderError, UsageError
-from lopsided.papers.framework import page, text
+from lopsided.papers.framework import assumptions, page, recorded, text
 from lopsided.papers.framework.claims import Statements, at_least, falls, near, number, ordered, ratio
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Curve, Measurements, Spread
@@ -458,3 +458,37 @@ def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper)
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
+
+
+def test_what_is_assumed_is_data(tmp_path: Path) -> None:
+    written = tmp_path / "assumptions.toml"
+    written.write_text(
+        '[rate]\nparameter = "downlink rate"\nvalue = "2 Mbit/s"\nwhy = """\nnot given,\nand guessed\n"""\n'
+        'variants."8, SACK off" = { link.down.rate = "8 Mbit/s", stack.sack = false, stack.mss = 512 }\n'
+    )
+    overrides = {"link.down.rate": "8 Mbit/s", "stack.sack": "false", "stack.mss": "512"}
+    assert assumptions.load(tmp_path) == (
+        Assumption("rate", "downlink rate", "2 Mbit/s", "not given, and guessed", (Variant("8, SACK off", overrides),)),
+    )
+    written.write_text('[rate]\nparameter = "downlink rate"\nvalue = "2 Mbit/s"\nwhence = "guessed"\n')
+    with pytest.raises(ValueError, match=r"assumptions\.toml: \[rate\].*whence"):
+        assumptions.load(tmp_path)
+
+
+def test_what_linux_did_is_recorded_case_by_case(paper: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = paper.experiment("queues")
+    record = paper.folder / "linux-queues.csv"
+    record.write_text("queue_packets,seed,kernel,digest,goodput_bps\n10,1,6.1,old,1.0\n40,1,6.1,12,2.0\n")
+
+    def on_linux(scenario: Scenario, *, world: str) -> Run:
+        assert world == "kernel"
+        run = simulate(scenario)
+        run.facts["kernel"] = "6.1.192"
+        return run
+
+    simulate = Scenario.run
+    monkeypatch.setattr(Scenario, "run", on_linux)
+    recorded.record(paper, experiment, ["40"])
+    first, second = recorded.read(paper.folder, "queues").sort("queue_packets").rows(named=True)
+    assert first == {"queue_packets": 10, "seed": 1, "kernel": "6.1", "digest": "old", "goodput_bps": 1.0}
+    assert (second["queue_packets"], second["kernel"]) == (40, "6.1.192") and second["goodput_bps"] > 1e5

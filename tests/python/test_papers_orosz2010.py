@@ -17,8 +17,8 @@ from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.orosz2010.measure import Phased, three_phases
-from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, UPLINKS, WINDOWS, flavour
-from lopsided.papers.orosz2010.shared import OTHERS, mean_over, value
+from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, OTHERS, UPLINKS, VEGAS, WINDOWS
+from lopsided.papers.orosz2010.shared import mean_over, value
 from lopsided.studies.jobs import run_jobs
 
 pytestmark = pytest.mark.slow
@@ -202,7 +202,7 @@ def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measure
     assert shares[200] < shares[100] < shares[50] < shares[30]
     # Vegas gives way to one upload before any buffer but the smallest.
     for packets in BUFFERS[1:]:
-        assert value(m, flavour("vegas"), "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
+        assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.balakrishnan1999.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.bursts import BURST_SWEEP, DELAY_SWEEP
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.figures import FIGURES
+from lopsided.papers.balakrishnan1999.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.live import LIVE
 from lopsided.papers.balakrishnan1999.setup import (
     IMPLEMENTED_TWO_WAY,
@@ -30,8 +30,11 @@ from lopsided.papers.balakrishnan1999.setup import (
     WEB,
 )
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy
+from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
+
+FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -52,7 +55,7 @@ PAPER = Paper(
     authors="Hari Balakrishnan, Venkata N. Padmanabhan and Randy H. Katz",
     year=1999,
     summary="What do slow return lines and packet radio do to TCP, and what helps?",
-    folder=Path(__file__).parent,
+    folder=FOLDER,
     experiments=(
         ONE_WAY,
         LOSSY,
@@ -71,7 +74,7 @@ PAPER = Paper(
     ),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=ASSUMPTIONS,
+    assumptions=assumptions.load(FOLDER),
     key_results=KEY_RESULTS,
     repeat=10,
     varied=("one-way", "lossy"),

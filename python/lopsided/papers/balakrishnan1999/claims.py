@@ -25,10 +25,8 @@ from lopsided.papers.balakrishnan1999.setup import (
 )
 from lopsided.papers.balakrishnan1999.shared import (
     ack_limit_bps,
-    kbit,
     locked_out,
     lossy,
-    mbit,
     two_way,
 )
 from lopsided.papers.framework.claims import (
@@ -37,6 +35,8 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     at_most,
+    kbit,
+    mbit,
     near,
     number,
     ordered,

@@ -34,13 +34,15 @@ from lopsided.papers.balakrishnan1999.setup import (
     RENO_FIRST,
     Scheme,
 )
-from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, kbit, least_that_is_enough, mbit
+from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, least_that_is_enough
 from lopsided.papers.framework.claims import (
     Statements,
     agree_within,
     all_of,
     at_least,
     at_most,
+    kbit,
+    mbit,
     near,
     number,
     ordered,

@@ -11,10 +11,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     Line,
     Scheme,
 )
-from lopsided.papers.framework.claims import number
 from lopsided.papers.framework.measurements import Label, Measurements, Spread
-from lopsided.papers.framework.model import Measured
-from lopsided.papers.framework.published import PublishedValue
 from lopsided.views.plot import style
 
 INKS = {
@@ -41,16 +38,6 @@ def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: 
 
 LOCKED_OUT_BPS = 500.0
 """An upload with less than this, a packet or two in 40 s, made no progress."""
-
-
-def mbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A rate in bit/s as Mbit/s."""
-    return number(name, value, "Mbit/s", scale=1e-6, published=published)
-
-
-def kbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A rate in bit/s as kbit/s."""
-    return number(name, value, "kbit/s", scale=1e-3, published=published)
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:

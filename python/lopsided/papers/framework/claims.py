@@ -72,6 +72,26 @@ def number(
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)
 
 
+def percent(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
+    """A share of something, in per cent."""
+    return number(name, value, "percent", scale=100, published=published)
+
+
+def mbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
+    """A rate in bit/s as Mbit/s."""
+    return number(name, value, "Mbit/s", scale=1e-6, published=published)
+
+
+def kbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
+    """A rate in bit/s as kbit/s."""
+    return number(name, value, "kbit/s", scale=1e-3, published=published)
+
+
+def kilobytes(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
+    """A number of octets as kB."""
+    return number(name, value, "kB", scale=1e-3, published=published)
+
+
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
     """Each number that has a printed one is near it: shares in per cent within `POINTS` and a factor of two, any other
     quantity within `SHARE`. `printed` scales the printed number to the unit of the measured."""

@@ -40,7 +40,12 @@ class Spread(NamedTuple):
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
         """The mean of several: of their medians, of their least and of their greatest values."""
-        return cls(*(float(np.mean(each)) for each in zip(*spreads, strict=True)))
+        return cls.over(np.mean, spreads)
+
+    @classmethod
+    def over(cls, pick: Callable[[Any], Any], spreads: Iterable[Spread]) -> Spread:
+        """`min`, `max` or another function of several: of their medians, of their least and of their greatest."""
+        return cls(*(float(pick(each)) for each in zip(*spreads, strict=True)))
 
     def map(self, function: Callable[[float], float]) -> Spread:
         """The same after a monotonic function."""
@@ -56,6 +61,18 @@ class Curve:
     median: Array
     low: Array
     high: Array
+
+    @classmethod
+    def mean(cls, curves: Iterable[Curve]) -> Curve:
+        """The mean of several over the same settings: of their medians, of their least and of their greatest values."""
+        curves = list(curves)
+        ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
+        return cls(curves[0].x, *ends)
+
+    def against(self, x: Array) -> Curve:
+        """The same values against another measure of the settings, rising."""
+        order = np.argsort(x)
+        return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
     def at(self, x: float) -> Spread:
         """The value at a setting, linear between those that were run."""

@@ -1,10 +1,11 @@
-"""The samples of single flows, as the measures of papers need them."""
+"""The samples of single flows and of buffers, as the measures of papers need them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,17 @@ class Trace:
         except ValueError:
             return metrics.Moments(0, float("nan"), float("nan"))
 
+    def cwnd_mean_bytes(self, t0_s: float, t1_s: float) -> float:
+        """Mean window over time."""
+        return metrics.time_mean(self.time_s, self.cwnd_bytes, t0_s, t1_s)
+
+    def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
+        """How bunched its acknowledgements arrive at a sender on a line of this rate, recovery left out."""
+        inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
+        return metrics.ack_compression(
+            self.time_s[inside], self.acked_bytes[inside], rate_bps or math.inf, skip=self.recovering[inside]
+        )
+
 
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     """The samples of the flows of these names."""
@@ -68,3 +80,19 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
         mine = {column: values[of_flow] for column, values in columns.items()}
         traces[name] = Trace(**mine, recovering=recovering[of_flow])
     return traces
+
+
+Buffers: TypeAlias = Mapping[str, Mapping[str, Array]]
+"""The buffers of both directions: columns of the table `queues`."""
+
+_QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packets", "sent_bytes")
+
+
+def buffers_of(run: Run, link: str = "link") -> Buffers:
+    """What the run recorded of this link's two buffers, by direction."""
+    queues = run.queues.to_polars()
+    on_link, direction = (queues["link"] == link).to_numpy(), queues["direction"].to_numpy()
+    columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
+    return {
+        way: {name: values[on_link & (direction == way)] for name, values in columns.items()} for way in ("down", "up")
+    }

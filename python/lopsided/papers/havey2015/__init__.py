@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.havey2015 import chapter2, chapter3, traces
-from lopsided.papers.havey2015.assumptions import ASSUMPTIONS, HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.figures import FIGURES
+from lopsided.papers.havey2015.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
 from lopsided.papers.havey2015.shared import value
+
+FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -38,11 +41,11 @@ PAPER = Paper(
     authors="Daniel Mark Havey",
     year=2015,
     summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
-    folder=Path(__file__).parent,
+    folder=FOLDER,
     experiments=EXPERIMENTS,
     figures=(*traces.FIGURES, *chapter2.FIGURES, *chapter3.FIGURES, *FIGURES),
     claims=(*chapter2.CLAIMS, *traces.CLAIMS, *chapter3.CLAIMS, *CLAIMS),
-    assumptions=(*chapter2.ASSUMPTIONS, *traces.ASSUMPTIONS, *chapter3.ASSUMPTIONS, *ASSUMPTIONS),
+    assumptions=assumptions.load(FOLDER),
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,
     varied=("evening",),

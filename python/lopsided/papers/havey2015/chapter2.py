@@ -28,13 +28,11 @@ from lopsided.papers.framework.claims import (
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import (
     Artifact,
-    Assumption,
     Case,
     Experiment,
     Figure,
     KeyResult,
     Measured,
-    Variant,
     Verdict,
 )
 from lopsided.papers.framework.plots import Line, Panel, Plot
@@ -519,23 +517,6 @@ FIGURES = (
     Figure("2.12", "Share of RDRA against the round trip", ("fair-rtts",), FIGURE_2_12),
     Figure("L", "Alone under loss", ("lossy-line",), FIGURE_LOSSY),
     Figure("2.13", "Use of the queue", ("queue-use",), _queue_table, "Table"),
-)
-
-ASSUMPTIONS = (
-    Assumption(
-        key="rdra-bottleneck",
-        parameter="rate and queue of chapter 2's bottleneck",
-        value="2 Mbit/s, drop-tail of 1 s",
-        why="not stated (HAV-A03); two flows of 1 Mbit/s each, and round trips above 1000 ms where the queue is full",
-        variants=(Variant("10 Mbit/s, 100 ms", {"link.down.rate": "10 Mbit/s", "link.down.queue": "100 ms"}),),
-    ),
-    Assumption(
-        key="rdra-unstated",
-        parameter="RDRA's beginning, events and units",
-        value="an initial window of ten segments, all holes within a round trip one event, windows in segments",
-        why="not stated (HAV-A07); 0.8 is read as the part of the window that is kept (HAV-A04), and equation 2.4 with "
-        "max (HAV-A05)",
-    ),
 )
 
 KEY_RESULT = KeyResult(

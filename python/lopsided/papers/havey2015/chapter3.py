@@ -15,7 +15,6 @@ from lopsided.papers.framework.claims import Statements, agree_within, all_of, a
 from lopsided.papers.framework.measurements import Array, Curve, Measurements, Spread
 from lopsided.papers.framework.model import (
     Artifact,
-    Assumption,
     Case,
     Comparison,
     Experiment,
@@ -627,36 +626,4 @@ FIGURES = (
     Figure("3", "FWP and A-MPDU in numbers", ("fwp-loss",), _loss_table, "Table"),
     Figure("T3", "With today's standards", ("fwp-today",), _today_table, "Table"),
     Figure("P3", "A page and an object", ("fwp-pages",), _pages_table, "Table"),
-)
-
-
-ASSUMPTIONS = (
-    Assumption(
-        key="fwp-contention",
-        parameter="how stations of chapter 3 contend, and the times of an aggregate",
-        value="one sender serves them in turn with the times of 802.11n: preamble, SIFS, block acknowledgement, AIFS "
-        "and half of the smallest contention window; one of the four streams, with a window of 32 frames and a quarter "
-        "of the rate",
-        why="not stated (HAV-A10, HAV-A11); ACKs go beside the air, as the emulator's stations were on Ethernet",
-    ),
-    Assumption(
-        key="fwp-jitter",
-        parameter="variation of the round trip in chapter 3",
-        value="none",
-        why="netem's normal spread of 10 % lets packets overtake each other, and each of those would be a placeholder",
-    ),
-    Assumption(
-        key="fwp-rate",
-        parameter="bottleneck of figures 3.9 and 3.10",
-        value="100 Mbit/s and one minute in place of 600 Mbit/s and two",
-        why="the run takes a twelfth of the time; a queue of one bandwidth-delay product of 40 ms scales with it",
-    ),
-    Assumption(
-        key="fwp-expected",
-        parameter="expected frame loss",
-        value="the channel's own frame error rate; in figure 3.7 to 3.11 four standard deviations of a round trip's "
-        "losses are allowed above it",
-        why="a channel that loses as expected passes its own mean in half of the round trips, so that the printed rule "
-        "would be in its normal state half of the time; figure 3.10 has both",
-    ),
 )

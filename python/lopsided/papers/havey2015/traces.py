@@ -15,7 +15,7 @@ import numpy as np
 
 from lopsided.papers.framework.claims import Statements, all_of, at_least, at_most, between, near, number
 from lopsided.papers.framework.measurements import Array, Measurements
-from lopsided.papers.framework.model import Assumption, Case, Experiment, Figure, Verdict
+from lopsided.papers.framework.model import Case, Experiment, Figure, Verdict
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
 from lopsided.views.plot import style
 
@@ -394,14 +394,4 @@ FIGURES = (
     Figure("2.7", "Losses seen at the receiver", ("detection-trace",), FIGURE_2_7),
     Figure("2.8", "The receiver's window, and what is asked for", ("window-trace",), FIGURE_2_8),
     Figure("2.15", "Downloads on a mesh", ("mesh",), FIGURE_2_15),
-)
-
-ASSUMPTIONS = (
-    Assumption(
-        key="rdra-mesh",
-        parameter="losses and rate of the mesh (figures 2.15 and 2.16)",
-        value="6 Mbit/s, 100 ms, and packets lost one by one, as many as leave one connection 190 kbit/s",
-        why="none of them is printed; the least rate of 802.11a, and the path's delay of section 2.2. Contention and "
-        "losses in bursts are left out",
-    ),
 )

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.merritt2010.assumptions import ASSUMPTIONS, KEY_RESULTS
 from lopsided.papers.merritt2010.claims import CLAIMS
 from lopsided.papers.merritt2010.figures import FIGURES
+from lopsided.papers.merritt2010.key_results import KEY_RESULTS
 from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, POLICED, SWEEP
 from lopsided.papers.merritt2010.shared import GOODPUT, WINDOWS, curve
+
+FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -40,11 +43,11 @@ PAPER = Paper(
     authors="Sears Merritt",
     year=2010,
     summary="One download and one upload share an asymmetric line: how large may the uplink buffer be?",
-    folder=Path(__file__).parent,
+    folder=FOLDER,
     experiments=(SWEEP, FIELD, ACKS, POLICED),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=ASSUMPTIONS,
+    assumptions=assumptions.load(FOLDER),
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("sweep",),

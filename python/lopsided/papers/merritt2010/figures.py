@@ -19,8 +19,6 @@ from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import (
     AGAINST_BUFFER,
     BUFFER,
-    INKS,
-    MARKS,
     SWEEP,
     at,
     by_link,
@@ -60,7 +58,7 @@ def _performance(column: str) -> Lines:
 
 
 def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
-    return ((metrics.two_way_performance_bound(line.down_bps, line.up_bps), INKS[line.name]) for line in LINES)
+    return ((metrics.two_way_performance_bound(line.down_bps, line.up_bps), line.ink) for line in LINES)
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
@@ -71,7 +69,7 @@ def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = Fa
         for packets in BUFFERS
         if not up_to_estimate or packets <= printed_size(m, line).number
     ]
-    return Spread(*(pick(values) for values in zip(*found, strict=True)))
+    return Spread.over(pick, found)
 
 
 def _comparisons_5_1(m: Measurements) -> Iterable[Comparison]:
@@ -164,7 +162,7 @@ def _estimates(column: str, experiment: str = "sweep") -> Lines:
         for line in LINES:
             crossed = threshold(m, line, column, experiment)
             if np.isfinite(crossed):
-                yield Line([crossed], [crossed], INKS[line.name], look="points", mark="x", size=10)
+                yield Line([crossed], [crossed], line.ink, look="points", mark="x", size=10)
         printed = ((line, printed_size(m, line).number) for line in LINES)
         yield from printed_at((line, size, size) for line, size in printed)
 
@@ -304,7 +302,7 @@ def _field(m: Measurements) -> Iterable[Line]:
     yield from _estimates("estimate_packets", "field")(m)
     for line in LINES:
         full = curve(m, line, "estimate_packets")
-        yield Line(full.x, full.median, INKS[line.name], look="points", mark=MARKS[line.name], hollow=True)
+        yield Line(full.x, full.median, line.ink, look="points", mark=line.mark, hollow=True)
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lopsided import metrics
-from lopsided.papers.framework.traces import Array, Trace, traces_of
+from lopsided.papers.framework.traces import Array, Buffers, Trace, buffers_of, traces_of
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run
@@ -24,8 +24,6 @@ GOODPUT_STEP_S = 0.5
 
 TREND_S = 30.0
 """Slower movement than this is trend, not phase or interference."""
-
-_QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms")
 
 
 class Rates(Protocol):
@@ -82,8 +80,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     goodput_down, goodput_up = down.goodput_bps(start, end), up.goodput_bps(start, end)
     alone_rtt, both_rtt = down.rtt_ms(0.0, start), down.rtt_ms(start, end)
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
-    cwnd_down = metrics.time_mean(down.time_s, down.cwnd_bytes, start, end)
-    cwnd_up = metrics.time_mean(up.time_s, up.cwnd_bytes, start, end)
+    cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
@@ -189,24 +186,12 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
     }
 
 
-Buffers: TypeAlias = dict[str, dict[str, Array]]
-"""Of each direction: columns of the table `queues`."""
-
-
-def buffers_of(run: Run) -> Buffers:
-    """What the run recorded of both buffers, by direction: the columns of its table `queues`."""
-    queues = run.queues.to_polars()
-    direction = queues["direction"].to_numpy()
-    columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
-    return {way: {name: values[direction == way] for name, values in columns.items()} for way in ("down", "up")}
-
-
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
     """How the two buffers were used while both flows were active, and how full R2 ever was before."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
-        time, backlog, wait = (columns[name] for name in _QUEUE_COLUMNS)
+        time, backlog, wait = (columns[name] for name in ("time_s", "backlog_packets", "sojourn_mean_ms"))
         together = time > both.start_s
         found |= {
             f"{direction}link_empty_share": float((backlog[together] == 0).mean()),
@@ -224,7 +209,7 @@ BURST = 5.0
 """Packets: R1 is filled by a burst from here on."""
 
 
-def cycle(buffers: Mapping[str, Mapping[str, Array]], both: TwoWay) -> dict[str, float]:
+def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     """The steps of figure 3.2's feedback cycle, the first time each comes after the one before it (MER-M25).
 
     1. Before the upload R1 holds data and R2 nothing. 2. The upload fills R2. 3. R1 runs empty: the download's ACKs are
@@ -262,14 +247,8 @@ def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
     """How bunched each flow's acknowledgements arrive while both are active, from samples every 10 ms."""
     both = TwoWay.of(run)
     found: dict[str, float] = {}
-    for name, trace, rate in (
-        ("up", both.upload, rates.up_bps),
-        ("down", both.download, rates.down_bps),
-    ):
-        inside = (trace.time_s >= both.start_s) & (trace.time_s <= both.end_s)
-        acks = metrics.ack_compression(
-            trace.time_s[inside], trace.acked_bytes[inside], rate, skip=trace.recovering[inside]
-        )
+    for name, trace, rate in (("up", both.upload, rates.up_bps), ("down", both.download, rates.down_bps)):
+        acks = trace.ack_compression(both.start_s, both.end_s, rate)
         found |= {
             f"compressed_share_{name}": acks.compressed_share,
             f"burst_{name}_bytes": acks.mean_burst_bytes,

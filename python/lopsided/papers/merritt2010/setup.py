@@ -6,10 +6,16 @@ R2's is varied from 5 to 50. A download runs alone for two minutes, then an uplo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.merritt2010.measure import acknowledgements, two_way
+from lopsided.views.plot import style
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run
 
 BUFFERS = tuple(range(5, 55, 5))
 """Uplink buffers in packets (table 4.1)."""
@@ -20,11 +26,13 @@ DOWNLINK_BUFFER = 50
 
 @dataclass(frozen=True)
 class AccessLine:
-    """One of the three asymmetric links (table 4.3)."""
+    """One of the three asymmetric links (table 4.3), and how figures draw it."""
 
     name: str
     down_bps: float
     up_bps: float
+    ink: str
+    mark: str
 
     @property
     def scenario(self) -> str:
@@ -42,16 +50,19 @@ class AccessLine:
         return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
 
 
-LINES = (AccessLine("3000/1000", 3e6, 1e6), AccessLine("2400/196", 2.4e6, 196e3), AccessLine("3000/100", 3e6, 100e3))
+LINES = (
+    AccessLine("3000/1000", 3e6, 1e6, style.OTHER[0], "o"),
+    AccessLine("2400/196", 2.4e6, 196e3, style.DOWN[0], "s"),
+    AccessLine("3000/100", 3e6, 100e3, style.UP[0], "^"),
+)
 """The links in the order of the thesis's tables: rising asymmetry."""
 
 MAIN = LINES[1]
 """The link that chapter 5 looks at in detail."""
 
 
-def line(name: str) -> AccessLine:
-    """The link of this name."""
-    return next(each for each in LINES if each.name == name)
+def _two_way(run: Run, case: Case) -> Mapping[str, float]:
+    return two_way(run, next(each for each in LINES if each.name == case.labels["link"]))
 
 
 def _cases(lines: tuple[AccessLine, ...], **overrides: str) -> tuple[Case, ...]:
@@ -70,7 +81,7 @@ SWEEP = Experiment(
     key="sweep",
     summary="three links, ten uplink buffers; a download alone for 120 s, then an upload beside it for 120 s",
     cases=_cases(LINES),
-    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    measure=_two_way,
     keep=True,
 )
 
@@ -78,7 +89,7 @@ FIELD = Experiment(
     key="field",
     summary="the field procedure of section 6.4: 30 s of download alone, 30 s of both, at any one buffer",
     cases=_cases(LINES, **{"scenario.duration": "60 s", "flow.upload.start": "30 s"}),
-    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    measure=_two_way,
     usual=1,
 )
 
@@ -94,7 +105,7 @@ POLICED = Experiment(
         )
         for packets in BUFFERS
     ),
-    measure=lambda run, case: two_way(run, line(str(case.labels["link"]))),
+    measure=_two_way,
     usual=1,
 )
 
@@ -102,6 +113,6 @@ ACKS = Experiment(
     key="acks",
     summary="the 2400/196 runs of the sweep again, sampled every 10 ms to see acknowledgements arrive",
     cases=_cases((MAIN,), **{"record.interval": "10 ms"}),
-    measure=lambda run, case: acknowledgements(run, line(str(case.labels["link"]))),
+    measure=lambda run, _case: acknowledgements(run, MAIN),
     usual=1,
 )

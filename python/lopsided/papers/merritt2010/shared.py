@@ -12,13 +12,9 @@ from lopsided.papers.framework.measurements import Array, Curve, Measurements, S
 from lopsided.papers.framework.plots import Line, Lines, Panel, Plot, printed_mark
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
-from lopsided.views.plot import style
 
 SWEEP = ("sweep",)
 BUFFER = "uplink_buffer_packets"
-
-INKS = {line.name: ink for line, ink in zip(LINES, (style.OTHER[0], style.DOWN[0], style.UP[0]), strict=True)}
-MARKS = {line.name: mark for line, mark in zip(LINES, "os^", strict=True)}
 
 
 @dataclass(frozen=True)
@@ -88,9 +84,9 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
         for line in LINES:
             yield Line.of(
                 curve(m, line, column, experiment),
-                INKS[line.name],
+                line.ink,
                 scale,
-                mark=MARKS[line.name],
+                mark=line.mark,
                 label=line.title,
                 end=f"{line.name} kbit/s",
                 column=f"{line.name} {column}",
@@ -101,7 +97,7 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
 
 def printed_at(found: Iterable[tuple[AccessLine, float, float]]) -> Iterable[Line]:
     """Diamonds at `(link, packets, value)`."""
-    return (printed_mark(packets, value, INKS[line.name]) for line, packets, value in found)
+    return (printed_mark(packets, value, line.ink) for line, packets, value in found)
 
 
 AGAINST_BUFFER = Plot(

@@ -15,8 +15,8 @@ from lopsided.papers.framework.measurements import Array, Measurements
 from lopsided.papers.framework.model import Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.tables import compare
-from lopsided.papers.framework.traces import Trace
-from lopsided.papers.merritt2010.measure import Buffers, TwoWay, buffers_of, phase_of
+from lopsided.papers.framework.traces import Buffers, Trace, buffers_of
+from lopsided.papers.merritt2010.measure import TwoWay, phase_of
 from lopsided.papers.merritt2010.setup import MAIN
 from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.orosz2010.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.orosz2010 import setup
 from lopsided.papers.orosz2010.claims import CLAIMS
 from lopsided.papers.orosz2010.figures import FIGURES
-from lopsided.papers.orosz2010.setup import ACKS, ASSUMED_BUFFER, BUFFERED, MODERN, PHASED, RATIOS, WINDOWED
-from lopsided.papers.orosz2010.shared import OTHERS, VEGAS, mean_over, value
+from lopsided.papers.orosz2010.key_results import KEY_RESULTS
+from lopsided.papers.orosz2010.setup import OTHERS, VEGAS
+from lopsided.papers.orosz2010.shared import mean_over, value
+
+FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -22,9 +26,9 @@ def answer(m: Measurements) -> str:
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (
-        f"With {ASSUMED_BUFFER} packets of buffer in the modem one upload leaves {one:.0f} % of the download and two "
-        f"leave {two:.0f} % (mean of the variants but Vegas); Vegas keeps {vegas:.0f} % beside one. How much is left "
-        "is decided by how long that buffer lets ACKs wait, more than by the variant (figure B)."
+        f"With {setup.ASSUMED_BUFFER} packets of buffer in the modem one upload leaves {one:.0f} % of the download and "
+        f"two leave {two:.0f} % (mean of the variants but Vegas); Vegas keeps {vegas:.0f} % beside one. How much is "
+        "left is decided by how long that buffer lets ACKs wait, more than by the variant (figure B)."
     )
 
 
@@ -34,11 +38,11 @@ PAPER = Paper(
     authors="Peter Orosz, Janos Sztrik and Chesoong Kim",
     year=2010,
     summary="What do uploads on an ADSL line do to a download, under each of six TCP variants?",
-    folder=Path(__file__).parent,
-    experiments=(PHASED, BUFFERED, WINDOWED, RATIOS, ACKS, MODERN),
+    folder=FOLDER,
+    experiments=(setup.PHASED, setup.BUFFERED, setup.WINDOWED, setup.RATIOS, setup.ACKS, setup.MODERN),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=ASSUMPTIONS,
+    assumptions=assumptions.load(FOLDER),
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("phases",),

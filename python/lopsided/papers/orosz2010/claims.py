@@ -8,6 +8,7 @@ of a second exceeds a fifth of the mean and five times that of the download alon
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,36 +22,22 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     falls,
+    kbit,
+    kilobytes,
     near,
     number,
+    percent,
     ratio,
 )
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reproduction import judge
-from lopsided.papers.orosz2010.setup import (
-    ASSUMED_BUFFER,
-    DEEP_BUFFER,
-    DOWN_BPS,
-    FLAVOURS,
-    HIGH_SPEED,
-    UP_BPS,
-    UPLINKS,
-    WINDOWS,
-    Flavour,
-)
-from lopsided.papers.orosz2010.shared import (
-    CUBIC,
-    OTHERS,
-    RENO,
-    VEGAS,
-    mean_curve,
-    mean_over,
-    of_each,
-    share,
-    value,
-)
+from lopsided.papers.orosz2010 import setup
+from lopsided.papers.orosz2010.setup import CUBIC, DOWN_BPS, FLAVOURS, HIGH_SPEED, OTHERS, RENO, VEGAS, WINDOWS, Flavour
+from lopsided.papers.orosz2010.shared import mean_curve, mean_over, share, value
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.published import PublishedValue
 
 EQUAL = 1.05
 LARGE = 0.2
@@ -60,51 +47,52 @@ TIMES = 5
 of_paper, ours = Statements(("phases",)), Statements(("phases",), "ours")
 
 
+def _waiting(m: Measurements) -> list[Measured]:
+    """Beside one upload and beside two."""
+    return [
+        number(f"packets waiting in the uplink, phase {phase}", mean_over(m, OTHERS, f"uplink_backlog_{phase}_packets"))
+        for phase in (2, 3)
+    ]
+
+
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
     """Throughputs of phase 1, and how busy the downlink is."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
-    rates = agree_within(0.02, of_each(m, "throughput_1_bps", "", "kbit/s", 1e-3))
-    said = number("least share of time that the downlink is busy", busy, "percent", scale=100, published=printed)
-    return all_of(rates, at_least(95, [said]))
+    rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
+    return all_of(rates, at_least(95, [percent("least share of time that the downlink is busy", busy, printed)]))
 
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
     """The mean share of phase 1 over the variants but Vegas, of which the letter speaks apart."""
-    mean = mean_over(m, OTHERS, "share_2")
-    verdict = near([number("mean but Vegas", mean, "percent", scale=100, published=share(m, 2))])
-    return verdict.but(*of_each(m, "share_2", "", "percent", 100))
+    verdict = near([percent("mean but Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
+    return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
 @ours("Near 70 % is left with some uplink buffers only.", "of section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     """The uplink buffers, linear between those that were run, with which the mean share is near the printed one."""
-    found = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets")
-    least, most = float(found.x[0]), float(found.x[-1])
-    buffers = np.linspace(least, most, 1 + 10 * int(most - least))
-    printed = share(m, 2)
-    shares = [number("", found.at(each), "percent", scale=100, published=printed) for each in buffers]
-    fits = buffers[[near([each]).holds for each in shares]]
+    found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
+    least, most = int(found.x[0]), int(found.x[-1])
+    buffers = np.linspace(least, most, 1 + 10 * (most - least))
+    fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
     ends = [
         number(f"{name} uplink buffer with which it is near print", packets, "packets")
         for name, packets in (("smallest", fits.min(initial=np.inf)), ("largest", fits.max(initial=-np.inf)))
     ]
-    assumed = number("the buffer that is assumed", ASSUMED_BUFFER, "packets")
-    there = [
-        number(f"mean share with {packets:g} packets", found.at(packets), "percent", scale=100, published=printed)
-        for packets in found.x
-    ]
-    reason = f"it is near print from {text.value(ends[0])} to {text.value(ends[1])}"
-    holds = fits.size > 0 and fits.max() < 2 * fits.min() and fits.min() <= ASSUMED_BUFFER <= fits.max()
+    assumed = number("the buffer that is assumed", setup.ASSUMED_BUFFER, "packets")
+    there = [percent(f"mean share with {packets:g} packets", found.at(packets), printed) for packets in found.x]
+    where = f"near print from {text.value(ends[0])} to {text.value(ends[1])}"
+    holds = fits.size > 0 and fits.max() < 2 * fits.min() and fits.min() <= assumed.value <= fits.max()
     criterion = "the buffers lie within a factor of 2, around the one that is assumed"
-    note = f"Near print from {text.value(ends[0])} to {text.value(ends[1])} only; the letter does not give the buffer"
-    return Verdict(bool(holds), criterion, (*ends, assumed, *there), reason, (note,) if fits.size else ())
+    notes = (f"N{where[1:]} only; the letter does not give the buffer",) if fits.size else ()
+    return Verdict(bool(holds), criterion, (*ends, assumed, *there), f"it is {where}", notes)
 
 
-def _bounded_uploads(m: Measurements, phase: int, window: int) -> float:
-    flavours = OTHERS if phase == 2 else FLAVOURS
+def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
+    """What is left where the uploads' windows are bounded before a deep buffer."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -114,25 +102,17 @@ def _bounded_uploads(m: Measurements, phase: int, window: int) -> float:
 def phase_3_below_40(m: Measurements) -> Verdict:
     """The mean share of phase 1 over all variants."""
     printed = share(m, 3)
-    mean = number("mean over the six", mean_over(m, FLAVOURS, "share_3"), "percent", scale=100, published=printed)
+    mean = percent("mean over the six", mean_over(m, FLAVOURS, "share_3"), printed)
     others, second = (
-        number(f"mean but Vegas, phase {phase}", mean_over(m, OTHERS, f"share_{phase}"), "percent", scale=100)
-        for phase in (3, 2)
+        percent(f"mean but Vegas, phase {phase}", mean_over(m, OTHERS, f"share_{phase}")) for phase in (3, 2)
     )
+    deep = f"before {setup.DEEP_BUFFER} packets"
     bounded = [
-        number(
-            f"mean over the six with uploads of {window} KiB before {DEEP_BUFFER} packets",
-            _bounded_uploads(m, 3, window),
-            "percent",
-            scale=100,
-        )
+        percent(f"mean over the six with uploads of {window} KiB {deep}", _bounded(m, window, 3, FLAVOURS))
         for window in WINDOWS
     ]
     enough = next((each for each in bounded if each.value <= printed.number), bounded[-1])
-    waiting = [
-        number(f"packets waiting in the uplink, phase {phase}", mean_over(m, OTHERS, f"uplink_backlog_{phase}_packets"))
-        for phase in (2, 3)
-    ]
+    waiting = _waiting(m)
     return at_most(printed.number, [mean]).but(
         others,
         second,
@@ -160,14 +140,11 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
     found: list[int] = []
     for window in WINDOWS:
         second, third = (
-            number(
-                f"{window} KiB: {name}",
-                _bounded_uploads(m, phase, window),
-                "percent",
-                scale=100,
-                published=share(m, phase),
+            percent(f"{window} KiB: {name}", _bounded(m, window, phase, flavours), share(m, phase))
+            for phase, name, flavours in (
+                (2, "phase 2, mean but Vegas", OTHERS),
+                (3, "phase 3, mean over the six", FLAVOURS),
             )
-            for phase, name in ((2, "phase 2, mean but Vegas"), (3, "phase 3, mean over the six"))
         )
         measured += [second, third]
         if near([second]).holds and third.value <= share(m, 3).number:
@@ -193,13 +170,14 @@ def _changes(m: Measurements, window: int) -> str:
 @of_paper("Vegas becomes far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
     """Vegas' throughput against that of the next lowest variant, beside one upload and beside two."""
-    verdicts: list[Verdict] = []
-    for phase in (2, 3):
-        vegas = number(f"Vegas in phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), "kbit/s", scale=1e-3)
-        lowest = min(value(m, each, f"throughput_{phase}_bps").median for each in OTHERS)
-        other = number(f"the next lowest in phase {phase}", lowest, "kbit/s", scale=1e-3)
-        verdicts.append(ratio(f"Vegas over the next lowest, phase {phase}", vegas, other, below=0.5))
-    return all_of(*verdicts)
+
+    def against_next(phase: int) -> Verdict:
+        vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
+        lowest = kbit(f"the next lowest in phase {phase}", min(others))
+        name = f"Vegas over the next lowest, phase {phase}"
+        return ratio(name, kbit(f"Vegas in phase {phase}", vegas), lowest, below=0.5)
+
+    return all_of(against_next(2), against_next(3))
 
 
 @of_paper(
@@ -208,17 +186,8 @@ def vegas_lowest(m: Measurements) -> Verdict:
 def vegas_below_uplink(m: Measurements) -> Verdict:
     """Vegas' throughput in phases 2 and 3, printed in words as "equal to or under", so within 5 %."""
     printed = m.published.find("Section V", "downstream_throughput_bound")
-    rates = [
-        number(
-            f"Vegas, phase {phase}",
-            value(m, VEGAS, f"throughput_{phase}_bps"),
-            "kbit/s",
-            scale=1e-3,
-            published=printed,
-        )
-        for phase in (2, 3)
-    ]
-    return at_most(UP_BPS / 1e3 * EQUAL, rates)
+    rates = (kbit(f"Vegas, phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), printed) for phase in (2, 3))
+    return at_most(setup.UP_BPS / 1e3 * EQUAL, rates)
 
 
 @of_paper(
@@ -228,12 +197,11 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
 def vegas_holds_its_window(m: Measurements) -> Verdict:
     """Vegas' mean window in phase 2 against Reno's, although the downlink drops nothing of it."""
     vegas, reno = (
-        number(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes"), "kB", scale=1e-3)
-        for each in (VEGAS, RENO)
+        kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
     drops = number("packets of Vegas that the downlink drops", value(m, VEGAS, "downlink_drops_2"))
     context = (
-        number("Vegas' window alone", value(m, VEGAS, "cwnd_1_bytes"), "kB", scale=1e-3),
+        kilobytes("Vegas' window alone", value(m, VEGAS, "cwnd_1_bytes")),
         number("its RTT in phase 2", value(m, VEGAS, "rtt_2_ms"), "ms"),
         number("its RTT alone", value(m, VEGAS, "rtt_1_ms"), "ms"),
     )
@@ -274,18 +242,14 @@ def irregular(m: Measurements) -> Verdict:
 @of_paper("They fluctuate because their windows grow more aggressively than Reno's.", "sections V and VI", fails=True)
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     """In phase 3 each high-speed variant against Reno."""
-    reno = number("Reno", value(m, RENO, "fluctuation_3"))
-    found = of_each(m, "fluctuation_3", flavours=HIGH_SPEED)
+    reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
-        {
-            each: number(f"{each.title}: {name}", value(m, each, column))
-            for each in (*HIGH_SPEED, RENO)
-        }
+        {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
         for column, name in (
             ("downlink_drops_3", "packets that the downlink drops"),
             ("delivery_fluctuation_3", "fluctuation of what the application reads"),
         )
-    )  # fmt: skip
+    )
     calm = [each for each in found if each.value < MORE * reno.value]
     return Verdict(
         not calm,
@@ -306,10 +270,7 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
 def uplink_delays_acks(m: Measurements) -> Verdict:
     """Mean RTT over the variants but Vegas, from phase to phase."""
     rtt = [number(f"RTT in phase {phase}", mean_over(m, OTHERS, f"rtt_{phase}_ms"), "ms") for phase in (1, 2, 3)]
-    waiting = [
-        number(f"packets waiting in the uplink, phase {phase}", mean_over(m, OTHERS, f"uplink_backlog_{phase}_packets"))
-        for phase in (2, 3)
-    ]
+    waiting = _waiting(m)
     return all_of(
         ratio("phase 2 over phase 1", rtt[1], rtt[0], above=MORE),
         ratio("phase 3 over phase 2", rtt[2], rtt[1], above=MORE),
@@ -327,23 +288,13 @@ def acks_bunch(m: Measurements) -> Verdict:
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (
-            number(
-                f"{each.title}: share in bunches, phase {phase}",
-                value(m, each, f"bunched_share_{phase}", "acks"),
-                "percent",
-                scale=100,
-            )
+            percent(f"{each.title}: share in bunches, phase {phase}", value(m, each, f"bunched_share_{phase}", "acks"))
             for phase in (1, 2)
         )
-        bunch = number(
-            f"{each.title}: mean bunch in phase 2", value(m, each, "bunch_2_bytes", "acks"), "kB", scale=1e-3
-        )
-        verdicts.append(
-            all_of(
-                at_least(100 / 3, [beside]), ratio(f"{each.title}: phase 2 over phase 1", beside, alone, above=2)
-            ).but(bunch, criterion="a third at least, and twice as much as in phase 1, for each")
-        )
-    return all_of(*verdicts)
+        more = ratio(f"{each.title}: phase 2 over phase 1", beside, alone, above=2)
+        bunch = kilobytes(f"{each.title}: mean bunch in phase 2", value(m, each, "bunch_2_bytes", "acks"))
+        verdicts.append(all_of(at_least(100 / 3, [beside]), more).but(bunch))
+    return all_of(*verdicts).but(criterion="a third at least, and twice as much as in phase 1, for each")
 
 
 @of_paper(
@@ -354,19 +305,11 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
     """The downlink's buffer in phase 3, for each variant but Vegas: empty part of the time, and dropping packets."""
     verdicts: list[Verdict] = []
     for each in OTHERS:
-        empty = number(
-            f"{each.title}: time that the downlink's buffer is empty",
-            1 - value(m, each, "downlink_busy_3").median,
-            "percent",
-            scale=100,
-        )
+        empty = 1 - value(m, each, "downlink_busy_3").median
         drops = number(f"{each.title}: packets that it drops", value(m, each, "downlink_drops_3"))
-        verdicts.append(
-            all_of(at_least(10, [empty]), at_least(1, [drops])).but(
-                criterion="empty for 10 % of the time, and drops, for each"
-            )
-        )
-    return all_of(*verdicts)
+        idle = at_least(10, [percent(f"{each.title}: time that the downlink's buffer is empty", empty)])
+        verdicts.append(all_of(idle, at_least(1, [drops])))
+    return all_of(*verdicts).but(criterion="empty for 10 % of the time, and drops, for each")
 
 
 @of_paper(
@@ -376,13 +319,13 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
 )
 def ratio_decides(m: Measurements) -> Verdict:
     """Over uplinks of 512 to 64 kbit/s the mean share but Vegas."""
-    verdicts: list[Verdict] = []
-    for phase in (2, 3):
+
+    def by_ratio(phase: int) -> Verdict:
         found = mean_curve(m, OTHERS, f"share_{phase}", "ratios", "uplink_kbps")
-        by_ratio = type(found)(DOWN_BPS / 1e3 / found.x[::-1], found.median[::-1], found.low[::-1], found.high[::-1])
-        show = [DOWN_BPS / 1e3 / rate for rate in UPLINKS]
-        verdicts.append(falls(f"share of phase {phase} by ratio", by_ratio, "percent", rank=0.9, scale=100, show=show))
-    return all_of(*verdicts)
+        found = found.against(DOWN_BPS / 1e3 / found.x)
+        return falls(f"share of phase {phase} by ratio", found, "percent", rank=0.9, scale=100, show=found.x)
+
+    return all_of(by_ratio(2), by_ratio(3))
 
 
 @of_paper(
@@ -393,18 +336,8 @@ def ratio_decides(m: Measurements) -> Verdict:
 )
 def buffers_above_bdp(m: Measurements) -> Verdict:
     """Uploads bounded at 16 to 64 KiB, all above the path's product, and the mean share of phase 3."""
-    bdp = number(
-        "bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03) / 1e3, "kB"
-    )
-    shares = [
-        number(
-            f"phase 3 with uploads of {window} KiB",
-            mean_over(m, OTHERS, "share_3", "windows", upload_window_kib=window),
-            "percent",
-            scale=100,
-        )
-        for window in WINDOWS
-    ]
+    bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))
+    shares = [percent(f"phase 3 with uploads of {window} KiB", _bounded(m, window, 3, OTHERS)) for window in WINDOWS]
     return agree_within(0.1, shares, "difference of the shares").but(
         bdp,
         why=f"the path without queues needs {text.value(bdp)}, but an upload's window is what stands in the modem's "

@@ -7,32 +7,22 @@ labelled 2 (ORO-A02), and H-TCP and Reno have none (ORO-A03).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from lopsided import metrics
+from lopsided.papers.framework import recorded
 from lopsided.papers.framework.measurements import Array, Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, side_by_side
 from lopsided.papers.framework.tables import Columns, compare, table
+from lopsided.papers.orosz2010 import setup
 from lopsided.papers.orosz2010.measure import BIN_S, Phased
-from lopsided.papers.orosz2010.setup import (
-    ASSUMED_BUFFER,
-    BUFFERS,
-    DEEP_BUFFER,
-    DOWN_BPS,
-    FLAVOURS,
-    LINUX_RECORD,
-    PHASES,
-    UP_BPS,
-    UPLINKS,
-    WINDOWS,
-    Flavour,
-    flavour,
-)
-from lopsided.papers.orosz2010.shared import INKS, MARKS, OTHERS, VEGAS, mean_over, share, value
+from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, DOWN_BPS, FLAVOURS, OTHERS, PHASES, UP_BPS, VEGAS, Flavour
+from lopsided.papers.orosz2010.shared import mean_over, share, value
 from lopsided.views.plot import style
 
 # --- Over time
@@ -50,10 +40,10 @@ def _throughput(m: Measurements, each: Flavour) -> Iterable[Line]:
         yield Line([time[-1]], [rate[-30:].mean() / 1e3], ink, end=way)
 
 
-def _of_download(m: Measurements, each: Flavour, column: str, scale: float) -> Iterable[Line]:
+def _of_download(m: Measurements, each: Flavour, column: str) -> Iterable[Line]:
     download = _phased(m, each).download
     samples: Array = getattr(download, column)
-    yield Line(download.time_s, samples * scale, style.DOWN[0], look="step", width=1.1)
+    yield Line(download.time_s, samples / 1e3, style.DOWN[0], look="step", width=1.1)
 
 
 def _joins(m: Measurements, each: Flavour) -> Iterable[float]:
@@ -65,54 +55,41 @@ def _seed(m: Measurements, each: Flavour) -> str:
     return f"seed {run.seed}  ·  digest {run.digest}"
 
 
-def over_time(number: str, each: Flavour) -> Plot:
+def _over_time(number: str, each: Flavour) -> Figure:
     """Throughput of both directions, the download's window and RTT."""
-    joins = partial(_joins, each=each)
     place = f"orosz2010 figure {number}" if number.isdigit() else "not drawn in orosz2010"
-    rates = [(rate / 1e3, style.MUTED) for rate in (DOWN_BPS, UP_BPS)]
-    return Plot(
+    rates = Panel(
+        "kbit/s",
+        partial(_throughput, each=each),
+        "throughput of both directions: IP octets on the line, dashed: its rates",
+        2.5,
+        limits=(0, DOWN_BPS / 1e3 * 1.05),
+        levels=lambda m: [(rate / 1e3, style.MUTED) for rate in (DOWN_BPS, UP_BPS)],
+    )
+    window, rtt = (
+        Panel(y, partial(_of_download, each=each, column=column), caption, 1.6)
+        for y, column, caption in (
+            ("cwnd (kB)", "cwnd_bytes", "the download's congestion window"),
+            ("RTT (s)", "srtt_ms", "the download's smoothed round-trip time"),
+        )
+    )
+    plot = Plot(
         f"{each.title}: a download alone, beside one upload, and beside two",
         f"512/128 kbit/s ADSL line; a dotted line where an upload joins ({place})",
         "time since the download's start (s)",
-        (
-            Panel(
-                "kbit/s",
-                partial(_throughput, each=each),
-                "throughput of both directions: IP octets on the line, dashed: its rates",
-                2.5,
-                limits=(0, DOWN_BPS / 1e3 * 1.05),
-                levels=lambda m: rates,
-                uprights=joins,
-            ),
-            Panel(
-                "cwnd (kB)",
-                partial(_of_download, each=each, column="cwnd_bytes", scale=1e-3),
-                "the download's congestion window",
-                1.6,
-                uprights=joins,
-            ),
-            Panel(
-                "RTT (s)",
-                partial(_of_download, each=each, column="srtt_ms", scale=1e-3),
-                "the download's smoothed round-trip time",
-                1.6,
-                uprights=joins,
-            ),
-        ),
+        tuple(replace(panel, uprights=partial(_joins, each=each)) for panel in (rates, window, rtt)),
         small_print=(f"throughput in bins of {BIN_S:g} s, no smoothing", partial(_seed, each=each)),
         x_limits=lambda m: (0.0, _phased(m, each).bounds_s[-1]),
         axis="time_s",
     )
+    return Figure(number, f"{each.title} throughput", ("phases",), plot)
 
 
 # --- Of the phases
 
 
 def _bars(m: Measurements) -> Iterable[Line]:
-    def shares(each: Flavour) -> list[Spread]:
-        return [value(m, each, f"share_{phase}") for phase in PHASES]
-
-    groups = [(each.title, INKS[each.key], shares(each)) for each in FLAVOURS]
+    groups = [(each.title, each.ink, [value(m, each, f"share_{phase}") for phase in PHASES]) for each in FLAVOURS]
     yield from side_by_side(PHASES, groups, 100, width=0.78)
     for phase in (2, 3):
         printed = share(m, phase).number
@@ -138,23 +115,14 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
     """One curve for each variant: its share of phase 1, medians with the range over the repetitions."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
-        x = DOWN_BPS / 1e3 / found.x if over == "uplink_kbps" else found.x
-        order = np.argsort(x)
-        median, low, high = (np.asarray(values)[order] * 100 for values in (found.median, found.low, found.high))
-        yield Line(
-            x[order],
-            median,
-            INKS[each.key],
-            low=low,
-            high=high,
-            mark=MARKS[each.key],
-            width=1.5,
-            end=each.title,
-            column=f"{each.key}_share_{phase}",
-        )
+        if over == "uplink_kbps":
+            found = found.against(DOWN_BPS / 1e3 / found.x)
+        yield Line.of(found, each.ink, 100, mark=each.mark, end=each.title, column=f"{each.key}_share_{phase}")
 
 
-def sweep(title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = "") -> Plot:
+def _sweep(
+    title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
+) -> Plot:
     """The shares of phases 2 and 3 against what the experiment varies."""
     panels = tuple(
         Panel(
@@ -176,46 +144,43 @@ def sweep(title: str, subtitle: str, x: str, experiment: str, over: str, axis: S
         x_limits=(min(axis) * 0.93, max(axis) * 1.04),
         ticks=tuple(axis),
         notes=(note,) if note else (),
-        data=lambda m: m.table(experiment).select(
-            "variant",
-            pl.col(f"^({over}|share_.*|throughput_.*)$"),
-        ),
+        data=lambda m: m.table(experiment).select("variant", pl.col(f"^({over}|share_.*|throughput_.*)$")),
     )
 
 
-FIGURE_B = sweep(
+FIGURE_B = _sweep(
     "The modem's buffer decides what an upload leaves",
     "Share of the download's throughput by uplink buffer",
     "uplink buffer (packets)",
     "buffers",
     "uplink_buffer_packets",
-    BUFFERS,
+    setup.BUFFERS,
     f"Assumed elsewhere: {ASSUMED_BUFFER} packets. The statement seventy-percent-needs-its-buffer says for which "
     "buffers the mean of phase 2 is near print.",
 ).but(log_x=True)
 
-FIGURE_W = sweep(
+FIGURE_W = _sweep(
     "Bounded uploads before a deep buffer add their waits",
-    f"Share of the download's throughput, uplink buffer of {DEEP_BUFFER} packets",
+    f"Share of the download's throughput, uplink buffer of {setup.DEEP_BUFFER} packets",
     "send buffer of each upload (KiB)",
     "windows",
     "upload_window_kib",
-    WINDOWS,
+    setup.WINDOWS,
     "An upload's whole window stands in the modem's buffer and the second doubles the wait. The letter says that "
     "defaults were kept; whether its FTP programs set buffers it does not say.",
 )
 
-FIGURE_RATIO = sweep(
+FIGURE_RATIO = _sweep(
     "The slower the uplink, the less an upload leaves",
     f"Share of the download's throughput, buffers of {ASSUMED_BUFFER} packets",
     "downlink rate over uplink rate",
     "ratios",
     "uplink_kbps",
-    [DOWN_BPS / 1e3 / rate for rate in UPLINKS],
+    [DOWN_BPS / 1e3 / rate for rate in setup.UPLINKS],
 ).but(log_x=True)
 
 
-def table_e01(m: Measurements) -> Artifact:
+def _table_e01(m: Measurements) -> Artifact:
     """Throughput, share, fluctuation and RTT of the download in each phase (ORO-E01)."""
 
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
@@ -238,43 +203,38 @@ def table_e01(m: Measurements) -> Artifact:
 def _compared(m: Measurements) -> Iterable[Comparison]:
     """Vegas, of which the letter speaks apart, is left out of the second phase's mean and given beside the third's."""
     find = m.published.find
-    busy = Spread(*(min(ends) for ends in zip(*(value(m, each, "downlink_busy_1") for each in FLAVOURS), strict=True)))
+    busy = Spread.over(min, (value(m, each, "downlink_busy_1") for each in FLAVOURS))
     yield compare(find("Section IV", "downlink_load", phase=1), busy, "share of time that packets wait, the least", 100)
     yield compare(share(m, 2), mean_over(m, OTHERS, "share_2"), "mean of five variants, without Vegas", 100)
     without = mean_over(m, OTHERS, "share_3").median * 100
     remark = f"mean of all six; without Vegas {without:.0f}"
     yield compare(share(m, 3), mean_over(m, FLAVOURS, "share_3"), remark, 100)
-    rates = [value(m, VEGAS, f"throughput_{phase}_bps") for phase in (2, 3)]
-    highest = Spread(*(max(ends) for ends in zip(*rates, strict=True)))
+    highest = Spread.over(max, (value(m, VEGAS, f"throughput_{phase}_bps") for phase in (2, 3)))
     yield compare(find("Section V", "downstream_throughput_bound"), highest, "the higher of both phases", 1e-3)
 
 
-PATHS = (("local ADSL link", 0.02), ("full path", 0.03))
-
-
-def table_e02(m: Measurements) -> Artifact:
+def _table_e02(m: Measurements) -> Artifact:
     """Arithmetic of section III, which must agree to the last digit (ORO-E02)."""
-    rate = DOWN_BPS / 8 / 1e3
-    columns: Columns[tuple[str, float]] = {
-        "path": lambda path: path[0],
-        "rtt_s": lambda path: path[1],
-        "rate_kB/s": lambda path: rate,
-        "bdp_kB": lambda path: metrics.bandwidth_delay_product_bytes(DOWN_BPS, path[1]) / 1e3,
+    paths = {"local ADSL link": 0.02, "full path": 0.03}
+    columns: Columns[str] = {
+        "path": lambda path: path,
+        "rtt_s": lambda path: paths[path],
+        "rate_kB/s": lambda path: DOWN_BPS / 8 / 1e3,
+        "bdp_kB": lambda path: metrics.bandwidth_delay_product_bytes(DOWN_BPS, paths[path]) / 1e3,
     }
+    found = table(paths, columns)
     compared = tuple(
-        compare(m.published.find("Section III", metric, path=path), number)
-        for path, rtt_s in PATHS
-        for metric, number in (
-            ("rate", rate),
-            ("bdp", metrics.bandwidth_delay_product_bytes(DOWN_BPS, rtt_s) / 1e3),
-        )
+        compare(m.published.find("Section III", metric, path=row["path"]), row[column])
+        for row in found.rows(named=True)
+        for metric, column in (("rate", "rate_kB/s"), ("bdp", "bdp_kB"))
     )
-    return Artifact(table(PATHS, columns), None, compared, ("Computed: 512 kbit/s times the delay.",))
+    return Artifact(found, None, compared, ("Computed: 512 kbit/s times the delay.",))
 
 
-def table_l(m: Measurements) -> Artifact:
-    """The simulator under both profiles beside Linux 6.1's own TCP, one run each variant (see `kernel`)."""
-    linux = {row["variant"]: row for row in pl.read_csv(LINUX_RECORD).rows(named=True)}
+def _table_l(m: Measurements) -> Artifact:
+    """The simulator under both profiles beside Linux 6.1's own TCP, one run each variant."""
+    record = recorded.read(Path(__file__).parent, "modern")
+    linux = {row["variant"]: row for row in record.rows(named=True)}
     columns: Columns[Flavour] = {"variant": lambda each: each.title}
     for phase in (2, 3):
         name = f"share_{phase}"
@@ -288,30 +248,25 @@ def table_l(m: Measurements) -> Artifact:
         "RTT_ms_Linux_itself_phase_2": lambda each: linux[each.key]["rtt_2_ms"],
     }
     notes = (
-        f"Linux itself: Linux {linux[FLAVOURS[0].key]['kernel']} in virtual time (the kernel world), one run with the "
-        "first seed, recorded; the others are simulated, medians of the seeds. CUBIC is the old one under linux-2.6 "
-        "and today's elsewhere.",
+        f"Linux itself: Linux {record['kernel'][0]} in virtual time (the kernel world), one run with the first seed, "
+        "recorded; the others are simulated, medians of the seeds. CUBIC is the old one under linux-2.6 and today's "
+        "elsewhere.",
     )
     return Artifact(table(FLAVOURS, columns), None, (), notes)
 
 
-_OF_LETTER = (("1", "cubic"), ("2", "vegas"), ("3", "bic"), ("4", "highspeed"))
-_OF_OURS = (("H", "htcp"), ("R", "reno"))
-
-
-def _of_variant(number: str, key: str) -> Figure:
-    each = flavour(key)
-    return Figure(number, f"{each.title} throughput", ("phases",), over_time(number, each))
-
-
 FIGURES = (
-    *(_of_variant(number, key) for number, key in _OF_LETTER),
+    _over_time("1", setup.CUBIC),
+    _over_time("2", VEGAS),
+    _over_time("3", setup.BIC),
+    _over_time("4", setup.HIGHSPEED),
     Figure("A", "What is left of the download in each phase", ("phases",), FIGURE_A),
     Figure("B", "Share against the uplink buffer", ("buffers",), FIGURE_B),
-    Figure("E01", "Three phases for each variant", ("phases",), table_e01, "Table"),
-    Figure("E02", "Bandwidth-delay products", (), table_e02, "Table"),
-    *(_of_variant(number, key) for number, key in _OF_OURS),
-    Figure("L", "The same on Linux of today", ("phases", "modern"), table_l, "Table"),
+    Figure("E01", "Three phases for each variant", ("phases",), _table_e01, "Table"),
+    Figure("E02", "Bandwidth-delay products", (), _table_e02, "Table"),
+    _over_time("H", setup.HTCP),
+    _over_time("R", setup.RENO),
+    Figure("L", "The same on Linux of today", ("phases", "modern"), _table_l, "Table"),
     Figure("Ratio", "Share against the ratio of the rates", ("ratios",), FIGURE_RATIO),
     Figure("W", "Share against the windows of the uploads", ("windows",), FIGURE_W),
 )

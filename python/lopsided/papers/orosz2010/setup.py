@@ -7,11 +7,12 @@ that it does not give is assumed; the sweeps are ours, of what decides the outco
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lopsided.papers.framework.model import Case, Experiment, Overrides
 from lopsided.papers.orosz2010.measure import bunching, three_phases
+from lopsided.views.plot import style
 
 DOWN_BPS, UP_BPS = 512e3, 128e3
 PHASES = (1, 2, 3)
@@ -27,99 +28,90 @@ DEEP_BUFFER = 200
 WINDOWS = (16, 20, 24, 28, 32, 48, 64)
 """Send buffers of the uploading host, KiB a connection, which bound its windows."""
 
-LINUX_RECORD = Path(__file__).parent / "linux-6.1.csv"
-"""What the kernel world measured of the experiment `modern`."""
-
 UPLINKS = (512, 256, 128, 64)
 """Uplink rates in kbit/s: ratios of 1, 2, 4 and 8."""
 
 
 @dataclass(frozen=True)
 class Flavour:
-    """One of the letter's TCP variants."""
+    """One of the letter's TCP variants, and how figures draw it."""
 
     key: str
     cc: str
     title: str
-    high_speed: bool
+    ink: str
+    mark: str
+    high_speed: bool = True
 
 
-FLAVOURS = (
-    Flavour("cubic", "cubic-0.8", "CUBIC", high_speed=True),
-    Flavour("vegas", "vegas", "Vegas", high_speed=False),
-    Flavour("bic", "bic", "BIC", high_speed=True),
-    Flavour("highspeed", "highspeed", "HighSpeed", high_speed=True),
-    Flavour("htcp", "htcp", "H-TCP", high_speed=True),
-    Flavour("reno", "reno", "Reno", high_speed=False),
-)
+CUBIC = Flavour("cubic", "cubic-0.8", "CUBIC", style.DOWN[0], "o")
+VEGAS = Flavour("vegas", "vegas", "Vegas", style.RED, "s", high_speed=False)
+BIC = Flavour("bic", "bic", "BIC", style.OTHER[0], "D")
+HIGHSPEED = Flavour("highspeed", "highspeed", "HighSpeed", style.OTHER[1], "^")
+HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
+RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
+
+FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
 """In the order of the figures, then those of the text (ORO-A03). CUBIC has the constants of Linux until 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
+OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
+"""Those that lose packets to find their window."""
 
 
-def flavour(key: str) -> Flavour:
-    """The variant of this key."""
-    return next(each for each in FLAVOURS if each.key == key)
+def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
+    return Case("512_128.toml", {"stack.cc": each.cc, **overrides}, {"variant": each.key, **labels})
 
 
-def _case(each: Flavour, overrides: Overrides | None = None, **labels: int) -> Case:
-    return Case("512_128.toml", {"stack.cc": each.cc, **(overrides or {})}, {"variant": each.key, **labels})
+def _sweep(
+    key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 3
+) -> Experiment:
+    """Every variant under each of these values."""
+    cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
+    return Experiment(key, summary, cases, three_phases, usual=usual)
 
 
 PHASED = Experiment(
     key="phases",
     summary="six variants through the three phases of two minutes each, with what is assumed",
-    cases=tuple(_case(each) for each in FLAVOURS),
+    cases=tuple(_case(each, {}) for each in FLAVOURS),
     measure=three_phases,
     keep=True,
 )
 
-BUFFERED = Experiment(
-    key="buffers",
-    summary="the same with seven uplink buffers",
-    cases=tuple(
-        _case(each, {"link.up.queue.limit": f"{packets} packets"}, uplink_buffer_packets=packets)
-        for each in FLAVOURS
-        for packets in BUFFERS
-    ),
-    measure=three_phases,
-    usual=3,
+BUFFERED = _sweep(
+    "buffers",
+    "the same with seven uplink buffers",
+    "uplink_buffer_packets",
+    BUFFERS,
+    lambda packets: {"link.up.queue.limit": f"{packets} packets"},
 )
 
-WINDOWED = Experiment(
-    key="windows",
-    summary=f"the same with an uplink buffer of {DEEP_BUFFER} packets and the uploads' windows bounded",
-    cases=tuple(
-        _case(
-            each,
-            {
-                "link.up.queue.limit": f"{DEEP_BUFFER} packets",
-                **{f"flow.{name}.sender_stack.send_buffer": f"{window} KiB" for name in ("upload", "more")},
-            },
-            upload_window_kib=window,
-        )
-        for each in FLAVOURS
-        for window in WINDOWS
-    ),
-    measure=three_phases,
+WINDOWED = _sweep(
+    "windows",
+    f"the same with an uplink buffer of {DEEP_BUFFER} packets and the uploads' windows bounded",
+    "upload_window_kib",
+    WINDOWS,
+    lambda window: {
+        "link.up.queue.limit": f"{DEEP_BUFFER} packets",
+        **{f"flow.{name}.sender_stack.send_buffer": f"{window} KiB" for name in ("upload", "more")},
+    },
     usual=4,
 )
 
-RATIOS = Experiment(
-    key="ratios",
-    summary="the same with four uplink rates",
-    cases=tuple(
-        _case(each, {"link.up.rate": f"{rate} kbit/s"}, uplink_kbps=rate) for each in FLAVOURS for rate in UPLINKS
-    ),
-    measure=three_phases,
-    usual=3,
+RATIOS = _sweep(
+    "ratios",
+    "the same with four uplink rates",
+    "uplink_kbps",
+    UPLINKS,
+    lambda rate: {"link.up.rate": f"{rate} kbit/s"},
 )
 
 MODERN = Experiment(
     key="modern",
     summary="the first experiment under the profile linux-6.1 and today's CUBIC, which the kernel world measures too",
     cases=tuple(
-        _case(each, {"stack.profile": "linux-6.1", "stack.cc": "cubic" if each.key == "cubic" else each.cc})
+        _case(each, {"stack.profile": "linux-6.1", "stack.cc": "cubic" if each is CUBIC else each.cc})
         for each in FLAVOURS
     ),
     measure=three_phases,

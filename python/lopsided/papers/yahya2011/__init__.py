@@ -10,28 +10,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.claims import MORE
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.yahya2011.assumptions import ASSUMPTIONS, KEY_RESULTS
+from lopsided.papers.yahya2011 import setup
 from lopsided.papers.yahya2011.claims import CLAIMS
 from lopsided.papers.yahya2011.figures import FIGURES
-from lopsided.papers.yahya2011.setup import (
-    ALONE,
-    BASELINES,
-    COMBOS,
-    COURSE,
-    IN_NETWORK,
-    INTENDED,
-    KERNEL,
-    LOGGED_IN,
-    OBSERVED,
-    PAIR,
-    PREFLIGHT,
-    SECOND_DELAY_MS,
-    WITHOUT_SACK,
-)
+from lopsided.papers.yahya2011.key_results import KEY_RESULTS
+from lopsided.papers.yahya2011.setup import COMBOS, DELAYED, SECOND_DELAY_MS
 from lopsided.papers.yahya2011.shared import mbit
+
+FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -39,7 +29,7 @@ def answer(m: Measurements) -> str:
     leads = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = sum(1 / MORE < lead < MORE for lead in leads.values())
     unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]
-    alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in BASELINES[4:])
+    alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in DELAYED)
     return (
         f"In {even} of the {len(COMBOS)} combinations the two flows share within a tenth. At unequal delays the flow "
         f"with the shorter one leads in {sum(lead >= MORE for lead in unequal)} of {len(unequal)}, by up to "
@@ -54,11 +44,22 @@ PAPER = Paper(
     authors="Mohammed Yahya",
     year=2011,
     summary="Do SACK-Reno, CUBIC, HighSpeed and Westwood share 100 Mbit/s fairly at unequal delays?",
-    folder=Path(__file__).parent,
-    experiments=(PREFLIGHT, ALONE, INTENDED, OBSERVED, WITHOUT_SACK, LOGGED_IN, IN_NETWORK, COURSE, KERNEL, PAIR),
+    folder=FOLDER,
+    experiments=(
+        setup.PREFLIGHT,
+        setup.ALONE,
+        setup.INTENDED,
+        setup.OBSERVED,
+        setup.WITHOUT_SACK,
+        setup.LOGGED_IN,
+        setup.IN_NETWORK,
+        setup.COURSE,
+        setup.KERNEL,
+        setup.PAIR,
+    ),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=ASSUMPTIONS,
+    assumptions=assumptions.load(FOLDER),
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("baselines", "combos"),

@@ -20,9 +20,11 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     between,
+    kilobytes,
     near,
     number,
     ordered,
+    percent,
     ratio,
 )
 from lopsided.papers.framework.measurements import Measurements
@@ -30,6 +32,7 @@ from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.yahya2011.setup import (
     BASELINES,
     COMBOS,
+    DELAYED,
     FILE_BYTES,
     LEGS,
     NO_LOSS,
@@ -41,7 +44,7 @@ from lopsided.papers.yahya2011.setup import (
 from lopsided.papers.yahya2011.shared import ELAPSED, RETRANSMITTED, RTT, mbit, printed, printed_number, rates, value
 from lopsided.papers.yahya2011.tables import iperf_mbit, recorded
 
-UNDELAYED, DELAYED = BASELINES[:4], BASELINES[4:]
+UNDELAYED = BASELINES[:4]
 
 
 of_paper = Statements(("combos",))
@@ -56,15 +59,8 @@ fitted = Statements(("observed",), "fitted")
 )
 def path_check(m: Measurements) -> Verdict:
     """iperf's three legs before the tests."""
-    return near(
-        number(
-            leg,
-            iperf_mbit(m, leg),
-            "Mbit/s",
-            published=m.published.find("Section 2.5.2 step 6", "throughput", item=leg),
-        )
-        for leg in LEGS
-    )
+    printed = {leg: m.published.find("Section 2.5.2 step 6", "throughput", item=leg) for leg in LEGS}
+    return near(number(leg, iperf_mbit(m, leg), "Mbit/s", published=printed[leg]) for leg in LEGS)
 
 
 @of_paper("Without delay each variant alone achieves above 90 % of the link.", "section 3.1.2", needs=("baselines",))
@@ -143,7 +139,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
                 linux, simulated = recorded(test, flow), value(m, test, "completion_s", flow, experiment).median
                 again += linux["retransmits"] + value(m, test, "retransmitted_packets", flow, experiment).median
                 name = f"{test.name} {test.variant} {flow}, simulated over Linux"
-                gaps.append(number(name, simulated / linux["completion_s"] - 1, "percent", scale=100))
+                gaps.append(percent(name, simulated / linux["completion_s"] - 1))
     return all_of(
         between(-3, 3, gaps).but(criterion="every completion time within 3 %"),
         at_most(0, [number("sent again in all", again, "packets")]),
@@ -157,7 +153,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
     """Ratios to print over the tests whose windows are not in doubt (baselines 5 to 8, Combos 7 to 12)."""
-    places = [(test, flow) for test in (*DELAYED, *NO_LOSS[6:]) for flow in test.flows]
+    places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
         for column in ("rtt_ms", "end_to_end_rtt_ms")
@@ -175,7 +171,7 @@ def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
     alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
     whole = number("Combo1 in print: time that S2 takes", second, "s")
     path = (SECOND_DELAY_MS + printed_number(m, tests[0], "S2", RTT)) / 1e3
-    window = number("Combo1 in print: S2's octets in a round trip", FILE_BYTES / second * path, "kB", scale=1e-3)
+    window = kilobytes("Combo1 in print: S2's octets in a round trip", FILE_BYTES / second * path)
     return near([*rates(m, tests, "S1", experiment), *rates(m, tests, "S2", experiment)]).but(
         *(alone, whole, window),
         why=f"in print S2 runs alone for {text.value(alone)} of its {text.value(whole)} and gets no faster: that is a "
@@ -186,7 +182,7 @@ def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
 @of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
 def long_delay_loses(m: Measurements) -> Verdict:
     """S2's throughput over S1's in Combos 7 to 12."""
-    return _s2_over_s1(m, NO_LOSS[6:], above=1)
+    return _s2_over_s1(m, PAIRED, above=1)
 
 
 def _s2_over_s1(m: Measurements, tests: tuple[Test, ...], above: float, experiment: str = "combos") -> Verdict:
@@ -205,7 +201,7 @@ def _s2_over_s1(m: Measurements, tests: tuple[Test, ...], above: float, experime
 )
 def long_delay_numbers(m: Measurements) -> Verdict:
     """S1's throughputs in Combos 7 to 12."""
-    return near(rates(m, NO_LOSS[6:]))
+    return near(rates(m, PAIRED))
 
 
 @of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)

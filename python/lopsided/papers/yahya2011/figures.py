@@ -16,7 +16,7 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.yahya2011 import tables
-from lopsided.papers.yahya2011.setup import BASELINES, COMBOS, NO_LOSS, WITH_LOSS, Test
+from lopsided.papers.yahya2011.setup import BASELINES, COMBOS, DELAYED, NO_LOSS, WITH_LOSS, Test
 from lopsided.papers.yahya2011.shared import INKS, MBIT, RTT, THROUGHPUT, mbit, printed_number, value
 from lopsided.views.plot import style
 
@@ -72,7 +72,7 @@ SHARES = Plot(
 
 
 def _course(m: Measurements, read: Callable[[pl.DataFrame], np.ndarray], scale: float) -> Iterable[Line]:
-    for test in BASELINES[4:]:
+    for test in DELAYED:
         samples = m.run("course", **test.labels).samples_of["S1"].filter(pl.col("cwnd_bytes") > 0)
         time = samples["time_s"].to_numpy() - 10
         shown = time <= 48
@@ -120,7 +120,7 @@ COURSE = Plot(
             .samples_of["S1"]
             .filter(pl.col("cwnd_bytes") > 0)
             .select(pl.lit(test.variant).alias("variant"), "time_s", "cwnd_bytes", "delivered_bytes")
-            for test in BASELINES[4:]
+            for test in DELAYED
         ]
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
@@ -13,6 +13,25 @@ FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
 """A flow with fewer octets is only there to fill its place."""
 
+Row: TypeAlias = Mapping[str, Any]
+
+_MEASURES: Mapping[str, Callable[[Row, Row], float]] = {
+    "elapsed_s": lambda flow, trace: trace["elapsed_s"],
+    "completion_s": lambda flow, trace: flow["completion_s"],
+    "throughput_bps": lambda flow, trace: trace["acked_bytes"] * 8 / trace["elapsed_s"],
+    "rtt_ms": lambda flow, trace: trace["rtt_mean_ms"],
+    "end_to_end_rtt_ms": lambda flow, trace: flow["rtt_mean_ms"],
+    "retransmitted_packets": lambda flow, trace: trace["retransmitted_packets"],
+    "total_packets": lambda flow, trace: trace["packets"] + trace["packets_back"],
+    "outstanding_mean_bytes": lambda flow, trace: trace["outstanding_mean_bytes"],
+    "outstanding_max_bytes": lambda flow, trace: trace["outstanding_max_bytes"],
+    "outstanding_max_after_s": lambda flow, trace: trace["outstanding_max_s"] - flow["start_s"],
+    "timeouts": lambda flow, trace: flow["timeouts"],
+    "local_congestion": lambda flow, trace: flow["local_congestion"],
+}
+"""From a flow's row and its trace's. `rtt_ms` is tcptrace's average at the sender, behind its netem;
+`end_to_end_rtt_ms` is what the sender's TCP met."""
+
 
 def measure(run: Run, case: Case) -> Mapping[str, float]:
     """One row for a test: for each flow `<name>_<measure>`, NaN for a flow that the test has not."""
@@ -21,45 +40,8 @@ def measure(run: Run, case: Case) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for name in FLOWS:
         sized = name in traces and traces[name]["acked_bytes"] > _SHORT_BYTES
-        values = _of_flow(flows[name], traces[name]) if sized else dict.fromkeys(_MEASURES, float("nan"))
-        found |= {f"{name}_{measure}": value for measure, value in values.items()}
-    links = {(row["link"], row["direction"]): row for row in run.links.rows()}
-    found["router_drops_packets"] = sum(row["dropped_packets"] for row in links.values())
+        for measure, read in _MEASURES.items():
+            found[f"{name}_{measure}"] = float(read(flows[name], traces[name])) if sized else float("nan")
+    found["router_drops_packets"] = sum(row["dropped_packets"] for row in run.links.rows())
     found["blackout_lost_packets"] = sum(row["packets"] for row in run.drops.rows() if row["reason"] == "pattern_loss")
     return found
-
-
-_MEASURES = (
-    "elapsed_s",
-    "completion_s",
-    "throughput_bps",
-    "rtt_ms",
-    "end_to_end_rtt_ms",
-    "retransmitted_packets",
-    "total_packets",
-    "outstanding_mean_bytes",
-    "outstanding_max_bytes",
-    "outstanding_max_after_s",
-    "timeouts",
-    "local_congestion",
-)
-
-
-def _of_flow(flow: Mapping[str, float], trace: Mapping[str, float]) -> dict[str, float]:
-    """`rtt_ms` is tcptrace's average at the sender, behind its netem; `end_to_end_rtt_ms` what the sender's TCP met."""
-    elapsed = trace["elapsed_s"]
-    values = (
-        elapsed,
-        flow["completion_s"],
-        trace["acked_bytes"] * 8 / elapsed,
-        trace["rtt_mean_ms"],
-        flow["rtt_mean_ms"],
-        trace["retransmitted_packets"],
-        trace["packets"] + trace["packets_back"],
-        trace["outstanding_mean_bytes"],
-        trace["outstanding_max_bytes"],
-        trace["outstanding_max_s"] - flow["start_s"],
-        flow["timeouts"],
-        flow["local_congestion"],
-    )
-    return {name: float(value) for name, value in zip(_MEASURES, values, strict=True)}

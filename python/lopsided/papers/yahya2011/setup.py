@@ -7,6 +7,7 @@ intended, and as observed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lopsided.papers.framework.measurements import Label
@@ -167,73 +168,79 @@ def _in_network(test: Test) -> dict[str, str]:
     return settings
 
 
-def _case(test: Test, windows: dict[str, int], more: dict[str, str] | None = None) -> Case:
-    return Case(SCENARIO, {**_settings(test, windows), **(more or {})}, test.labels)
+def _of_tests(
+    key: str,
+    summary: str,
+    tests: Sequence[Test],
+    more: Callable[[Test], Mapping[str, str]] = lambda test: {},
+    *,
+    windows: Callable[[Test], dict[str, int]] = intended,
+    usual: int | None = 1,
+    keep: bool = False,
+) -> Experiment:
+    """These tests, with `more` settings and with other windows than those that were intended."""
+    cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
+    return Experiment(key, summary, cases, measure, usual=usual, keep=keep)
 
 
-ALONE = Experiment(
-    key="baselines",
-    summary="one download alone, without and with 100 ms at its sender (section 2.4.1)",
-    cases=tuple(_case(test, intended(test)) for test in BASELINES),
-    measure=measure,
+def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
+    """Tests that the kernel world has run too, in a scenario of their own."""
+    cases: list[Case] = []
+    for test in tests:
+        delay = {"host.sender1.interface.delay": f"{test.delay_ms} ms"} if delayed else {}
+        settings = {"flow.S1.cc": CONTROLS[test.variant], **delay, "record.traces": "true"}
+        cases.append(Case(scenario, settings, test.labels))
+    summary = f"{what} with the stack of Linux 6.1, for comparison with that kernel itself"
+    return Experiment(key, summary, tuple(cases), measure, usual=1)
+
+
+DELAYED = BASELINES[4:]
+"""Those alone with 100 ms at their sender."""
+
+ALONE = _of_tests(
+    "baselines", "one download alone, without and with 100 ms at its sender (section 2.4.1)", BASELINES, usual=None
 )
 
-INTENDED = Experiment(
-    key="combos",
-    summary="two downloads, without and with a loss of everything for 100 ms, windows as section 2.2.3 sets them",
-    cases=tuple(_case(test, intended(test)) for test in COMBOS),
-    measure=measure,
+INTENDED = _of_tests(
+    "combos",
+    "two downloads, without and with a loss of everything for 100 ms, windows as section 2.2.3 sets them",
+    COMBOS,
     usual=2,
 )
 """Two seeds in place of the study's three: with each pair of the three, and with each by itself, all verdicts are the
 same."""
 
-OBSERVED = Experiment(
-    key="observed",
-    summary="the same with the windows that the printed numbers speak for (YAH-A12)",
-    cases=tuple(_case(test, observed(test)) for test in COMBOS),
-    measure=measure,
-    usual=1,
+OBSERVED = _of_tests(
+    "observed",
+    "the same with the windows that the printed numbers speak for (YAH-A12)",
+    COMBOS,
+    windows=observed,
 )
 
-IN_NETWORK = Experiment(
-    key="in-network",
-    summary="baselines 5 to 8 and combos 7 to 12 with the delays on the wire in place of the senders' netem",
-    cases=tuple(_case(test, intended(test), _in_network(test)) for test in (*BASELINES[4:], *NO_LOSS[6:])),
-    measure=measure,
-    usual=1,
+IN_NETWORK = _of_tests(
+    "in-network",
+    "baselines 5 to 8 and combos 7 to 12 with the delays on the wire in place of the senders' netem",
+    (*DELAYED, *PAIRED),
+    _in_network,
 )
 
-COURSE = Experiment(
-    key="course",
-    summary="baselines 5 to 8 again, looked at every 100 ms",
-    cases=tuple(
-        _case(test, intended(test), {"record.interval": "100 ms", "scenario.duration": "60 s", "flow.S2.start": "59 s"})
-        for test in BASELINES[4:]
-    ),
-    measure=measure,
-    usual=1,
+COURSE = _of_tests(
+    "course",
+    "baselines 5 to 8 again, looked at every 100 ms",
+    DELAYED,
+    lambda test: {"record.interval": "100 ms", "scenario.duration": "60 s", "flow.S2.start": "59 s"},
     keep=True,
 )
 
-PAIR = Experiment(
-    key="kernel-pair",
-    summary="some combinations with the stack of Linux 6.1, for comparison with that kernel itself",
-    cases=tuple(
-        Case(
-            "kernel-pair.toml",
-            {
-                "flow.S1.cc": CONTROLS[test.variant],
-                "host.sender1.interface.delay": f"{test.delay_ms} ms",
-                "record.traces": "true",
-            },
-            test.labels,
-        )
-        for test in PAIRED
-    ),
-    measure=measure,
-    usual=1,
+WITHOUT_SACK = _of_tests(
+    "without-sack",
+    "the combinations with a loss with SACK off between Sender2 and Receiver2",
+    WITH_LOSS,
+    lambda test: {f"flow.S2.{end}_stack.sack": "false" for end in ("sender", "receiver")},
 )
+
+KERNEL = _by_kernel("kernel", "baselines 5 to 8", "kernel.toml", DELAYED, delayed=False)
+PAIR = _by_kernel("kernel-pair", "some combinations", "kernel-pair.toml", PAIRED, delayed=True)
 
 DIALOGUE = ("connection", "USER", "PASS", "CWD", "TYPE", "PASV")
 """Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8): the control
@@ -248,33 +255,12 @@ def transfer_start_s(test: Test, flow: str) -> float:
     return START_S + len(DIALOGUE) * (test.flow_delay_ms(flow) + PATH_RTT_MS) / 1e3
 
 
-LOGGED_IN = Experiment(
-    key="dialogue",
-    summary="the combinations with the FTP dialogue of each receiver before its transfer, so that the slower path "
-    "begins later, and the loss 4 s after cron starts the scripts",
-    cases=tuple(
-        _case(
-            test, intended(test), {f"flow.{flow}.start": f"{transfer_start_s(test, flow):.4f} s" for flow in test.flows}
-        )
-        for test in COMBOS
-    ),
-    measure=measure,
-    usual=1,
-)
-
-WITHOUT_SACK = Experiment(
-    key="without-sack",
-    summary="the combinations with a loss with SACK off between Sender2 and Receiver2",
-    cases=tuple(
-        _case(
-            test,
-            intended(test),
-            {f"flow.S2.{end}_stack.sack": "false" for end in ("sender", "receiver")},
-        )
-        for test in WITH_LOSS
-    ),
-    measure=measure,
-    usual=1,
+LOGGED_IN = _of_tests(
+    "dialogue",
+    "the combinations with the FTP dialogue of each receiver before its transfer, so that the slower path begins "
+    "later, and the loss 4 s after cron starts the scripts",
+    COMBOS,
+    lambda test: {f"flow.{flow}.start": f"{transfer_start_s(test, flow):.4f} s" for flow in test.flows},
 )
 
 LEGS = {
@@ -311,16 +297,5 @@ PREFLIGHT = Experiment(
     measure=lambda run, case: {
         "delivered_bytes": float(next(row for row in run.flows.rows() if row["name"] == "S2")["delivered_bytes"])
     },
-    usual=1,
-)
-
-KERNEL = Experiment(
-    key="kernel",
-    summary="baselines 5 to 8 with the stack of Linux 6.1, for comparison with that kernel itself",
-    cases=tuple(
-        Case("kernel.toml", {"flow.S1.cc": CONTROLS[test.variant], "record.traces": "true"}, test.labels)
-        for test in BASELINES[4:]
-    ),
-    measure=measure,
     usual=1,
 )

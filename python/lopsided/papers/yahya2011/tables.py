@@ -18,6 +18,7 @@ from lopsided.papers.yahya2011.setup import (
     BUFFER_ALONE,
     BUFFERS,
     COMBOS,
+    DELAYED,
     DIALOGUE,
     FILE_BYTES,
     IPERF_S,
@@ -218,7 +219,7 @@ def position(m: Measurements) -> Artifact:
             columns[f"printed_{unit}"] = _printed(m, metric)
         columns[f"at_sender_{unit}"] = _measured(m, column, scale=scale)
         columns[f"on_wire_{unit}"] = _measured(m, column, "in-network", scale)
-    return Artifact(table(places((*BASELINES[4:], *NO_LOSS[6:])), columns))
+    return Artifact(table(places((*DELAYED, *PAIRED)), columns))
 
 
 def kernel(m: Measurements) -> Artifact:
@@ -241,7 +242,7 @@ def kernel(m: Measurements) -> Artifact:
         "kernel.toml and kernel-pair.toml in the paper's folder, which say how to repeat it; the network card has no "
         "ring there, so times differ from those of the tests above."
     )
-    return Artifact(table(places((*BASELINES[4:], *PAIRED)), columns), None, (), (note,))
+    return Artifact(table(places((*DELAYED, *PAIRED)), columns), None, (), (note,))
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:

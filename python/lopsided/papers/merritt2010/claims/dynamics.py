@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lopsided.papers.framework import text
-from lopsided.papers.framework.claims import Statements, all_of, at_least, between, number, ordered, rises
+from lopsided.papers.framework.claims import Statements, all_of, at_least, between, number, ordered, percent, rises
 from lopsided.papers.framework.measurements import Measurements, rank_correlation
 from lopsided.papers.framework.model import Verdict
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES
@@ -194,7 +194,7 @@ def downlink_idles(m: Measurements) -> Verdict:
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
         verdicts.append(rises(f"{line.name}: time that R1 is empty", empty, "percent", rank=0.9, scale=100))
-        last = number(f"{line.name}: time that R1 is empty at 50", empty.last, "percent", scale=100)
+        last = percent(f"{line.name}: time that R1 is empty at 50", empty.last)
         verdicts.append(at_least(30, [last]))
     return all_of(*verdicts)
 

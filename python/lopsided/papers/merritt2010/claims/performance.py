@@ -20,13 +20,16 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     falls,
+    kbit,
     key_of,
     near,
     number,
+    percent,
     ratio,
 )
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Claim, Measured, Verdict
+from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import (
     BOTH_READINGS,
@@ -58,33 +61,28 @@ def by_both(
     return claims
 
 
-def performance(m: Measurements, reading: Reading, line: AccessLine, packets: float, name: str = "") -> Measured:
+def performance(
+    m: Measurements,
+    reading: Reading,
+    line: AccessLine,
+    packets: float,
+    name: str = "",
+    printed: PublishedValue | None = None,
+) -> Measured:
     """The performance of a link at a buffer, in per cent."""
-    value = at(m, line, packets, reading.performance)
-    return number(name or f"{line.name} at {packets:g} packets", value, "percent", scale=100)
+    return percent(name or f"{line.name} at {packets:g} packets", at(m, line, packets, reading.performance), printed)
 
 
-def limits(m: Measurements, reading: Reading, line: AccessLine, packets: float) -> tuple[str, tuple[Measured, ...]]:
-    """Which direction sets the performance at a buffer, as a sentence, and the shares that say so."""
+def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
+    """The verdict, and which direction sets the performance of this link at this buffer."""
+    where = f"{line.name} at {packets:g} packets"
     down, up = (
-        number(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column), "percent", scale=100)
+        percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
         for name, column in (("download", reading.down), ("upload", reading.up))
     )
     setting = "download" if down.value < up.value else "upload"
-    sentence = (
-        f"on {line.name} at {packets:g} packets the {setting} sets it (download {text.value(down)}, upload "
-        f"{text.value(up)} of its link)"
-    )
-    return sentence, (down, up)
-
-
-def _with_limits(
-    m: Measurements, reading: Reading, verdict: Verdict, places: list[tuple[AccessLine, float]]
-) -> Verdict:
-    for line, packets in places:
-        sentence, shares = limits(m, reading, line, packets)
-        verdict = verdict.but(*shares, why=sentence)
-    return verdict
+    shares = f"download {text.value(down)}, upload {text.value(up)} of its link"
+    return verdict.but(down, up, why=f"on {where} the {setting} sets it ({shares})")
 
 
 @by_both(
@@ -97,10 +95,10 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
         found = curve(m, line, reading.performance)
         best = float(found.x[int(np.nanargmax(found.median))])
         verdict = falls(f"{line.name}: performance", found, "percent", scale=100, show=(best,))
-        places: list[tuple[AccessLine, float]] = [(line, BUFFERS[0]), (line, BUFFERS[-1])]
-        verdicts.append(
-            _with_limits(m, reading, verdict.but(why=f"on {line.name} it is best at {best:g} packets"), places)
-        )
+        verdict = verdict.but(why=f"on {line.name} it is best at {best:g} packets")
+        for packets in (BUFFERS[0], BUFFERS[-1]):
+            verdict = _with_limits(m, reading, verdict, line, packets)
+        verdicts.append(verdict)
     return all_of(*verdicts)
 
 
@@ -143,7 +141,7 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
     verdicts: list[Verdict] = []
     for line in LINES:
         verdict, lowest = _split(m, reading, line)
-        verdicts.append(_with_limits(m, reading, verdict, [(line, lowest)]))
+        verdicts.append(_with_limits(m, reading, verdict, line, lowest))
     return all_of(*verdicts)
 
 
@@ -154,7 +152,7 @@ def ack_bounds(m: Measurements) -> tuple[str, tuple[Measured, ...]]:
         rates = line.down_bps, line.up_bps
         bare = metrics.two_way_performance_bound(*rates, payload_bytes=1460, packet_bytes=1500, ack_bytes=40)
         for name, bound in (("as assumed", metrics.two_way_performance_bound(*rates)), ("without both", bare)):
-            measured.append(number(f"{line.name}: fits beside all ACKs, {name}", bound, "percent", scale=100))
+            measured.append(percent(f"{line.name}: fits beside all ACKs, {name}", bound))
     with_, without = (", ".join(text.value(each) for each in measured[start::2]) for start in (0, 1))
     sentence = (
         f"Beside all ACKs of the other direction fit {with_} of goodput on the three links with timestamps and the "
@@ -171,16 +169,9 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
         ((line, packets) for line in LINES for packets in BUFFERS if packets <= printed_size(m, line).number),
         key=lambda place: at(m, *place, reading.performance).median,
     )
-    best = number(
-        f"best: {line.name} at {packets} packets",
-        at(m, line, packets, reading.performance),
-        "percent",
-        scale=100,
-        published=printed,
-    )
+    best = performance(m, reading, line, packets, f"best: {line.name} at {packets} packets", printed)
     note, bounds = ack_bounds(m)
-    verdict = near([best])
-    return verdict.but(*bounds, notes=(note,) if reading is GOODPUT else ())
+    return near([best]).but(*bounds, notes=(note,) if reading is GOODPUT else ())
 
 
 @by_both(
@@ -194,9 +185,8 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
         size = printed_size(m, line).number
-        value = at(m, line, size, reading.performance)
-        verdict = near([number(line.name, value, "percent", scale=100, published=printed)], printed=100)
-        verdicts.append(_with_limits(m, reading, verdict, [(line, size)]))
+        verdict = near([performance(m, reading, line, size, line.name, printed)], printed=100)
+        verdicts.append(_with_limits(m, reading, verdict, line, size))
     return all_of(*verdicts)
 
 
@@ -207,9 +197,8 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     verdicts: list[Verdict] = []
     for line in LINES:
         size = printed_size(m, line).number
-        value = at(m, line, size, reading.performance)
-        verdict = at_least(printed.number, [number(line.name, value, "percent", scale=100, published=printed)])
-        verdicts.append(_with_limits(m, reading, verdict, [(line, size)]))
+        verdict = at_least(printed.number, [performance(m, reading, line, size, line.name, printed)])
+        verdicts.append(_with_limits(m, reading, verdict, line, size))
     return all_of(*verdicts).but(criterion=f"at least {printed.value} % on every link")
 
 
@@ -222,30 +211,25 @@ def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
     """What every size above the printed estimate costs, against performance at the estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
-    measured: list[Measured] = []
-    reasons: list[str] = []
+    verdicts: list[Verdict] = []
     for line in LINES:
-        size = printed_size(m, line).number
-        there = at(m, line, size, reading.performance).median * 100
-        costs = {
-            packets: there - at(m, line, packets, reading.performance).median * 100
-            for packets in BUFFERS
-            if packets > size
-        }
-        first, cheapest = next(iter(costs)), min(costs, key=lambda packets: costs[packets])
-        measured += [
+        size, found = printed_size(m, line).number, curve(m, line, reading.performance)
+        there = found.at(size).median * 100
+        costs = {packets: there - found.at(packets).median * 100 for packets in BUFFERS if packets > size}
+        first, cheapest = min(costs), min(costs, key=lambda packets: costs[packets])
+        measured = (
             number(f"{line.name}: smallest drop above {size:g} packets, at {cheapest}", costs[cheapest], "points"),
             number(f"{line.name}: drop at {first} packets", costs[first], "points", published=least),
             number(f"{line.name}: drop at {BUFFERS[-1]} packets", costs[BUFFERS[-1]], "points", published=most),
-        ]
-        if costs[cheapest] < least.number:
-            way = "loses" if costs[cheapest] > 0 else "gains"
-            reasons.append(
-                f"on {line.name} {cheapest} packets {way} {text.number(abs(costs[cheapest]))} points against the "
-                f"estimate of {size:g}"
-            )
+        )
+        way = "loses" if costs[cheapest] > 0 else "gains"
+        reason = (
+            f"on {line.name} {cheapest} packets {way} {text.number(abs(costs[cheapest]))} points against the estimate "
+            f"of {size:g}"
+        )
+        verdicts.append(Verdict(costs[cheapest] >= least.number, "", measured, reason))
     criterion = f"each measured size above the estimate costs at least {least.value} points, on every link"
-    return Verdict(not reasons, criterion, tuple(measured), "; ".join(reasons))
+    return all_of(*verdicts).but(criterion=criterion)
 
 
 def printed_performance(
@@ -253,10 +237,8 @@ def printed_performance(
 ) -> Verdict:
     """A printed performance with the largest buffer."""
     printed = m.published.find(where, "performance", item=item)
-    value = at(m, line, BUFFERS[-1], reading.performance)
-    name = f"{line.name} at {BUFFERS[-1]} packets"
-    verdict = near([number(name, value, "percent", scale=100, published=printed)])
-    return _with_limits(m, reading, verdict, [(line, BUFFERS[-1])])
+    verdict = near([performance(m, reading, line, BUFFERS[-1], printed=printed)])
+    return _with_limits(m, reading, verdict, line, BUFFERS[-1])
 
 
 @of_paper(
@@ -267,11 +249,9 @@ def printed_performance(
 def download_halves(m: Measurements) -> Verdict:
     """What the download loses with 50 packets, both-active mean against alone."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
-    loss = number(
-        f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, "percent", scale=100, published=printed
-    )
+    loss = percent(f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, printed)
     halves = [
-        number(f"performance in the {half} minute", main(m, f"performance_{half}_half").last, "percent", scale=100)
+        percent(f"performance in the {half} minute", main(m, f"performance_{half}_half").last)
         for half in ("first", "second")
     ]
     rtt = number("mean RTT of the download", main(m, "rtt_ms").last, "s", scale=1e-3)
@@ -289,7 +269,7 @@ def download_halves(m: Measurements) -> Verdict:
 )
 def small_buffer_spares_download(m: Measurements) -> Verdict:
     """With 15 packets the download keeps its rate, and varies less than with 50."""
-    kept = number("kept at 15 packets", main(m, "down_ratio").at(15), "percent", scale=100)
+    kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
         for packets in (15, 50)
@@ -303,9 +283,9 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
 def upload_gains_little(m: Measurements) -> Verdict:
     """From 5 to 50 packets on 2400/196: the download's loss and the upload's gain, in bit/s."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
-    loss = number("download's loss, 5 to 50 packets", down.first - down.last, "kbit/s", scale=1e-3)
-    gain = number("upload's gain", up.last - up.first, "kbit/s", scale=1e-3)
-    relative = number("upload's gain, relative", up.last / up.first - 1, "percent", scale=100)
+    loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
+    gain = kbit("upload's gain", up.last - up.first)
+    relative = percent("upload's gain, relative", up.last / up.first - 1)
     return Verdict(
         loss.value > 0 and loss.value > 10 * gain.value,
         "the download loses, and more than 10 times what the upload gains",

@@ -6,9 +6,19 @@ import numpy as np
 
 from lopsided import metrics
 from lopsided.papers.framework import text
-from lopsided.papers.framework.claims import POINTS, Statements, all_of, at_most, near, number, within
+from lopsided.papers.framework.claims import (
+    POINTS,
+    Statements,
+    all_of,
+    at_most,
+    kilobytes,
+    near,
+    number,
+    percent,
+    within,
+)
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.framework.model import Verdict
 from lopsided.papers.merritt2010.claims.performance import by_both
 from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
 from lopsided.papers.merritt2010.shared import BOTH_READINGS, SWEEP, Reading, at, curve, printed_size, threshold
@@ -46,8 +56,8 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
         backlog = curve(m, line, "uplink_backlog_alone_max_packets").median
         found = (
-            number(f"{line.name}: mean wait in R2, of the RTT", wait.max() / rtt.mean(), "percent", scale=100),
-            number(f"{line.name}: difference of the RTT over buffers", np.ptp(rtt) / rtt.mean(), "percent", scale=100),
+            percent(f"{line.name}: mean wait in R2, of the RTT", wait.max() / rtt.mean()),
+            percent(f"{line.name}: difference of the RTT over buffers", np.ptp(rtt) / rtt.mean()),
         )
         most = number(f"{line.name}: most in R2", backlog.max(), "packets")
         verdicts.append(at_most(2, found).but(most, criterion="wait and difference at most 2 % of the RTT each"))
@@ -71,8 +81,8 @@ def estimated_buffers(m: Measurements) -> Verdict:
             at(m, line, printed.number, "max_cwnd_down_bytes").median
             - at(m, line, printed.number, "max_cwnd_up_bytes").median
         )
-        wanted = number(f"{line.name}: W_D - W_U that print implies", implied, "kB", scale=1e-3)
-        here = number(f"{line.name}: W_D - W_U measured there", difference, "kB", scale=1e-3)
+        wanted = kilobytes(f"{line.name}: W_D - W_U that print implies", implied)
+        here = kilobytes(f"{line.name}: W_D - W_U measured there", difference)
         both = number(
             f"{line.name}, largest windows while both active", threshold(m, line, "estimate_both_packets"), "packets"
         )
@@ -91,30 +101,22 @@ def estimated_buffers(m: Measurements) -> Verdict:
 )
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     """The largest size within ten points of the best is within one step of this run's own estimate."""
-    measured: list[Measured] = []
-    reasons: list[str] = []
+    verdicts: list[Verdict] = []
     for line in LINES:
         values = curve(m, line, reading.performance).median * 100
         knee = float(BUFFERS[int(np.flatnonzero(values >= np.nanmax(values) - POINTS)[-1])])
-        found = (
-            number(f"{line.name}: largest size within 10 points of the best", knee, "packets"),
-            number(
-                f"{line.name}: estimate, measured here", threshold(m, line), "packets", published=printed_size(m, line)
-            ),
-            number(
-                f"{line.name}: estimate, windows while both active",
-                threshold(m, line, "estimate_both_packets"),
-                "packets",
-            ),
+        largest = number(f"{line.name}: largest size within 10 points of the best", knee, "packets")
+        size = printed_size(m, line)
+        estimate = number(f"{line.name}: estimate, measured here", threshold(m, line), "packets", published=size)
+        both = threshold(m, line, "estimate_both_packets")
+        active = number(f"{line.name}: estimate, windows while both active", both, "packets")
+        reason = (
+            f"on {line.name} performance stays high up to {knee:g} packets, the estimate is {text.value(estimate)} "
+            f"(printed {size}; with windows while both are active {text.value(active)})"
         )
-        measured += found
-        if not abs(knee - found[1].value) <= STEP:
-            reasons.append(
-                f"on {line.name} performance stays high up to {knee:g} packets, the estimate is {text.value(found[1])} "
-                f"(printed {found[1].published}; with windows while both are active {text.value(found[2])})"
-            )
+        verdicts.append(Verdict(abs(knee - estimate.value) <= STEP, "", (largest, estimate, active), reason))
     criterion = "the largest size within 10 points of the best is within 5 packets of the estimate, on every link"
-    return Verdict(not reasons, criterion, tuple(measured), "; ".join(reasons))
+    return all_of(*verdicts).but(criterion=criterion)
 
 
 @of_paper(
@@ -125,23 +127,16 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
 )
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
     """The answers of the field procedure from every starting size lie within one step of a common one."""
-    measured: list[Measured] = []
-    reasons: list[str] = []
+    verdicts: list[Verdict] = []
     for line in LINES:
-        found = curve(m, line, "estimate_packets", "field")
-        low, high = (
-            number(f"{line.name}: {name} answer", value, "packets")
-            for name, value in (("smallest", found.median.min()), ("largest", found.median.max()))
-        )
+        found = curve(m, line, "estimate_packets", "field").median
+        low = number(f"{line.name}: smallest answer", found.min(), "packets")
+        high = number(f"{line.name}: largest answer", found.max(), "packets")
         crossing = number(f"{line.name}: crossing", threshold(m, line, experiment="field"), "packets")
-        measured += [low, high, crossing]
-        if high.value - low.value > 2 * STEP:
-            where = f"cross at {text.value(crossing)}" if np.isfinite(crossing.value) else "do not cross"
-            reasons.append(
-                f"on {line.name} the answers go from {text.value(low)} to {text.value(high)} and {where} the diagonal"
-            )
-    criterion = "all answers of a link within 5 packets of their middle"
-    return Verdict(not reasons, criterion, tuple(measured), "; ".join(reasons))
+        where = f"cross at {text.value(crossing)}" if np.isfinite(crossing.value) else "do not cross"
+        reason = f"on {line.name} the answers go from {text.value(low)} to {text.value(high)} and {where} the diagonal"
+        verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
+    return all_of(*verdicts).but(criterion="all answers of a link within 5 packets of their middle")
 
 
 CLAIMS = (
