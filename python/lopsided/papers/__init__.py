@@ -1,8 +1,8 @@
 """Published studies, re-run by one command and shown beside what was printed.
 
 A paper is a package in this folder named by first author and year. To add one: `published.csv` (the printed numbers),
-`scenarios/*.toml`, and an `__init__.py` that defines `PAPER` (see `lopsided.papers.framework.model`); nothing else has
-to know of it.
+`scenarios/*.toml`, `assumptions.toml` (what it does not give), and an `__init__.py` that defines `PAPER` (see
+`lopsided.papers.framework.model`); nothing else has to know of it.
 """
 
 from __future__ import annotations
