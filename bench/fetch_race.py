@@ -5,11 +5,14 @@
     python bench/fetch_race.py --repeat 5 --minutes 15 --json race.json --record steps
     python bench/fetch_race.py --only fetch,share
 
+    python bench/fetch_race.py --virtual --repeat 6 --minutes 30        # where a busy machine cannot matter
+
 Round by round all of them in turn, over paths that lose other packets each round. The same path and object are
 simulated, as is the share. What each download's controller was told is written down in both worlds, done again, and
 compared: the controller is the same code, so where the worlds differ, it was told something else. Beside each real run
 stands what the machine did to it: the load, how late the path's packets were, and how late an ordinary process was
-woken. Everything happens in network namespaces of this process's own.
+woken. Everything happens in network namespaces of this process's own. With `--virtual` the same programs run on
+user-mode Linux in virtual time: rounds repeat, whatever else the machine does, and computing takes no time.
 """
 
 from __future__ import annotations
@@ -30,14 +33,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lopsided import Run
+    from collections.abc import Iterator
+
+    from lopsided import Run, Scenario
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tests" / "python")]
 
+import virtual_path  # noqa: E402
 from lossy_path import SERVER, Ends, Line, LossyPath  # noqa: E402
+from serve_object import contents  # noqa: E402
 
 from faulty_server import FaultyServer  # noqa: E402
 from lopsided.fetching import Recording  # noqa: E402
+from lopsided.worlds.kernel.guest.job import Program  # noqa: E402
 
 MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"}
 TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
@@ -60,11 +68,13 @@ loss = {loss}
 [link.up]
 rate = "1 Gbit/s"
 queue = "100 ms"
-[[flow]]
+{flows}
+"""
+PLAIN = '[[flow]]\nname = "plain"\ndirection = "down"\nstart_jitter = "1 s"'
+FETCH = """[[flow]]
 name = "fetch"
 direction = "down"
 app = {{ kind = "rdra", size = "{size} B", mode = "{mode}", record_steps = {record} }}
-{more}
 """
 BEGUN = time.monotonic()
 
@@ -80,9 +90,147 @@ class Found:
     """Of `fetch`."""
 
 
+@dataclass(frozen=True)
+class Download:
+    """A tool's run that is over, and where it left things."""
+
+    tool: str
+    seconds: float
+    """From the tool's start to its end."""
+    code: int
+    said: str
+    out: Path
+    steps: Path
+    note: str
+    """What disturbed it."""
+
+
+class RealTime:
+    """Downloads through a path that this machine emulates, as well as it can."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.ends = Ends()
+        self.seconds = given.share_seconds
+        self.size = given.size
+        self.loss = given.loss
+        self._stack = contextlib.ExitStack()
+        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        zeros = bytes(int(given.share_seconds * 1.25e6))
+        served = (contents(given.size), zeros, zeros)
+        servers = [FaultyServer(each, address="0.0.0.0", cc="cubic") for each in served]
+        self.ports = [self._stack.enter_context(server.running()).port for server in servers]
+
+    def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
+        """Each tool once over the lossy path."""
+        out, steps = self.folder / "out", self.folder / f"steps-{seed}"
+        for tool in tools:
+            command = of(tool, f"http://{SERVER}:{self.ports[0]}/object.bin", out, steps)
+            with self.ends.path(Line(loss=self.loss, seed=seed)) as path:
+                began = time.monotonic()
+                process = self.ends.start(*command, stdout=-1)
+                said, _ = process.communicate(timeout=300)
+                seconds = time.monotonic() - began
+            yield Download(tool, seconds, process.returncode, said, out, steps, lateness(path))
+            out.unlink()
+
+    def share(self, seed: int) -> tuple[float, str]:
+        """The share of a fetch beside one curl without loss, of the packets' octets after the first ten seconds."""
+        port, other = self.ports[1:]
+        with self.ends.path(Line(seed=seed)) as path:
+            fetch = self.ends.start(*of("fetch", f"http://{SERVER}:{port}/x", self.folder / f"share-{seed}", None))
+            while not path.octets[port]:
+                time.sleep(0.02)
+            began = time.monotonic()
+            time.sleep(joins_after_s(seed))
+            curl = self.ends.start(*of("curl", f"http://{SERVER}:{other}/x", Path(os.devnull), None))
+            time.sleep(began + SETTLED_S - time.monotonic())
+            before = path.octets
+            time.sleep(began + self.seconds - time.monotonic())
+            came = path.octets - before
+            for process in (fetch, curl):
+                process.kill()
+                process.wait()
+        return came[port] / (came[port] + came[other]), lateness(path)
+
+    def close(self) -> None:
+        """Ends servers and namespaces."""
+        self._stack.close()
+        self.ends.close()
+
+
+class VirtualTime:
+    """Downloads within user-mode Linux, where computing takes no time."""
+
+    FIRST_OCTETS_S = 0.15
+    """A handshake and a request's answer, after the start."""
+    APART_S = 200.0
+    """Between the starts of tools that take turns on one path."""
+    PORTS = (8001, 8002)
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.size, self.loss, self.seconds = given.size, given.loss, given.share_seconds
+
+    def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
+        """Each tool once over the lossy path, one after the other."""
+        scenario = simulated_path(self.APART_S * len(tools), self.loss, PLAIN)
+        address = f"http://{{server}}:{self.PORTS[0]}/object.bin"
+        programs = [self._server(0, self.size)]
+        for number, tool in enumerate(tools):
+            command = of(tool, address, Path(f"out-{number}"), Path(f"steps-{number}"))
+            programs.append(Program(f"tool-{number}", "client", command, int((1 + self.APART_S * number) * 1e9)))
+        with virtual_path.run(scenario, programs, seed + 1) as found:
+            for number, tool in enumerate(tools):
+                ended = found.ended[f"tool-{number}"]
+                if ended.code is None or ended.seconds is None or ended.seconds > self.APART_S:
+                    raise SystemExit(f"{tool} did not end within {self.APART_S:g} s")
+                out, steps = (found.folder / f"{what}-{number}" for what in ("out", "steps"))
+                yield Download(tool, ended.seconds, ended.code, found.said(f"tool-{number}"), out, steps, "")
+
+    def share(self, seed: int) -> tuple[float, str]:
+        """The share of a fetch beside one curl without loss."""
+        begin = 1 + self.FIRST_OCTETS_S
+        scenario = simulated_path(begin + self.seconds, 0.0, PLAIN)
+        octets = int(self.seconds * 1.25e6)
+        own, other = (f"http://{{server}}:{port}/x" for port in self.PORTS)
+        programs = [
+            *(self._server(number, octets, "zeros") for number in (0, 1)),
+            Program("fetch", "client", of("fetch", own, Path("share"), None), int(1e9)),
+            Program(
+                "curl", "client", of("curl", other, Path(os.devnull), None), int((begin + joins_after_s(seed)) * 1e9)
+            ),
+        ]
+        with virtual_path.run(scenario, programs, seed + 1) as found:
+            came = found.octets(begin + SETTLED_S, begin + self.seconds)
+        return came[self.PORTS[0]] / came.total(), ""
+
+    def _server(self, number: int, octets: int, *more: str) -> Program:
+        script = str(Path(__file__).with_name("serve_object.py"))
+        command = [sys.executable, script, str(self.PORTS[number]), str(octets), *more]
+        return Program(f"server-{number}", "server", command, awaited=False)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
+    """The command of a tool."""
+    if tool == "curl":
+        return ["curl", "-s", "-o", str(out), url]
+    if tool == "aria2c -x8":
+        return ["aria2c", "-q", "-x8", "-s8", "-k1M", "-d", str(out.parent), "-o", out.name, url]
+    record = ["--record", str(steps)] if tool == "fetch" and steps is not None else []
+    mode = [] if tool == "fetch" else [tool.removeprefix("fetch ")]
+    return [*LOPSIDED, "fetch", url, *mode, "--json", "--out", str(out), *record]
+
+
+def joins_after_s(seed: int) -> float:
+    """When curl joins: within a second, as the plain download in the simulator does."""
+    return random.Random(seed).random()
+
+
 def main() -> None:
-    ends = Ends()
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--virtual", action="store_true", help="in virtual time: `lopsided kernel build` before")
     parser.add_argument("--repeat", type=int, default=3, help="rounds at most")
     parser.add_argument("--minutes", type=float, default=8.0, help="no round begins that would not end by then")
     parser.add_argument("--size", type=int, default=6_000_000)
@@ -92,95 +240,58 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="a folder for what the controllers were told")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    world = VirtualTime(given) if given.virtual else RealTime(given)
     model = simulated(given)
     real = Found()
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        contents = random.Random(1).randbytes(given.size), bytes(int(given.share_seconds * 1.25e6))
-        served = (contents[0], contents[1], contents[1])
-        servers = [stack.enter_context(FaultyServer(each, address="0.0.0.0", cc="cubic").running()) for each in served]
-        longest = 0.0
-        for seed in range(given.repeat):
-            begun = time.monotonic()
-            if begun - BEGUN + longest > 60 * given.minutes:
-                print(f"no time for round {seed + 1}", flush=True)
-                break
-            race(ends, given, seed, Path(name), contents[0], servers[0].port, real)
-            if not given.only or "share" in given.only:
-                share(ends, given, seed, Path(name), servers[1].port, servers[2].port, real)
-            longest = max(longest, time.monotonic() - begun)
+    longest = 0.0
+    for seed in range(given.repeat):
+        begun = time.monotonic()
+        if begun - BEGUN + longest > 60 * given.minutes:
+            print(f"no time for round {seed + 1}", flush=True)
+            break
+        race(world, given, seed, real)
+        if not given.only or "share" in given.only:
+            part, note = world.share(seed)
+            real.shares.append(part)
+            tell(f"{'share':15} {100 * part:5.1f} %     ", note)
+        longest = max(longest, time.monotonic() - begun)
     show(real, model, given)
     if given.json:
         sides = {"real": real, "simulated": model}
         given.json.write_text(json.dumps({name: [each.rates, each.shares] for name, each in sides.items()}, indent=1))
-    ends.close()
+    world.close()
 
 
-def race(
-    ends: Ends, given: argparse.Namespace, seed: int, folder: Path, content: bytes, port: int, found: Found
-) -> None:
+def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, found: Found) -> None:
     """Every tool once over the lossy path."""
-    url = f"http://{SERVER}:{port}/object.bin"
-    steps = folder / f"steps-{seed}"
-    tools = {
-        "curl": ["curl", "-s", "-o", "{out}", url],
-        "aria2c -x8": ["aria2c", "-q", "-x8", "-s8", "-k1M", "-d", str(folder), "-o", "{name}", url],
-        "fetch --single": [*LOPSIDED, "fetch", url, "--single", "--json", "--out", "{out}"],
-        "fetch --greedy": [*LOPSIDED, "fetch", url, "--greedy", "--json", "--out", "{out}"],
-        "fetch": [*LOPSIDED, "fetch", url, "--json", "--out", "{out}", "--record", str(steps)],
-    }
-    for tool, command in tools.items():
-        if tool not in (given.only or TOOLS) or shutil.which(command[0]) is None:
-            continue
-        out = folder / "out"
-        with ends.path(Line(loss=given.loss, seed=seed)) as path:
-            began = time.monotonic()
-            process = ends.start(*(part.format(out=out, name=out.name) for part in command), stdout=-1)
-            said, _ = process.communicate(timeout=300)
-            seconds = time.monotonic() - began
+    wanted = given.only or TOOLS
+    tools = [each for each in (*TOOLS, "fetch --single") if each in wanted and each != "share"]
+    tools = [each for each in tools if shutil.which(of(each, "", Path("out"), None)[0]) is not None]
+    for download in world.downloads(seed, tools):
+        tool, seconds = download.tool, download.seconds
         if tool.startswith("fetch"):
             # Without Python's own start, which has nothing to do with the path.
-            seconds = json.loads(said)["seconds"]
-        if process.returncode or out.read_bytes() != content:
-            raise SystemExit(f"{tool} failed")
-        out.unlink()
+            seconds = json.loads(download.said)["seconds"]
+        if download.code or download.out.read_bytes() != contents(given.size):
+            raise SystemExit(f"{tool} failed: {download.said}")
         found.rates.setdefault(tool, []).append(8e-6 * given.size / seconds)
-        tell(f"{tool:15} {found.rates[tool][-1]:5.2f} Mbit/s", path)
+        tell(f"{tool:15} {found.rates[tool][-1]:5.2f} Mbit/s", download.note)
         if tool == "fetch":
-            found.recordings.append(Recording.read(steps))
+            found.recordings.append(Recording.read(download.steps))
             if given.record:
                 given.record.mkdir(parents=True, exist_ok=True)
-                steps.replace(given.record / f"real-{seed}.json")
+                shutil.copy(download.steps, given.record / f"real-{seed}.json")
 
 
-def share(ends: Ends, given: argparse.Namespace, seed: int, folder: Path, port: int, other: int, found: Found) -> None:
-    """The share of a fetch beside one curl without loss, of the packets' octets after the first ten seconds.
-
-    curl joins within a second, as the plain download in the simulator does.
-    """
-    with ends.path(Line(seed=seed)) as path:
-        out = folder / f"share-{seed}"
-        fetch = ends.start(*LOPSIDED, "fetch", f"http://{SERVER}:{port}/x", "--quiet", "--out", str(out))
-        while not path.octets[port]:
-            time.sleep(0.02)
-        began = time.monotonic()
-        time.sleep(random.Random(seed).random())
-        curl = ends.start("curl", "-s", "-o", "/dev/null", f"http://{SERVER}:{other}/x")
-        time.sleep(began + SETTLED_S - time.monotonic())
-        before = path.octets
-        time.sleep(began + given.share_seconds - time.monotonic())
-        came = path.octets - before
-        for process in (fetch, curl):
-            process.kill()
-            process.wait()
-    found.shares.append(came[port] / (came[port] + came[other]))
-    tell(f"{'share':15} {100 * found.shares[-1]:5.1f} %     ", path)
-
-
-def tell(what: str, path: LossyPath) -> None:
+def tell(what: str, note: str) -> None:
     """Says what came out, and what the machine did meanwhile."""
+    print(f"{clock()}  {what}   {note}", flush=True)
+
+
+def lateness(path: LossyPath) -> str:
+    """What the machine did to a path."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
-    woken = f"a process {path.woken_late.quantile_ms(0.99):.1f} ms"
-    print(f"{clock()}  {what}   load {os.getloadavg()[0]:.1f}, {late}, {woken}", flush=True)
+    return f"load {os.getloadavg()[0]:.1f}, {late}, a process {path.woken_late.quantile_ms(0.99):.1f} ms"
 
 
 def clock() -> str:
@@ -189,16 +300,21 @@ def clock() -> str:
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
-def simulated(given: argparse.Namespace) -> Found:
-    """The same in the simulator: Mbit/s of an object over the lossy path, and shares beside one plain connection."""
+def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
+    """The path with these flows on it."""
     import lopsided as lop
 
+    return lop.Scenario.from_text(SCENARIO.format(duration=seconds, loss=loss, flows=flows))
+
+
+def simulated(given: argparse.Namespace) -> Found:
+    """The same in the simulator: Mbit/s of an object over the lossy path, and shares beside one plain connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:
         record = "true" if tool == "fetch" else "false"
-        text = SCENARIO.format(duration=300, loss=given.loss, size=given.size, mode=MODES[tool], record=record, more="")
-        scenario = lop.Scenario.from_text(text)
+        flow = FETCH.format(size=given.size, mode=MODES[tool], record=record)
+        scenario = simulated_path(300, given.loss, flow)
         for seed in range(1, SEEDS + 1):
             run = scenario.run(seed=seed)
             found.rates.setdefault(tool, []).append(8e-6 * given.size / float(run.flows["completion_s"][0]))
@@ -206,11 +322,8 @@ def simulated(given: argparse.Namespace) -> Found:
                 found.recordings.append(Recording.of_run(run, "fetch"))
         print(f"{clock()}  simulated {tool:15} {spread(found.rates[tool])} Mbit/s, {SEEDS} seeds", flush=True)
     if "share" in wanted:
-        beside = '[[flow]]\nname = "plain"\ndirection = "down"\nstart_jitter = "1 s"'
-        text = SCENARIO.format(
-            duration=given.share_seconds, loss=0, size=10**10, mode="fair", record="false", more=beside
-        )
-        scenario = lop.Scenario.from_text(text)
+        flow = FETCH.format(size=10**10, mode="fair", record="false")
+        scenario = simulated_path(given.share_seconds, 0.0, flow + PLAIN)
         found.shares = [settled_share(scenario.run(seed=seed), given.share_seconds) for seed in range(1, SEEDS + 1)]
         print(f"{clock()}  simulated {'share':15} {spread(found.shares, 100)} %, {SEEDS} seeds", flush=True)
     return found

@@ -37,6 +37,7 @@ class FaultyServer:
         stall_s=3.0,
         faults=FAULTS,
         address="127.0.0.1",
+        port=0,
         cc=None,
     ):
         self.content = content
@@ -53,7 +54,8 @@ class FaultyServer:
         """Octets that are sent in place of every answer."""
         self.change = None
         """So many requests for the object, and the content and entity tag that it has from then on."""
-        self.port = 0
+        self.port = port
+        """0: any that is free."""
 
     def url(self, path="/object.bin"):
         return f"http://127.0.0.1:{self.port}{path}"
@@ -65,7 +67,7 @@ class FaultyServer:
 
         async def serve():
             self._stop = asyncio.Event()
-            server = await asyncio.start_server(self._serve, self.address, 0, limit=1 << 16)
+            server = await asyncio.start_server(self._serve, self.address, self.port, limit=1 << 16)
             if self.cc:
                 server.sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.cc.encode())
             self.port = server.sockets[0].getsockname()[1]

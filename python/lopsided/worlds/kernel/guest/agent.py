@@ -25,6 +25,7 @@ from .chosen import Losses
 from .job import ChosenLoss, Job
 from .loop import Loop
 from .namespace import allow_namespaces, tighten_timers
+from .programs import Programs
 from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
@@ -106,6 +107,9 @@ class Agent:
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
         self.chosen = [self._lose(loss) for loss in self.job.chosen]
         self.flows = [flows.make(flow, self.network, self.addresses, self.loop, self.origin) for flow in self.job.flows]
+        self.programs = Programs(
+            self.job.programs, self.network, self.addresses, self.folder, self.loop, self.origin, self._end
+        )
         cpu_before = resource.getrusage(resource.RUSAGE_SELF)
         with (self.folder / "tcp.csv").open("w") as tcp, (self.folder / "queues.csv").open("w") as queues:
             tcp.write(",".join(["time_ns", "flow", "delivered", "receive_space", *tcp_info.FIELDS]) + "\n")
@@ -135,6 +139,7 @@ class Agent:
         self.loop.stop()
         self.result["netstat"] = _difference(self._netstat(), self._netstat_before)
         self.result["flows"] = [flow.summary() for flow in self.flows]
+        self.result["programs"] = self.programs.finish()
         self.result["queues"] = [asdict(count) for count in self._queue_counts_since_start()]
         self.result["chosen"] = [losses.lost() for losses in self.chosen]
         self.result["losses"] = [

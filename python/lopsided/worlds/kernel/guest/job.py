@@ -147,6 +147,18 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program of this machine on a host. Its command may name hosts in braces, for their addresses."""
+
+    name: str
+    host: str
+    command: list[str]
+    start_ns: int = 0
+    awaited: bool = True
+    """Whether the run lasts until it has ended; what still runs then is ended with the run."""
+
+
+@dataclass(frozen=True)
 class Tap:
     """A packet capture on an interface: headers only. The file's name comes without its ending."""
 
@@ -190,6 +202,8 @@ class Job:
     taps: list[Tap]
     checks: list[Check]
     chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
+    programs: list[Program] = field(default_factory=list[Program])
+    """The run ends when those that it waits for have ended, or with its duration."""
     seed: int = 0
     """Of what the guest's kernel draws at random, in virtual time."""
     snap_length: int = 128
@@ -219,6 +233,7 @@ class Job:
         data["chosen"] = [ChosenLoss(**loss) for loss in data["chosen"]]
         data["passages"] = [Passage(**passage) for passage in data["passages"]]
         data["flows"] = [Flow(**flow) for flow in data["flows"]]
+        data["programs"] = [Program(**program) for program in data["programs"]]
         data["taps"] = [Tap(**tap) for tap in data["taps"]]
         data["checks"] = [Check(**check) for check in data["checks"]]
         return Job(**data)

@@ -1,4 +1,4 @@
-"""An event loop in nanoseconds: timers at absolute times of CLOCK_MONOTONIC, and sockets.
+"""An event loop in nanoseconds: timers at absolute times of CLOCK_MONOTONIC, and sockets or other descriptors.
 
 It sleeps in the kernel and never spins: in time-travel mode the clock only moves while every process sleeps. Python's
 own waits round to milliseconds, so a timerfd wakes it.
@@ -64,17 +64,17 @@ class Loop:
         self._sequence += 1
         heapq.heappush(self._due, (when_ns, self._sequence, action))
 
-    def watch(self, sock: socket.socket, mask: int, action: Callable[[int], None]) -> None:
-        """Calls `action(events)` while the socket is ready for `mask`."""
-        if sock.fileno() in self._ready:
-            self._epoll.modify(sock, mask)
+    def watch(self, what: socket.socket | int, mask: int, action: Callable[[int], None]) -> None:
+        """Calls `action(events)` while the socket or descriptor is ready for `mask`."""
+        if _number(what) in self._ready:
+            self._epoll.modify(what, mask)
         else:
-            self._epoll.register(sock, mask)
-        self._ready[sock.fileno()] = action
+            self._epoll.register(what, mask)
+        self._ready[_number(what)] = action
 
-    def forget(self, sock: socket.socket) -> None:
-        if self._ready.pop(sock.fileno(), None) is not None:
-            self._epoll.unregister(sock)
+    def forget(self, what: socket.socket | int) -> None:
+        if self._ready.pop(_number(what), None) is not None:
+            self._epoll.unregister(what)
 
     def stop(self) -> None:
         self._running = False
@@ -116,3 +116,7 @@ class Loop:
             return
         self._armed_for = when
         self._timer.arm(when)
+
+
+def _number(what: socket.socket | int) -> int:
+    return what if isinstance(what, int) else what.fileno()

@@ -1,0 +1,31 @@
+"""Serves one object of so many octets, drawn from seed 1, or of zeros, at every path, by HTTP with ranges over CUBIC.
+
+python bench/serve_object.py PORT OCTETS [zeros]
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "python"))
+
+from faulty_server import FaultyServer
+
+
+def contents(octets: int) -> bytes:
+    """The object that is raced for."""
+    return random.Random(1).randbytes(octets)
+
+
+def main() -> None:
+    port, octets = int(sys.argv[1]), int(sys.argv[2])
+    served = bytes(octets) if "zeros" in sys.argv else contents(octets)
+    with FaultyServer(served, address="0.0.0.0", port=port, cc="cubic").running():
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

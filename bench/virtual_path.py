@@ -1,0 +1,90 @@
+"""A path in virtual time: programs of this machine on user-mode Linux, over the lines of a scenario.
+
+The machine's load cannot matter there, for the clock stands still while a program computes; what a program's computing
+takes on a real machine is therefore left out. Loss is netem's, drawn from the run's seed, so a run repeats.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import lopsided as lop
+from lopsided.worlds.kernel import backend, captures, cleanup, plan, translate
+from lopsided.worlds.kernel.guest.job import Program
+
+AT_CLIENT = "host-client"
+"""The capture of what comes to the client."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of a program: its exit code, and its seconds in virtual time; None of either where it was ended."""
+
+    code: int | None
+    began_s: float
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that is over, and its folder, which goes with the block."""
+
+    folder: Path
+    ended: dict[str, Ended]
+    _origin_ns: int
+
+    def said(self, name: str) -> str:
+        """What a program printed."""
+        return (self.folder / f"program-{name}.txt").read_text()
+
+    def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
+        """IP octets of TCP that came to the client between these times, by the server's port."""
+        counts: collections.Counter[int] = collections.Counter()
+        begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
+        for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
+            if begin <= time_ns < end and packet[12:14] == captures.ETHERNET_IPV4 and packet[23] == captures.TCP:
+                source = struct.unpack_from("!H", packet, captures.ETHERNET_HEADER + 4 * (packet[14] & 15))[0]
+                counts[source] += struct.unpack_from("!H", packet, 16)[0]
+        return counts
+
+
+@contextmanager
+def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
+    """Runs programs on the hosts `server` and `client` of a scenario, whose flows are only what the path is tried with.
+
+    Raises GuestFailed where the guest broke down.
+    """
+    machine = backend.choose("timetravel")
+    resolved = scenario.resolved
+    recording = plan.Recording(
+        duration_ns=translate.nanoseconds(resolved["duration_s"]),
+        sample_ns=0,
+        queue_sample_ns=0,
+        record_ns=0,
+        virtual_time=True,
+        modules=[],
+        seed=seed,
+        tap_hosts=True,
+    )
+    job = plan.make_job(translate.layout(resolved), translate.flows(resolved, seed), recording)
+    taps = [tap for tap in job.taps if tap.file == AT_CLIENT]
+    job = dataclasses.replace(job, flows=[], taps=taps, programs=list(programs))
+    with cleanup.folder() as folder:
+        machine.run(job, folder, 1800)
+        result = json.loads((folder / "result.json").read_text())
+        if result["failed_checks"]:
+            raise SystemExit(f"the path is not what the scenario says: {result['failed_checks']}")
+        ended = {each["name"]: _ended(each) for each in result["programs"]}
+        yield Outcome(folder, ended, result["origin_realtime_ns"])
+
+
+def _ended(each: dict[str, float | None]) -> Ended:
+    began, end = each["begun_ns"] or 0, each["ended_ns"]
+    return Ended(None if end is None else each["code"], began / 1e9, None if end is None else (end - began) / 1e9)  # type: ignore[arg-type]
