@@ -13,7 +13,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
     """A frame of columns, each a kind and its data: octets in the machine's order, or texts."""
-    return pl.DataFrame([_column(name, kind, data) for name, (kind, data) in columns.items()])
+    return Columns(columns).frame()
 
 
 def _column(name: str, kind: str, data: Any) -> pl.Series:
@@ -31,20 +31,77 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
     return pl.Series(name, values.astype(np.int64))
 
 
+class Columns:
+    """One table as the native module hands it over: each column becomes a series when it is read.
+
+    A study takes a few numbers from each of hundreds of runs; a frame of all columns would cost it more than the rest.
+    """
+
+    def __init__(self, raw: dict[str, tuple[str, Any]]) -> None:
+        self._raw = raw
+        self._series: dict[str, pl.Series] = {}
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self._raw)
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return len(self[next(iter(self._raw))]) if self._raw else 0
+
+    def __getitem__(self, name: str) -> pl.Series:
+        if name not in self._series:
+            if name not in self._raw:
+                raise pl.exceptions.ColumnNotFoundError(f'"{name}" not found')
+            self._series[name] = _column(name, *self._raw[name])
+        return self._series[name]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as dictionaries."""
+        values = [_values(kind, data) for kind, data in self._raw.values()]
+        return (dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True))
+
+    def frame(self) -> pl.DataFrame:
+        """All of them."""
+        return pl.DataFrame([self[name] for name in self._raw])
+
+
+def _values(kind: str, data: Any) -> list[Any]:
+    """A column as Python has its values."""
+    if kind == "word":
+        codes, words = data
+        return [words[code] for code in np.frombuffer(codes, dtype=np.uint32).tolist()]
+    if kind not in _KINDS:
+        return data
+    values = np.frombuffer(data, dtype=_KINDS[kind])
+    if kind == "f64":
+        return [None if value != value else value for value in values.tolist()]  # NaN alone is not equal to itself
+    return values.astype(np.int64).tolist()
+
+
 class Frames(Mapping[str, pl.DataFrame]):
     """The tables that the native module hands over, each made a frame when it is first read: a sweep reads two."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
-        self._raw = tables
+        self._columns = {name: Columns(raw) for name, raw in tables.items()}
         self._made: dict[str, pl.DataFrame] = {}
+
+    def columns(self, name: str) -> Columns:
+        """A table of which no frame is made."""
+        return self._columns[name]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._made:
-            self._made[name] = frame(self._raw[name])
+            self._made[name] = self._columns[name].frame()
         return self._made[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._raw)
+        return iter(self._columns)
 
     def __len__(self) -> int:
-        return len(self._raw)
+        return len(self._columns)

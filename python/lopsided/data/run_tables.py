@@ -94,6 +94,11 @@ class RunTables:
     def table(self, name: str) -> Table:
         """The table of that name in `lopsided.data.catalogue`."""
         if name not in self._tables:
-            spec = run_tables()[name]
-            self._tables[name] = Table(self._frames[name] if name in self._frames else spec.frame(), spec)
+            from lopsided.data.columns import Frames
+
+            spec, frames = run_tables()[name], self._frames
+            if name not in frames:
+                self._tables[name] = Table(spec.frame(), spec)
+            else:
+                self._tables[name] = Table(frames.columns(name) if isinstance(frames, Frames) else frames[name], spec)
         return self._tables[name]

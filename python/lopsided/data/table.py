@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
     import polars as pl
 
+    from lopsided.data.columns import Columns
+
 
 class Table:
     """A table of a run.
@@ -28,14 +31,20 @@ class Table:
     the catalogue says of its columns; a column that it does not know goes by its name.
     """
 
-    def __init__(self, frame: pl.DataFrame, spec: catalogue.TableSpec | None = None) -> None:
-        self._frame = frame
+    def __init__(self, source: pl.DataFrame | Columns, spec: catalogue.TableSpec | None = None) -> None:
+        self._source = source
         self._spec = spec
+
+    @cached_property
+    def _frame(self) -> pl.DataFrame:
+        from lopsided.data.columns import Columns
+
+        return self._source.frame() if isinstance(self._source, Columns) else self._source
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns, units at their ends."""
-        return self._frame.columns
+        return self._source.columns
 
     def column(self, name: str) -> catalogue.Column:
         """What a column is: its unit, its heading, its meaning."""
@@ -45,14 +54,16 @@ class Table:
         return catalogue.unknown(name, numeric=self._frame[name].dtype.is_numeric())
 
     def __len__(self) -> int:
-        return self._frame.height
+        return self._source.height
 
     def __getitem__(self, column: str) -> pl.Series:
-        return self._frame[column]
+        return self._source[column]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries."""
-        return self._frame.iter_rows(named=True)
+        from lopsided.data.columns import Columns
+
+        return self._source.rows() if isinstance(self._source, Columns) else self._source.iter_rows(named=True)
 
     def to_polars(self) -> pl.DataFrame:
         """The polars frame, not copied."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 _YEAR = 2026
 """Of this version of lopsided."""
+
+_SIDE_BY_SIDE = 2
+"""Studies at once."""
+_DRAWING = threading.Lock()
+"""One draws at a time: matplotlib's settings are the process's."""
 
 
 def available() -> list[str]:
@@ -115,56 +121,52 @@ def reproduce_all(
 ) -> int:
     """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
 
-    While one study's runs go, the figures of the one before are drawn. A paper that fails is told and keeps the others
-    from nothing. The code is 1 if one failed, or if a claim is not as recorded.
+    Two go side by side: while one is planned, judged or drawn the other's runs keep the processors busy. A paper that
+    fails is told and keeps the others from nothing. The code is 1 if one failed, or if a claim is not as recorded.
     """
     from lopsided.papers.framework import console as on_console
     from lopsided.papers.framework import index, report_folder
-    from lopsided.papers.framework.reproduction import Entry
 
     report_folder.check(out)
     begun = time.monotonic()
-    keys = available()
-    drawing: list[Future[Entry]] = []
-    artist = ThreadPoolExecutor(1)
-    try:
-        for number, key in enumerate(keys):
-            known = load(key)
+    papers = [load(key) for key in available()]
+    shares = dict.fromkeys((each.key for each in papers), 0.0)
+    stopped = threading.Event()
 
-            def within(what: str, share: float, key: str = key, number: int = number) -> object:
-                return progress(f"{key}: {what}", (number + share) / len(keys))
+    def reproduced(known: Paper) -> Entry:
+        def within(what: str, share: float) -> object:
+            if stopped.is_set():
+                raise LopsidedError("stopped")
+            shares[known.key] = share
+            return progress(f"{known.key}: {what}", sum(shares.values()) / len(shares))
 
-            asked = _Asked(known.figures, True, sensitivity, repeat, seed)
-            started = time.monotonic()
-            try:
-                found = _run(known, asked, out / key, within)
-            except LopsidedError as error:
-                failed: Future[Entry] = Future()
-                failed.set_result(Entry(known, time.monotonic() - started, failure=str(error)))
-                drawing.append(failed)
-            else:
-                # The column that is drawn for is the caller's.
-                seconds = time.monotonic() - started
-                task = copy_context().run
-                drawing.append(artist.submit(task, _draw_entry, known, asked, out / key, found, seconds))
-        entries = [entry.result() for entry in drawing]
-    finally:
-        artist.shutdown(wait=False, cancel_futures=True)
+        return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed), out / known.key, within)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        # The column that is drawn for is the caller's.
+        found = [pool.submit(copy_context().run, reproduced, each) for each in papers]
+        try:
+            entries = [each.result() for each in found]
+        except BaseException:
+            # An interrupt reaches only this thread: the runs end when they next tell how far they are.
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     page = index.write(entries, time.monotonic() - begun, out)
     on_console.show_all(entries, console, page)
     return 1 if any(entry.failure or entry.surprises for entry in entries) else 0
 
 
-def _draw_entry(known: Paper, asked: _Asked, folder: Path, found: Reproduction, seconds: float) -> Entry:
-    """The study's report and its line on the page of all; `seconds`: of its runs."""
+def _entry(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Entry:
+    """The study's report and its line on the page of all."""
     from lopsided.papers.framework.reproduction import Entry
 
     begun = time.monotonic()
     try:
-        whole, _ = _draw(found, asked, folder)
+        found, _ = _reproduce(known, asked, folder, progress)
     except LopsidedError as error:
-        return Entry(known, seconds + time.monotonic() - begun, failure=str(error))
-    return Entry(known, seconds + time.monotonic() - begun, whole)
+        return Entry(known, time.monotonic() - begun, failure=str(error))
+    return Entry(known, time.monotonic() - begun, found)
 
 
 @dataclass(frozen=True)
@@ -178,19 +180,14 @@ class _Asked:
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
     """Runs what is asked for and writes its report into the folder."""
-    return _draw(_run(known, asked, folder, progress), asked, folder)
-
-
-def _run(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Reproduction:
-    """Runs what is asked for; the figures are still to be drawn."""
-    from lopsided.papers.framework import report_folder
+    from lopsided.papers.framework import page, report_folder
     from lopsided.papers.framework import reproduction as study
     from lopsided.studies.jobs import run_jobs, seeds
 
     repetitions = known.repeat if asked.repeat is None else asked.repeat
     seeds(1 if asked.seed is None else asked.seed, repetitions)
     report_folder.check(folder)
-    return study.run(
+    found = study.run(
         known,
         partial(run_jobs, world=known.world),
         figures=asked.figures,
@@ -200,16 +197,10 @@ def _run(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Repro
         seed=asked.seed,
         progress=progress,
     )
-
-
-def _draw(found: Reproduction, asked: _Asked, folder: Path) -> tuple[Reproduction, Path]:
-    """Draws the figures and writes the report into the folder."""
-    from lopsided.papers.framework import page
-    from lopsided.papers.framework import reproduction as study
-
-    whole = study.drawn(found, asked.figures)
-    with told(folder):
-        return whole, page.write(whole, folder)
+    with _DRAWING:
+        whole = study.drawn(found, asked.figures)
+        with told(folder):
+            return whole, page.write(whole, folder)
 
 
 def _in_world(study: Paper, world: str) -> Paper:

@@ -69,7 +69,7 @@ class Trace:
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     """The samples of the flows of these names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
-    samples = run.samples.to_polars()
+    samples = run.samples
     # All by numpy: of small tables, a query takes longer than its work.
     flow = samples["flow"].to_numpy()
     recovering = samples["state"].is_in(["recovery", "loss"]).to_numpy()
@@ -90,7 +90,7 @@ _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packe
 
 def buffers_of(run: Run, link: str = "link") -> Buffers:
     """What the run recorded of this link's two buffers, by direction."""
-    queues = run.queues.to_polars()
+    queues = run.queues
     on_link, direction = (queues["link"] == link).to_numpy(), queues["direction"].to_numpy()
     columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
     return {
