@@ -61,7 +61,6 @@ def explain(
         The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder, or beside the log.
     """
     from lopsided.data.units import parse_time
-    from lopsided.views import story as views
     from lopsided.views.plot import story as pictures
     from lopsided.views.plot import style
 
@@ -74,16 +73,24 @@ def explain(
         raise UsageError("--capture is for what a probe logged: a run's captures lie in its folder (`run --pcap`)")
     else:
         found = _of_run(source, flow, begin, end, own, quiet=quiet)
+    if not quiet:
+        _show(found, everything=everything)
+    beside = source.parent if source.is_file() else source
+    target = figure or picture_at(beside / f"explain-{found.flow}.png", overwrite=overwrite)
+    style.save(pictures.figure(found), target)
+    if not quiet:
+        say(link(target))
+
+
+def _show(found: Story, *, everything: bool) -> None:
+    from lopsided.views import story as views
+
     heading(f"{found.flow} in {found.title if found.run is None else found.run.scenario.name}", ", ".join(found.facts))
     say_prose(views.summary(found))
     for table in (views.limits(found), views.acknowledgements(found)):
         if table is not None:
             out().print(table)
     out().print(views.timeline(found, everything=everything))
-    beside = source.parent if source.is_file() else source
-    target = figure or picture_at(beside / f"explain-{found.flow}.png", overwrite=overwrite)
-    style.save(pictures.figure(found), target)
-    say(link(target))
 
 
 def _of_run(

@@ -23,19 +23,23 @@ _IN = 72.0
 """Units of the drawing in an inch."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _Y_TICKS, _X_TICKS = 5, 9
+_SUBTITLE_IN = 0.2
+"""The room that a subtitle takes."""
 
 
 def svg(chart: Chart, salt: str) -> str:
     """The element; `salt` makes its ids unlike those of the page's others."""
     panels_in = sum(panel.height_in for panel in chart.panels) + inks.GAP_IN * (len(chart.panels) - 1)
-    width, height = inks.WIDTH_IN * _IN, (inks.TOP_IN + panels_in + inks.BOTTOM_IN) * _IN
+    head_in = inks.TOP_IN if chart.subtitle else inks.TOP_IN - _SUBTITLE_IN
+    width, height = inks.WIDTH_IN * _IN, (head_in + panels_in + inks.BOTTOM_IN) * _IN
     left, right = inks.LEFT * width, (inks.LEFT + inks.WIDTH) * width
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" font-size="8.5">',
         _text(7.3, 0.24 * _IN, chart.title, inks.INK, size=13, weight="bold"),
-        _text(7.3, 0.49 * _IN, chart.subtitle, inks.MUTED, size=9),
     ]
-    top = inks.TOP_IN * _IN
+    if chart.subtitle:
+        parts.append(_text(7.3, 0.49 * _IN, chart.subtitle, inks.MUTED, size=9))
+    top = head_in * _IN
     for number, panel in enumerate(chart.panels):
         last = number == len(chart.panels) - 1
         frame = _Frame(left, top, right, top + panel.height_in * _IN, chart.x_end, panel.top)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ from lopsided.data.catalogue import run_tables
 from lopsided.errors import UsageError
 from lopsided.studies.verdict import verdict
 from lopsided.views import linux, notable_links, plot, svg
-from lopsided.views.view import view
+from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
     import jinja2
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 _FLOW_COLUMNS = (
-    *("name", "direction", "cc", "profile", "start_s", "goodput_bps", "retransmits", "timeouts", "undos"),
-    *("rtt_mean_ms", "rtt_p95_ms", "cwnd_mean_bytes", "cwnd_max_bytes"),
+    *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
+    *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
+"""What matters comes first: a phone shows the first few."""
+_WHERE_ANY = ("transfers", "completion_s", "lost_packets")
+"""Left out where no flow has any."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -40,7 +44,7 @@ def render(run: Run) -> str:
         scenario_toml=run.scenario.to_toml(),
         facts=_facts(run),
         verdict=verdict(run),
-        flows=view(run.flows, _FLOW_COLUMNS, most=_MOST_ROWS, where=_WHERE),
+        flows=_flows(run),
         links=view(run.links, _LINK_COLUMNS, rows=notable, most=_MOST_ROWS, where=_WHERE),
         drops=view(run.drops, most=_MOST_ROWS, where=_WHERE),
         marks=view(run.marks, most=_MOST_ROWS, where=_WHERE),
@@ -57,9 +61,15 @@ def notebook(run: Run) -> str:
     return template("notebook.html.j2").render(
         run=run,
         facts=_facts(run),
-        flows=view(run.flows, _FLOW_COLUMNS, most=_MOST_ROWS, where=_WHERE),
+        flows=_flows(run),
         plots=_plots(run, ("goodput",)),
     )
+
+
+def _flows(run: Run) -> View:
+    rows = list(run.flows.rows())
+    columns = [name for name in _FLOW_COLUMNS if name not in _WHERE_ANY or any(row[name] for row in rows)]
+    return view(run.flows, columns, most=_MOST_ROWS, where=_WHERE)
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
@@ -96,7 +106,9 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
             chart = plot.chart(run, kind)
         except UsageError:
             continue  # Nothing of this kind to draw: no samples, or no drops.
-        drawn.append({"kind": kind, "svg": svg.svg(chart, salt=f"{kind}-{run.digest}")})
+        # The page says above what run this is.
+        bare = replace(chart, subtitle="", notes=chart.notes[:1])
+        drawn.append({"kind": kind, "svg": svg.svg(bare, salt=f"{kind}-{run.digest}")})
     return drawn
 
 

@@ -12,11 +12,12 @@ from lopsided.studies.verdicts.aqm import verdict
 from lopsided.views import disciplines, html
 from lopsided.views.plot import disciplines as figures
 from lopsided.views.plot import style
-from lopsided.views.view import view
+from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lopsided.data.table import Table
     from lopsided.studies.aqm import Aqm, Suite
 
 
@@ -33,8 +34,8 @@ def render(found: Aqm, drawn: Mapping[str, Figure] | None = None) -> str:
         plots=plots,
         directions={way: disciplines.cells(found, way) for way in found.links},
         users=disciplines.users(found) if disciplines.feels_anything(found) else None,
-        all_cells=view(found.cells, keys=3, most=400, where=" in the table files"),
-        all_users=view(found.users, keys=2, most=400, where=" in the table files"),
+        all_cells=_all(found.cells, keys=3),
+        all_users=_all(found.users, keys=2),
         queues=[(each.label, each.queue or "as in the file") for each in found.disciplines],
         scenario_toml=found.scenario.to_toml(),
     )
@@ -60,6 +61,14 @@ def write(found: Aqm, folder: Path, *, report: bool = True) -> None:
     if report:
         (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
     folders.write_manifest(folder, found.manifest())
+
+
+def _all(table: Table, keys: int) -> View:
+    """Every column; without the world's, which comes first, where there is but one."""
+    columns = table.columns
+    if len(set(table["world"])) == 1:
+        columns, keys = [name for name in columns if name != "world"], keys - 1
+    return view(table, columns, keys=keys, most=400, where=" in the table files")
 
 
 def _figures(found: Aqm) -> dict[str, Figure]:
