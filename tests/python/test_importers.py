@@ -1,0 +1,25 @@
+"""What `make check` looks at again: the files that changed, and those that import them in any way that Python has."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def importers(*files: str) -> set[str]:
+    command = [sys.executable, ROOT / "tools" / "importers", *files]
+    return set(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split())
+
+
+def test_a_file_and_all_that_import_it_are_found():
+    found = importers("python/lopsided/worlds/kernel/errors.py", "python/lopsided/studies/jobs.py")
+    assert {"python/lopsided/worlds/kernel/errors.py", "python/lopsided/studies/jobs.py"} <= found
+    assert "python/lopsided/worlds/kernel/backend.py" in found, "from .errors import"
+    assert "python/lopsided/worlds/live/__init__.py" in found, "an absolute import"
+    assert "python/lopsided/worlds/sim.py" not in found
+
+
+def test_a_stub_and_a_package_are_modules_too():
+    assert "python/lopsided/worlds/sim.py" in importers("python/lopsided/_native.pyi")
+    assert "python/lopsided/papers/orosz2010/measure.py" in importers("python/lopsided/metrics/__init__.py")
