@@ -70,7 +70,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline whose code is not here."""
+    """A discipline of which a run folder knows the name and the keys, but not the code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is known from a run folder alone: give its class to run it")

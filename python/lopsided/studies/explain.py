@@ -281,7 +281,7 @@ def _alone(event: Row) -> str:
     if kind == "timer":
         return f"the {reason} timer fires" if reason not in ("pacing", "delayed ACK") else ""
     if kind == "retransmitted":
-        return f"{event['length_bytes']:,} B from {event['offset_bytes']:,} on go out again" + (
+        return f"{event['length_bytes']:,} B from {event['offset_bytes']:,} on are retransmitted" + (
             ", as a tail loss probe" if reason else ""
         )
     return ""

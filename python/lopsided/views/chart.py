@@ -33,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Bars:
-    """A bar from each of `left` on, so wide."""
+    """Bars of one width, each with its left edge at one of `left`."""
 
     left: Floats
     height: Floats
@@ -47,7 +47,7 @@ class Panel:
     """One panel, from zero up to `top`."""
 
     label: str
-    """Of the y axis, with its unit."""
+    """The name of the y axis, with its unit."""
     top: float
     height_in: float
     curves: tuple[Curve, ...] = ()
@@ -55,7 +55,7 @@ class Panel:
     moments: Floats | None = None
     """Times that are marked above the panel."""
     limit: float | None = None
-    """Where a dashed line across it stands."""
+    """The height of a dashed line across the panel."""
     names: tuple[EndLabel, ...] = ()
 
 

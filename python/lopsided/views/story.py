@@ -35,7 +35,7 @@ def summary(story: Story) -> str:
         text.append(f"Marked lost: {_listed(lost, 'segment')}")
     if retransmitted:
         probes = sum(one.probes for one in real)
-        text.append(f"{_number(retransmitted, 'segment')} went out again" + (f", {probes} as probes" if probes else ""))
+        text.append(f"Retransmitted: {_number(retransmitted, 'segment')}" + (f", {probes} as probes" if probes else ""))
     if any(signals):
         text.append(f"The window came down {_by(signals)}")
     if timeouts:
@@ -122,7 +122,7 @@ def _words(episode: Episode) -> str:
     }
     parts += [f"{timer} timer {_times(number)}" for timer, number in timers.items()]
     if episode.retransmitted:
-        parts.append(f"{_number(episode.retransmitted, 'segment')} sent again")
+        parts.append(f"{_number(episode.retransmitted, 'segment')} retransmitted")
     if episode.undone:
         parts.append(f"taken back by {episode.undone}")
     lasted = units.millis((episode.end_s - episode.begin_s) * 1e3)

@@ -30,7 +30,7 @@ class Discipline:
     label: str
     queue: str
     up: str | None = None
-    """Upwards, where that is another."""
+    """The queue of the uplink, if it is another."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
         """The scenario with this discipline before each link and direction.

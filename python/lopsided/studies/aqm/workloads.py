@@ -56,7 +56,7 @@ class Workload:
     text: str
     flows: Callable[[Ends], str]
     ramps: bool = False
-    """It is the draft's, whose end is when goodput and responsiveness are stable."""
+    """Whether it is the draft's load, which ends when goodput and responsiveness are stable."""
 
 
 _PING = '{ kind = "udp", rate = "8 kbit/s", size = "100 B" }'

@@ -86,7 +86,7 @@ MAPS: dict[str, Map] = {
     ),
     "harm_retransmits": Map(
         "Harm by loss",
-        "percent of the segments that the row sent again, which it would not have without the column",
+        "percent of the segments that the row retransmitted, which it would not have without the column",
         _HARM,
         0.0,
         1.0,

@@ -45,7 +45,7 @@ def figure(story: Story) -> LabFigure:
     for panel in sheet.panels:
         panel.set_xlim(story.begin_s, story.end_s)
         _shade(panel, story)
-    bars = "bars: data segments, red: sent again; steps: acknowledgements"
+    bars = "bars: data segments, red: retransmitted; steps: acknowledgements"
     style.small_print(
         sheet.figure,
         "shaded: disorder grey, CWR orange, recovery blue, loss red; solid cwnd, dotted ssthresh, thin in flight",

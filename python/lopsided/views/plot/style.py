@@ -270,7 +270,7 @@ def svg(figure: Figure, salt: str) -> str:
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """What `svg` gives, and the figure as a file with a ground: it is drawn once, which is what takes time."""
+    """Writes the figure with a white ground to the file and returns what `svg` does; it is drawn once for both."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
@@ -288,7 +288,7 @@ def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
 
 def _for_page(text: str) -> str:
     text = text[text.index("<svg") :]
-    # Matplotlib names no fill where it is black, as in legends: not to be read on a dark page.
+    # Matplotlib leaves out a fill that is black, as in legends, which a dark page would not show.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
         text = text.replace(ink, f"var({variable}, {ink})")

@@ -23,10 +23,10 @@ from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
 MEMORY = "512M"
-"""Of a guest; the host gives it page by page, as it is used."""
+"""The memory of a guest. The host provides a page when the guest first uses it."""
 
 REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
-"""In virtual time nothing may differ from run to run: neither the wall clock nor where programs lie in memory."""
+"""Options of a kernel in virtual time: its wall clock and the addresses of its programs are the same in every run."""
 
 ALONE = Path(__file__).parent
 WATCHDOG = ALONE / "watchdog.py"
@@ -85,13 +85,12 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """How late timers may be here: the shapers are made for the first, and if the path is not sound then, for the
-        next."""
+        """How late the shapers expect timers to be, in the order in which these values are tried."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
     def speed(self) -> float:
-        """How many seconds of a run pass in one, at the very least, for deciding that something hangs."""
+        """The least number of simulated seconds in a second of real time; a run that is slower hangs."""
         return 0.1 if self.virtual_time else 0.8
 
 
@@ -224,7 +223,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """User-mode Linux keeps its memory in an unlinked file, which wants to be in memory itself."""
+    """A folder in memory: user-mode Linux keeps the memory of a guest in an unlinked file there."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 
