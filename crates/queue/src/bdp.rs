@@ -13,6 +13,7 @@
 //! not said: here by deficit round robin, a full Ethernet frame each. Where a round trip is not known from timestamps, it is at least
 //! that of the link, and is taken for that. Packets are dropped as they leave their queue.
 
+use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::passive_rtt::PassiveRtt;
 use crate::ring::PacketRing;
@@ -94,13 +95,8 @@ impl Part for BdpConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.limit == 0 {
-            return Err(Fault::new("limit", "the limit is zero: no packet would ever pass"));
-        }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
-        }
-        Ok(())
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)
     }
 }
 
@@ -110,7 +106,6 @@ impl Discipline for BdpConfig {
     }
 }
 
-const MOST_FLOWS: u32 = 65_536;
 /// What a queue may send in its turn: a full frame of Ethernet.
 const QUANTUM: i64 = 1514;
 

@@ -8,6 +8,7 @@
 //! A class whose child holds packets back is passed over until the child is ready; Linux does not allow such a child.
 //! Linux drops what no filter matches; here `default_class` takes it.
 
+use crate::bounds;
 use crate::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{Bytes, Cx, Packet, Time};
@@ -52,10 +53,7 @@ impl Part for DrrClass {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.quantum == Bytes::ZERO {
-            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
-        }
-        Ok(())
+        bounds::quantum(self.quantum)
     }
 }
 

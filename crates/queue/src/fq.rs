@@ -16,6 +16,7 @@
 //! a flow idle for 3 s is forgotten, initial quantum and all, once there are many. Linux counts the refill delay in its
 //! ticks.
 
+use crate::bounds::{self, MOST_QUEUES};
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::ring::PacketRing;
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
@@ -82,15 +83,11 @@ impl Part for FqConfig {
 
     fn check(&self) -> Result<(), Fault> {
         for (name, limit) in [("limit", self.limit), ("flow_limit", self.flow_limit)] {
-            if limit == 0 {
-                return Err(Fault::new(name, "the limit is zero: no packet would ever pass"));
-            }
+            bounds::limit(name, u64::from(limit))?;
         }
-        if self.quantum == Bytes::ZERO {
-            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
-        }
-        if self.orphan_mask >= MOST_FLOWS {
-            return Err(Fault::new("orphan_mask", format!("there are at most {MOST_FLOWS} queues")));
+        bounds::quantum(self.quantum)?;
+        if self.orphan_mask >= MOST_QUEUES {
+            return Err(Fault::new("orphan_mask", format!("there are at most {MOST_QUEUES} queues")));
         }
         Ok(())
     }
@@ -101,9 +98,6 @@ impl Discipline for FqConfig {
         Ok(Queue::Custom(Box::new(Fq::new(self, place.rng())?)))
     }
 }
-
-/// The most queues that there can be: what the state of flows may take is bounded by it.
-const MOST_FLOWS: u32 = 65_536;
 
 /// FQ.
 #[derive(Debug)]

@@ -10,6 +10,7 @@
 //!
 //! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
 
+use crate::bounds;
 use crate::codel::{self, Codel, CodelConfig, CodelSource};
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::flow_rounds::FlowRounds;
@@ -70,15 +71,9 @@ impl Part for FqCodelConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.limit == 0 {
-            return Err(Fault::new("limit", "the limit is zero: no packet would ever pass"));
-        }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
-        }
-        if self.quantum == Bytes::ZERO {
-            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
-        }
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)?;
+        bounds::quantum(self.quantum)?;
         self.codel.check()
     }
 }
@@ -88,9 +83,6 @@ impl Discipline for FqCodelConfig {
         Ok(Queue::Custom(Box::new(FqCodel::new(self, place.rng())?)))
     }
 }
-
-/// The most queues that there can be (Linux's bound).
-const MOST_FLOWS: u32 = 65_536;
 
 /// FQ-CoDel.
 #[derive(Debug)]

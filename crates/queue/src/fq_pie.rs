@@ -8,6 +8,7 @@
 //!
 //! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
 
+use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::flow_rounds::FlowRounds;
 use crate::pie::{self, Pie, PieConfig};
@@ -65,15 +66,9 @@ impl Part for FqPieConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
-        if self.limit == 0 {
-            return Err(Fault::new("limit", "the limit is zero: no packet would ever pass"));
-        }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
-        }
-        if self.quantum == Bytes::ZERO {
-            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
-        }
+        bounds::limit("limit", u64::from(self.limit))?;
+        bounds::flows(self.flows)?;
+        bounds::quantum(self.quantum)?;
         self.pie.check()
     }
 }
@@ -83,9 +78,6 @@ impl Discipline for FqPieConfig {
         Ok(Queue::Custom(Box::new(FqPie::new(self, place.rng())?)))
     }
 }
-
-/// The most queues that there can be (Linux's bound).
-const MOST_FLOWS: u32 = 65_536;
 
 /// FQ-PIE.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! How much a buffer holds: the three architectures of merritt2010 section 2.3.1.
 
 use crate::Backlog;
+use crate::bounds;
 use lopsided_core::Bytes;
 use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 
@@ -124,10 +125,7 @@ impl BufferLimit {
             }
             Limit::Bins { count, size } => (Unit::Bin { octets: size.get() }, u64::from(count)),
         };
-        if capacity == 0 {
-            let fault = Fault::new("limit", "the limit is zero: no packet would ever pass");
-            return Err(fault.help("give it room for at least one"));
-        }
+        bounds::limit("limit", capacity)?;
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 

@@ -11,6 +11,7 @@
 //!
 //! Left out: Linux's RED inside each queue (`redflowlimit`).
 
+use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::ring::PacketRing;
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
@@ -67,18 +68,14 @@ impl Part for SfqConfig {
 
     fn check(&self) -> Result<(), Fault> {
         for (name, count) in [("limit", self.limit), ("depth", self.depth)] {
-            if count == 0 {
-                return Err(Fault::new(name, "the limit is zero: no packet would ever pass"));
-            }
+            bounds::limit(name, u64::from(count))?;
         }
         for (name, count) in [("flows", self.flows), ("divisor", self.divisor)] {
             if !(1..=MOST).contains(&count) {
                 return Err(Fault::new(name, format!("this is from 1 to {MOST}")));
             }
         }
-        if self.quantum == Bytes::ZERO {
-            return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));
-        }
+        bounds::quantum(self.quantum)?;
         if self.perturb.is_some_and(|period| period < Duration::from_millis(1)) {
             return Err(Fault::new("perturb", "the hash changes at most once in a millisecond"));
         }

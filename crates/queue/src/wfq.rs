@@ -10,6 +10,7 @@
 //!
 //! Left out: the reservation of queues by RSVP.
 
+use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
 use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
@@ -44,14 +45,9 @@ impl Part for WfqConfig {
 
     fn check(&self) -> Result<(), Fault> {
         for (name, count) in [("limit", self.limit), ("threshold", self.threshold)] {
-            if count == 0 {
-                return Err(Fault::new(name, "the limit is zero: no packet would ever pass"));
-            }
+            bounds::limit(name, u64::from(count))?;
         }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Fault::new("flows", format!("there are from 1 to {MOST_FLOWS} queues")));
-        }
-        Ok(())
+        bounds::flows(self.flows)
     }
 }
 
@@ -60,8 +56,6 @@ impl Discipline for WfqConfig {
         Ok(Queue::Custom(Box::new(Wfq::new(self, place.rng())?)))
     }
 }
-
-const MOST_FLOWS: u32 = 65_536;
 
 /// What an octet of precedence zero adds to the finish: a multiple of 1 to 8.
 const OCTET: u64 = 840;

@@ -3,6 +3,7 @@
 use super::hosts::Isolation;
 use super::tins::TinMode;
 use crate::Framing;
+use crate::bounds;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -62,10 +63,7 @@ impl Part for CakeConfig {
         if !(Duration::from_micros(1)..=Duration::from_secs(60)).contains(&self.rtt) {
             return Err(Fault::new("rtt", "a round trip is from 1 us to 60 s"));
         }
-        if self.memlimit.is_some_and(|limit| limit < Bytes::new(1)) {
-            return Err(Fault::new("memlimit", "the limit is zero: no packet would ever pass"));
-        }
-        Ok(())
+        self.memlimit.map_or(Ok(()), |limit| bounds::limit("memlimit", limit.get()))
     }
 }
 
