@@ -5,9 +5,14 @@
 //! drawn at random from the queue. If both are of one flow (addresses, protocol, ports), both are dropped. So who
 //! fills the queue loses most, and no state of flows is needed.
 //!
+//! **The average** is Linux' fixed point: a sample moves it by what the backlog is above its whole part, so that it rests
+//! half a packet above the mean backlog; packets are compared while it is above `min`, however little, and the
+//! probability grows by its whole packets above `min`. Where two flows keep the queue at `min` that decides how often it drops.
+//!
 //! Linux draws among places, some of which may be empty, up to three times, then takes the head; here the draw is
 //! uniform over the packets that wait.
 
+use crate::bounds;
 use crate::red::law::{self, Average, Slope, Verdict};
 use crate::{Backlog, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, RedConfig, Threshold};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Transport};
@@ -84,8 +89,7 @@ impl Part for ChokeConfig {
 impl ChokeConfig {
     fn limit(&self) -> Result<u32, Fault> {
         match self.red.limit {
-            Limit::Packets(0) => Err(Fault::new("limit", "the limit is zero: no packet would ever pass")),
-            Limit::Packets(packets) => Ok(packets),
+            Limit::Packets(packets) => bounds::limit("limit", u64::from(packets)).map(|()| packets),
             _ => Err(Fault::new("limit", "choke counts packets")),
         }
     }
@@ -118,7 +122,9 @@ impl Choke {
             config: red,
             limit: config.limit()?,
             rng,
-            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt)).falling(red.idle_decay),
+            average: Average::new(red.weight, law::idle_packet(red.bandwidth, red.avpkt))
+                .falling(red.idle_decay)
+                .in_whole(),
             slope: Slope::new(red.min.count() as f64, red.max.count() as f64, red.probability, red.gentle),
             packets: VecDeque::new(),
             backlog: Backlog::default(),
@@ -160,14 +166,14 @@ impl Qdisc for Choke {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         self.average.arrival(u64::from(self.backlog.packets), cx.now());
         let average = self.average.value();
-        if !self.slope.is_below(average) {
+        if self.slope.is_above_min(average) {
             if let Some(victim) = self.draw_of_flow(&packet) {
                 cx.drop(victim.packet, DropReason::Early);
                 cx.drop(packet, DropReason::Early);
                 return self.leave_if_empty(cx);
             }
         }
-        let verdict = self.slope.judge(average, &mut self.rng);
+        let verdict = self.slope.judge(libm::floor(average), &mut self.rng);
         if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }

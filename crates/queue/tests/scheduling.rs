@@ -277,6 +277,43 @@ fn choke_takes_most_from_the_flow_that_fills_the_queue() {
 }
 
 #[test]
+fn choke_averages_as_linux_does_in_whole_packets() {
+    const SHIFT: u32 = 5;
+    let red = RedConfig {
+        limit: Limit::Packets(200),
+        min: Threshold::Packets(20),
+        max: Threshold::Packets(60),
+        weight: 1.0 / f64::from(1 << SHIFT),
+        idle_decay: false,
+        ..RedConfig::default()
+    };
+    let mut queue = build(ChokeConfig { red });
+    let mut accounting = Accounting::new(1);
+    // Linux' fixed point: the average times 2^SHIFT. The first packet finds an idle queue.
+    let mut fixed = 0_u64;
+    for id in 0..2_000_u64 {
+        let now = Time::ZERO + Duration::from_millis(id);
+        // 18, 19, 20 and 21 wait in turn: 19.5 on average, below min.
+        while u64::from(queue.backlog().packets) > 18 + id % 4 {
+            queue.dequeue(&mut cx(now, &mut accounting));
+        }
+        let waiting = u64::from(queue.backlog().packets);
+        fixed = if id == 0 { 0 } else { fixed + waiting - (fixed >> SHIFT) };
+        queue.enqueue(packet(0, 0, id, 1000), &mut cx(now, &mut accounting));
+        let mut average = 0.0;
+        queue.gauges(&mut |_, value| average = value);
+        assert_eq!(average * f64::from(1 << SHIFT), fixed as f64, "packet {id}");
+        // All are of one flow: a comparison takes two.
+        let compared = u64::from(queue.backlog().packets) < waiting;
+        assert_eq!(compared, fixed > 20 << SHIFT, "packet {id} at {average}");
+        if compared {
+            return;
+        }
+    }
+    panic!("the average rests half a packet above the mean");
+}
+
+#[test]
 fn adaptive_red_moves_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();

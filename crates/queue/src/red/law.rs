@@ -16,12 +16,28 @@ pub(crate) struct Average {
     idle_since: Option<Time>,
     /// The packet that ends an idle time is a sample too.
     counts_first: bool,
+    /// Its whole part alone is taken off a sample.
+    whole: bool,
 }
 
 impl Average {
     /// Of an empty queue.
     pub fn new(weight: f64, idle_packet: Duration) -> Average {
-        Average { weight, idle_packet, falls: true, value: 0.0, idle_since: Some(Time::ZERO), counts_first: false }
+        Average {
+            weight,
+            idle_packet,
+            falls: true,
+            value: 0.0,
+            idle_since: Some(Time::ZERO),
+            counts_first: false,
+            whole: false,
+        }
+    }
+
+    /// The same in Linux' fixed point: a sample moves it by what the backlog is above its whole part. So it rests half
+    /// a unit above the mean backlog, which is nothing in octets and much in packets.
+    pub fn in_whole(self) -> Average {
+        Average { whole: true, ..self }
     }
 
     /// The same; the packet that ends an idle time may be a sample too.
@@ -44,7 +60,10 @@ impl Average {
                 }
                 self.idle_since = Some(now);
             }
-            None => self.value += self.weight * (backlog as f64 - self.value),
+            None => {
+                let before = if self.whole { libm::floor(self.value) } else { self.value };
+                self.value += self.weight * (backlog as f64 - before);
+            }
         }
     }
 
@@ -146,9 +165,9 @@ impl Slope {
         Verdict::Early
     }
 
-    /// Whether the average is below the slope, where nothing is picked.
-    pub fn is_below(&self, average: f64) -> bool {
-        average < self.min
+    /// Whether the average is above the threshold, however little.
+    pub fn is_above_min(&self, average: f64) -> bool {
+        average > self.min
     }
 
     fn begin_interval(&mut self, rng: &mut Rng) {
