@@ -51,7 +51,8 @@ class Plan:
     def said(self) -> str:
         """What is done, in words."""
         if self.whole:
-            return f"every buffer with {self.repeat} seeds, {self.both_s:g} s with both flows active"
+            seeds = "one seed" if self.repeat == 1 else f"{self.repeat} seeds"
+            return f"every buffer with {seeds}, {self.both_s:g} s with both flows active"
         seeds = f"up to {self.repeat} seeds" if self.repeat > 1 else "one seed"
         return (
             f"an estimate: {self.coarse} buffers and {self.fine} about the knee, {seeds}, {self.both_s:.3g} s with "
