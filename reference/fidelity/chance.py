@@ -57,7 +57,12 @@ class Value:
     @property
     def off(self) -> bool:
         """Beyond the bound and beyond chance."""
-        return abs(self.error) > BOUND and abs(self.in_standard_errors) > STANDARD_ERRORS
+        return abs(self.error) > BOUND and not self.by_chance
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the error is one that the seeds explain."""
+        return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
         """The 95th percentile of the simulator's errors against itself: as many seeds as Linux has against the others.

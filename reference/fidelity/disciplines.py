@@ -4,6 +4,9 @@
 line on Linux and in the simulator, with the same seeds, at several round trips, with and without ECN. What was measured
 on Linux is kept in `docs/fidelity/disciplines.csv` run by run, and only what is missing there is measured, for
 `--minutes` at most; with `--recorded` nothing is, but the simulator.
+
+A cell is held to its bounds by medians over the seeds that both have. Where it is beyond, more seeds of the simulator
+say whether that is chance (`reference/fidelity/chance.py`): the difference of the means in its standard errors.
 """
 
 from __future__ import annotations
@@ -13,14 +16,17 @@ import csv
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import lopsided as lop
 from lopsided.data import units
 from lopsided.studies.aqm.disciplines import Discipline
+from reference.fidelity.chance import STANDARD_ERRORS, Value
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
+RECORDS = DOCS / "disciplines.csv"
 QUEUES: Mapping[str, str] = {
     "codel": '"codel"',
     "fq_codel": '"fq_codel"',
@@ -46,7 +52,9 @@ WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
 """Round trips in ms, and whether ECN is used, the most telling first."""
 SEEDS = (1, 2, 3, 4)
-"""On Linux; the simulator runs those that are recorded."""
+"""On Linux; the simulator runs those that are recorded, and"""
+SIM_SEEDS = tuple(range(1, 13))
+"""these, for what chance gives."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
 """How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
 
@@ -102,14 +110,19 @@ def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
     }
 
 
+def simulated(run: tuple[str, int, bool, int]) -> Row:
+    """The same in the simulator, for a pool of processes."""
+    return measured("sim", *run)
+
+
 def to_measure(known: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, bool, int]]:
     """The runs that are not recorded yet, those first that give each cell its first seeds."""
-    recorded = {(row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in known}
+    there = {(row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in known}
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for queue in QUEUES:
                 run = (queue, rtt, ecn, seed)
-                if run not in recorded and not (ecn and queue in WITHOUT_ECN):
+                if run not in there and not (ecn and queue in WITHOUT_ECN):
                     yield run
 
 
@@ -119,45 +132,71 @@ def medians(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
 
     cells: dict[Key, list[Mapping[str, Any]]] = {}
     for row in rows:
-        cells.setdefault((row["queue"], row["rtt_ms"], row["ecn"]), []).append(row)
+        cells.setdefault(_key(row), []).append(row)
     names = (*BOUNDS, "drops", "marks")
     return {key: {name: median(row[name] for row in group) for name in names} for key, group in cells.items()}
 
 
+def beyond(theirs: Mapping[Key, Mapping[str, float]], ours: Mapping[Key, Mapping[str, float]]) -> dict[Key, list[str]]:
+    """Of each cell what is beyond its bound."""
+    return {
+        key: [name for name, bound in BOUNDS.items() if abs(_off(cell[name], ours[key][name])) > bound]
+        for key, cell in theirs.items()
+    }
+
+
 def page(linux: list[Row], sim: list[Row]) -> str:
-    """The document."""
-    theirs, ours = medians(linux), medians(sim)
-    seeds = Counter((row["queue"], row["rtt_ms"], row["ecn"]) for row in linux)
+    """The document: Linux' runs beside the simulator's, which has those of all its seeds too."""
+    seeds = Counter(_key(row) for row in linux)
+    shared = {(_key(row), row["seed"]) for row in linux}
+    theirs, ours = medians(linux), medians(row for row in sim if (_key(row), row["seed"]) in shared)
+    keys = sorted(theirs, key=lambda key: (list(QUEUES).index(key[0]), key[1:]))
+    off = beyond(theirs, ours)
+    values = {key: {name: _value(key, name, linux, sim) for name in off[key]} for key in keys}
     rows: list[str] = []
-    beyond = dict.fromkeys(BOUNDS, 0)
-    for key in sorted(theirs, key=lambda key: (list(QUEUES).index(key[0]), key[1:])):
+    for key in keys:
         queue, rtt, ecn = key
         cells = [queue, str(rtt), "on" if ecn else "off", str(seeds[key])]
-        for name, bound in BOUNDS.items():
+        for name in BOUNDS:
             expected, found = theirs[key][name], ours[key][name]
-            off = _off(expected, found)
-            beyond[name] += abs(off) > bound
-            text = f"{off:+.1%}".replace("%", " %")
-            cells += [_text(name, expected), _text(name, found), f"**{text}**" if abs(off) > bound else text]
-        rows.append("| " + " | ".join(cells) + " |")
-    within = ", ".join(f"{label} {len(theirs) - beyond[name]}" for name, label in _LABELS.items())
-    return (
-        _HEAD.format(seeds=len(SEEDS), cells=len(theirs), within=within, whole=_whole(theirs, ours))
-        + "\n".join(rows)
-        + "\n"
+            text = f"{_off(expected, found):+.1%}".replace("%", " %")
+            cells += [_text(name, expected), _text(name, found), f"**{text}**" if name in off[key] else text]
+        rows.append("| " + " | ".join([*cells, _chance(values[key])]) + " |")
+    within = ", ".join(f"{label} {sum(name not in off[key] for key in keys)}" for name, label in _LABELS.items())
+    chance = [key for key in keys if off[key] and all(value.by_chance for value in values[key].values())]
+    head = _HEAD.format(
+        seeds=max(seeds.values()),
+        sim_seeds=len(SIM_SEEDS),
+        cells=len(keys),
+        within=within,
+        whole=sum(not off[key] for key in keys),
+        chance=len(chance),
+        apart=sum(bool(off[key]) for key in keys) - len(chance),
+        errors=f"{STANDARD_ERRORS:g}",
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["queue"], row["rtt_ms"], row["ecn"]
+
+
+def _value(key: Key, name: str, linux: Iterable[Row], sim: Iterable[Row]) -> Value:
+    """A quantity of a cell in both worlds, by seed."""
+    of_linux, of_sim = (tuple(float(row[name]) for row in rows if _key(row) == key) for rows in (linux, sim))
+    return Value(of_linux, of_sim)
+
+
+def _chance(values: Mapping[str, Value]) -> str:
+    """What is beyond its bound, in standard errors; bold where the seeds do not explain it."""
+    texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
+    return ", ".join(
+        text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
     )
 
 
 def _off(expected: float, found: float) -> float:
     return found / expected - 1 if expected else 0.0
-
-
-def _whole(theirs: Mapping[Key, Mapping[str, float]], ours: Mapping[Key, Mapping[str, float]]) -> int:
-    """How many cells are within all bounds."""
-    return sum(
-        all(abs(_off(cell[name], ours[key][name])) <= bound for name, bound in BOUNDS.items())
-        for key, cell in theirs.items()
-    )
 
 
 _LABELS = {
@@ -166,6 +205,9 @@ _LABELS = {
     "sojourn_p95_ms": "95th percentile of the wait",
     "signals": "drops and marks",
 }
+
+
+_SHORT = {"goodput_bps": "goodput", "sojourn_mean_ms": "wait", "sojourn_p95_ms": "p95", "signals": "signals"}
 
 
 def _text(name: str, value: float) -> str:
@@ -184,10 +226,13 @@ both ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s
 packets; signals are drops and marks of the run.
 
 Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within};
-in all four: {whole}.
+in all four: {whole}. The last column says how far what is beyond is by chance: the difference between the mean of
+Linux' runs and that of {sim_seeds} seeds of the simulator, in standard errors, **bold** above {errors}. So the seeds
+explain {chance} more cells, and {apart} they do not.
 
-| queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off |\
+ by chance? |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -198,8 +243,9 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
-def _read(path: Path) -> list[Row]:
-    with path.open() as text:
+def recorded() -> list[Row]:
+    """What was measured on Linux."""
+    with RECORDS.open() as text:
         return [
             {name: value == "True" if name == "ecn" else _number(value) for name, value in row.items()}
             for row in csv.DictReader(text)
@@ -222,17 +268,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="take Linux' values from the file")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    parser.add_argument("--workers", type=int, help="processes of the simulator; default: one for each core")
     arguments = parser.parse_args()
-    began, kept = time.monotonic(), DOCS / "disciplines.csv"
-    linux = _read(kept) if kept.exists() else []
+    began, linux = time.monotonic(), recorded()
     for run in () if arguments.recorded else list(to_measure(linux)):
         if time.monotonic() - began > 60 * arguments.minutes:
             break
         linux.append(measured("kernel", *run))
         # At once, so that what was measured is not lost with what is still to be.
-        _write(kept, linux)
+        _write(RECORDS, linux)
         print("Linux:", *run, flush=True)
-    sim = [measured("sim", row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in linux]
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        cells = dict.fromkeys(_key(row) for row in linux)
+        sim = list(pool.map(simulated, ((*cell, seed) for cell in cells for seed in SIM_SEEDS), chunksize=4))
     notes = DOCS / "disciplines-causes.md"
     text = page(linux, sim)
     (DOCS / "disciplines.md").write_text(text + ("\n" + notes.read_text() if notes.exists() else ""))
