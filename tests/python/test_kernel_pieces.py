@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +18,9 @@ from lopsided.studies import arms
 from lopsided.worlds.kernel import Unsupported, backend, build, captures, plan, qdisc, translate
 from lopsided.worlds.kernel.errors import KernelUnavailable
 from lopsided.worlds.kernel.guest import chosen, tcp_info
-from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job
+from lopsided.worlds.kernel.guest.job import ChosenLoss, Flow, Job, Program
+from lopsided.worlds.kernel.guest.loop import Loop
+from lopsided.worlds.kernel.guest.programs import Programs
 
 LINE = """\
 [scenario]
@@ -102,7 +108,7 @@ def test_every_node_has_a_way_to_every_host():
 
 
 def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
-    made = job(scenario())
+    made = replace(job(scenario()), programs=[Program("curl", "client", ["curl", "http://{server}/"])])
     made.save(tmp_path / "job.json")
     assert Job.load(tmp_path / "job.json") == made
 
@@ -382,3 +388,20 @@ def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, caps
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")
     assert build.find_built() is None and build.find_damaged() == []
+
+
+def test_programs_begin_in_their_time_and_the_run_lasts_until_the_awaited_have_ended(tmp_path: Path):
+    loop = Loop()
+    network = SimpleNamespace(nodes={"client": SimpleNamespace(entered=nullcontext)})
+    say = [sys.executable, "-c", "import sys; print(sys.argv[1]); sys.exit(3)", "to {server}"]
+    programs = [
+        Program("server", "client", ["sleep", "600"], awaited=False),
+        Program("first", "client", ["sleep", "0"]),
+        Program("second", "client", say, start_ns=20_000_000),
+    ]
+    running = Programs(programs, network, {"server": "10.77.0.1"}, tmp_path, loop, loop.now(), loop.stop)
+    loop.run()
+    server, first, second = running.finish()
+    assert (server["code"], first["code"], second["code"]) == (-9, 0, 3)
+    assert server["ended_ns"] is None and second["begun_ns"] >= 20_000_000 and second["ended_ns"] > second["begun_ns"]
+    assert (tmp_path / "program-second.txt").read_text() == "to 10.77.0.1\n"

@@ -388,7 +388,9 @@ def _over_loss(m: Measurements, experiment: str, column: str, scale: float, **la
         return Line.of(curve, INKS[kind], scale, column=f"{kind}_{column}", label=NAMES[kind])
     streams = int(labels["streams"])
     ink = {1: style.INK, 4: style.UP[0], 8: style.DOWN[0]}[streams]
-    return Line.of(curve, ink, scale, column=f"{streams}_{column}", label=f"{streams} streams")
+    return Line.of(
+        curve, ink, scale, column=f"{streams}_{column}", label="one stream" if streams == 1 else f"{streams} streams"
+    )
 
 
 FIGURE_2_3 = Plot(
@@ -458,7 +460,8 @@ FIGURE_LOSSY = FIGURE_2_3.but(
             lambda m: [_over_loss(m, "lossy-line", "goodput_bps", 1e-6, kind=kind) for kind in CONTENDERS],
             "goodput",
             2.6,
-            legend=("best", 2),
+            limits=(0, 13.5),
+            legend=("upper left", 2),
         ),
     ),
     experiments=("lossy-line",),

@@ -680,6 +680,7 @@ OVERHEAD = Plot(
     "frame error rate",
     (Panel("% of the object", _overheads, "beyond what would be sent without loss", 2.4, legend=("best", 1)),),
     ("fwp-repair",),
+    x_limits=(0, 0.52),
     data=lambda m: m.table("fwp-repair"),
 )
 

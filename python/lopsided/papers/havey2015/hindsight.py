@@ -12,7 +12,8 @@ HINDSIGHT = (
     "order-at-100 and equal-without-loss are coin tosses: of twelve single seeds 5 and 4 say that they hold, and "
     "four-suffice holds in 11. So they changed with every change of the simulator, whatever it was about; they have "
     "four seeds now, and what is on record is their median. That of equal-without-loss was on record as "
-    "holding, and does not hold since Linux's ways with idle time, early FINs and first buffers were followed.",
+    "holding, and no longer is: of 48 seeds 15 hold, their median is 37 %, and a median of four is in the band one "
+    "time in seven.",
     "Chapter 2 over time and on the mesh: which statements do not hold, that holes within a full queue's round trip "
     "are one event, and the mesh's loss were put on record after a first run.",
     "The experiments cable-* and their six statements were written after the others of chapter 5, and their bounds "
