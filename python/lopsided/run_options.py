@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-PcapPoint: TypeAlias = Literal["hosts", "links"]
+PcapPoint: TypeAlias = Literal["hosts", "links", "merged"]
 
 
 MOST_THREADS = 4096
@@ -23,7 +23,7 @@ class RunOptions:
     pcap: Path | None = None
     """A folder (made if missing) to write captures into."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
-    """Where packets are captured."""
+    """Where packets are captured; `merged`: the captures of the hosts, in one file as well."""
     cores: int = 1
     """At most so many cores for one simulated run, where that pays."""
     kernel: str | None = None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from lopsided import _native, queues
 from lopsided.accessors import filled_in
 from lopsided.controllers import checked
+from lopsided.data import captures
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.data.run_tables import RunTables
@@ -116,23 +117,27 @@ class Scenario:
     ) -> Run:
         """Runs it once, with the scenario's seed or the one given.
 
-        With `pcap`, captures are written into that folder. `kernel` names the kernel that the kernel world takes
+        With `pcap`, captures are written into that folder, at what `pcap_at` names; `merged` has those of all hosts in
+        one file as well, in order of time. `kernel` names the kernel that the kernel world takes
         (`timetravel`, `uml`, `host`); by default the best at hand. `ours` names hosts that in the live world have the
         simulator's TCP, while the others have the kernel's. The simulator may take `cores` for this one run, where
         that pays; the result is the same, and `Run.facts["cores"]` says what became of it.
         """
         if not 1 <= cores <= MOST_THREADS:
             raise UsageError(f"a run takes at least one core and at most {MOST_THREADS:,}, not {cores}")
-        folder = None if pcap is None else Path(pcap)
+        folder, points = None if pcap is None else Path(pcap), frozenset(pcap_at)
         options = RunOptions(
             progress=progress,
             pcap=folder,
-            pcap_at=frozenset(pcap_at),
+            pcap_at=points | {"hosts"} if "merged" in points else points,
             kernel=kernel,
             ours=frozenset(ours),
             cores=cores,
         )
-        return filled_in("Scenario.run")(self, self.seed if seed is None else checked_seed(seed), world, options)
+        run = filled_in("Scenario.run")(self, self.seed if seed is None else checked_seed(seed), world, options)
+        if folder is not None and "merged" in points:
+            captures.merge(folder)
+        return run
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import lopsided as lop
 from lopsided import own_code
-from lopsided.data import series
+from lopsided.data import captures, series
 
 
 def test_the_tables_agree_with_each_other(adsl_run):
@@ -94,6 +94,19 @@ def test_a_capture_is_written_for_each_point(adsl, adsl_run, tmp_path):
     only_hosts = tmp_path / "hosts"
     adsl.run(pcap=only_hosts, pcap_at=["hosts"])
     assert sorted(path.name for path in only_hosts.glob("*.pcapng")) == ["host-client.pcapng", "host-server.pcapng"]
+
+
+def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, tmp_path):
+    adsl.run(pcap=tmp_path, pcap_at=["merged"])
+    assert not list(tmp_path.glob("link-*"))
+    octets = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
+    # One section's header is enough for both files.
+    assert 0 < octets["host-client.pcapng"] + octets["host-server.pcapng"] - octets["merged.pcapng"] < 200
+    for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
+        times, arrived = captures.arrivals(tmp_path, flow)
+        assert list(times) == sorted(times)
+        # What was sent again without need arrives twice; what waits behind a gap at the end is not delivered.
+        assert delivered <= arrived.sum() < 1.05 * delivered
 
 
 def test_a_capture_that_cannot_be_written_is_told(adsl, tmp_path):

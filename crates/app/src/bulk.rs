@@ -14,7 +14,7 @@ use lopsided_tcp::State;
 /// As much as an application that always has more offers at once: more than any send buffer takes.
 const PLENTY: u64 = u64::MAX;
 /// The most that is written at once, as iperf3 does: where a write ends decides which segments carry PSH.
-const WRITE: u64 = 128 << 10;
+pub(crate) const WRITE: u64 = 128 << 10;
 /// Between attempts to find a free port.
 const RETRY: Duration = Duration::from_secs(1);
 

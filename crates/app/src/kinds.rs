@@ -12,6 +12,7 @@ const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
     entry::<TransferConfig>,
     entry::<OnOffConfig>,
     entry::<DatagramConfig>,
+    entry::<FtpConfig>,
     entry::<HttpConfig>,
     entry::<RdraConfig>,
     entry::<RepairConfig>,

@@ -10,6 +10,7 @@ mod application;
 mod bulk;
 mod config;
 mod datagrams;
+mod ftp;
 mod http;
 mod kinds;
 mod rdra;
@@ -19,6 +20,7 @@ pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEve
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
 pub use config::{AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications};
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
+pub use ftp::{FtpClient, FtpConfig, FtpServer};
 pub use http::{HttpClient, HttpConfig, HttpServer};
 pub use kinds::{APPS, register};
 pub use rdra::{RdraClient, RdraConfig};

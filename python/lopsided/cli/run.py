@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 Pcap = Annotated[
-    list[Literal["hosts", "links"]] | None,
+    list[Literal["hosts", "links", "merged"]] | None,
     Parameter(
         name="--pcap",
-        consume_multiple=(0, 2),
+        consume_multiple=(0, 3),
         negative=(),
         show_default=False,
-        help="Write pcapng captures into the run folder: at `hosts`, on `links`; both if nothing follows.",
+        help="Write pcapng captures into the run folder: at `hosts`, on `links`; both if nothing follows. `merged`: "
+        "those of all hosts in one file as well, in order of time.",
     ),
 ]
 

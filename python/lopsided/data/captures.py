@@ -2,18 +2,32 @@
 
 `pcap/flows.csv` has one row for each flow: its two hosts, and the address and port at which its receiver listens. All
 connections of a flow go there, in every capture.
+
+`pcap/merged.pcapng` has the captures of all hosts in one file, in order of time, each an interface of the host's name.
+A packet is in it at each host that it passed: trace tools take that for a retransmission unless one interface is chosen
+(`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+import heapq
+import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
 
 from lopsided.errors import FolderError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 INDEX = "flows.csv"
+MERGED = "merged.pcapng"
 _COLUMNS = ("flow", "from", "to", "address", "port")
 
 
@@ -59,3 +73,85 @@ def read_index(folder: Path) -> list[Listed]:
 def at_host(folder: Path, host: str) -> Path:
     """The capture at a host."""
     return folder / f"host-{host}.pcapng"
+
+
+# The parts of pcapng (draft-ietf-opsawg-pcapng) that the worlds write: one section, little-endian, interfaces first.
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
+_ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
+
+
+def merge(folder: Path) -> Path:
+    """Writes the captures of a folder's hosts into one file, in order of time; those of equal time in the order of the
+    hosts' names."""
+    target = folder / MERGED
+    sources = sorted(folder.glob("host-*.pcapng"))
+    interfaces: list[bytes] = []
+    packets: list[Iterator[tuple[int, bytes]]] = []
+    files = [path.open("rb") for path in sources]
+    try:
+        for file in files:
+            before = len(interfaces)
+            for kind, block in _blocks(file):
+                if kind == _PACKET:
+                    break
+                if kind == _INTERFACE:
+                    interfaces.append(block)
+            file.seek(0)
+            packets.append(_stamped(file, before))
+        with target.open("wb") as merged:
+            body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+            merged.write(struct.pack("<II", _SECTION, 28) + body + struct.pack("<I", 28))
+            merged.writelines(interfaces)
+            merged.writelines(block for _, block in heapq.merge(*packets, key=itemgetter(0)))
+    finally:
+        for file in files:
+            file.close()
+    return target
+
+
+def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of a flow's segments with data in the merged capture, as they came to its receiver: when, in seconds, and with
+    how many octets of data, whether it had these before or not."""
+    here: list[bool] = []
+    starts: list[int] = []
+    found: list[tuple[int, int]] = []
+    address = bytes(int(octet) for octet in flow.address.split("."))
+    with (folder / MERGED).open("rb") as file:
+        for kind, block in _blocks(file):
+            if kind == _INTERFACE:
+                here.append(_interface_name(block) == flow.receiver)
+                starts.append(28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0))
+                continue
+            if kind != _PACKET or not here[number := int.from_bytes(block[8:12], "little")]:
+                continue
+            ip = starts[number]
+            tcp = ip + 4 * (block[ip] & 0x0F)
+            if block[ip] >> 4 != 4 or block[ip + 9] != _TCP or block[ip + 16 : ip + 20] != address:
+                continue
+            octets = int.from_bytes(block[ip + 2 : ip + 4]) - (tcp - ip) - 4 * (block[tcp + 12] >> 4)
+            if octets and int.from_bytes(block[tcp + 2 : tcp + 4]) == flow.port:
+                high, low = struct.unpack_from("<II", block, 12)
+                found.append(((high << 32) | low, octets))
+    both = np.array(found, dtype=np.float64).reshape(-1, 2)
+    return both[:, 0] / 1e9, both[:, 1]
+
+
+def _interface_name(block: bytes) -> str:
+    """Of an interface's description, whose name is its first option."""
+    code, length = struct.unpack_from("<HH", block, 16)
+    return block[20 : 20 + length].decode().removeprefix("host-") if code == _INTERFACE_NAME else ""
+
+
+def _blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    while len(head := file.read(8)) == 8:
+        kind, length = struct.unpack("<II", head)
+        yield kind, head + file.read(length - 8)
+
+
+def _stamped(file: BinaryIO, interfaces_before: int) -> Iterator[tuple[int, bytes]]:
+    """The packets of a file with their times, as packets of interfaces that come after so many others."""
+    for kind, block in _blocks(file):
+        if kind == _PACKET:
+            interface, high, low = struct.unpack_from("<III", block, 8)
+            numbered = struct.pack("<I", interface + interfaces_before)
+            yield (high << 32) | low, block[:8] + numbered + block[12:]

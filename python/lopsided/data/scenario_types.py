@@ -821,6 +821,16 @@ class UdpApp(TypedDict):
     size_bytes: int
 
 
+class FtpApp(TypedDict):
+    """Files by FTP: a login and its commands on a control connection, and a data connection for each file."""
+
+    kind: Literal["ftp"]
+    size_bytes: int
+    store: bool
+    repeat: int | None
+    pause_s: float
+
+
 class HttpApp(TypedDict):
     """Web pages: the receiver of data asks for the objects of a page, one page after the other."""
 
@@ -872,7 +882,7 @@ class CustomApp(TypedDict):
     name: str
 
 
-App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | HttpApp | RdraApp | RepairApp | CustomApp
+App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | FtpApp | HttpApp | RdraApp | RepairApp | CustomApp
 
 
 class DelayedAck(TypedDict):

@@ -48,6 +48,36 @@ fn pages_are_whole_under_loss() {
     }
 }
 
+fn files(app: &str, loss: &str) -> String {
+    pages("", loss).replace("kind = \"http\", ", &format!("kind = \"ftp\", {app}"))
+}
+
+/// Each file is told once, whatever is lost, and the first comes after a dialogue of round trips of 100 ms: one for the
+/// control connection, one for the greeting, five for commands to PASV, one for the data connection; then RETR reaches the
+/// sender after half of one, and what STOR is answered with after a whole one.
+#[test]
+fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
+    for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
+        let result = run(&files(&format!(r#"size = "200 kB", repeat = 3, pause = "1 s", store = {store}"#), loss));
+        assert_eq!(result.transfers.what, ["transfer"; 3], "{loss}, store {store}");
+        assert_eq!(result.transfers.size_bytes, [200_000; 3]);
+        let start = result.transfers.start_s[0];
+        let dialogue = if store { 0.9 } else { 0.85 };
+        assert!(if loss == "0 %" { (start - dialogue).abs() < 0.02 } else { start >= dialogue }, "{start}");
+        let gap = result.transfers.start_s[1] - start - result.transfers.completion_s[0];
+        assert!(gap > 1.0, "a pause, PASV and the data connection: {gap}");
+    }
+}
+
+/// A capture shows the dialogue as text: what each end says is on the wire, and no octet of the file before the login.
+#[test]
+fn a_session_ends_with_both_connections_closed() {
+    let result = run(&files(r#"size = "20 kB""#, "0 %"));
+    assert!(result.conservation.holds());
+    let delivered = result.flows.delivered_bytes[0];
+    assert!((20_000..20_400).contains(&delivered), "the file and what the server said: {delivered}");
+}
+
 /// A client goes away while its pages come: what is lost for want of a socket is answered (RFC 9293 section 3.10.7.1).
 #[test]
 fn what_comes_for_no_connection_is_answered_with_a_reset() {

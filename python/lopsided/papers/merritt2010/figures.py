@@ -15,6 +15,7 @@ from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Lines, Panel
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.tables import Columns, compare, table
+from lopsided.papers.merritt2010.pipeline import FIGURES as CAPTURED
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import (
     AGAINST_BUFFER,
@@ -443,6 +444,7 @@ FIGURES = (
     Figure("6.1", "Average RTT of a download alone", SWEEP, table_6_1, "Table"),
     Figure("6.2", "Actual against estimated buffer", SWEEP, FIGURE_6_2),
     Figure("6.2", "Estimated buffer and performance there", SWEEP, table_6_2, "Table"),
+    *CAPTURED,
     Figure("E04", "ACK compression and interference against buffer", ("sweep", "acks"), INTERFERENCE),
     Figure("M12", "Shaper and rate limiter", ("sweep", "policed"), table_m12, "Table"),
     Figure("E10", "Field procedure (section 6.4)", ("field", "sweep"), FIELD_PROCEDURE, "Table"),

@@ -534,7 +534,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         if app["size_bytes"] < 40:
             raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
         return Flow(**common, datagram_size=app["size_bytes"], datagram_rate=app["rate_bps"])
-    if app["kind"] in ("http", "rdra", "repair", "custom"):
+    if app["kind"] in ("http", "ftp", "rdra", "repair", "custom"):
         raise Unsupported(f"flow {flow['name']}: app.kind {app['kind']} runs in the simulator alone, not on Linux")
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
@@ -543,6 +543,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
+        "sender_receive_buffer": _buffer(sender["receive_buffer_bytes"]),
     }
     if app["kind"] == "bulk" and (app["wait_s"] or app["wait_jitter_s"]):
         raise Unsupported(f"flow {flow['name']}: app.wait is the simulator's alone; on Linux a flow sends as it starts")

@@ -151,6 +151,8 @@ class TcpFlow:
         sender = self._socket(self.flow.sender, self.flow.sender_tos)
         if self.flow.send_buffer:
             _set_buffer(sender, SO_SNDBUFFORCE, socket.SO_SNDBUF, self.flow.send_buffer)
+        if self.flow.sender_receive_buffer:
+            _set_buffer(sender, SO_RCVBUFFORCE, socket.SO_RCVBUF, self.flow.sender_receive_buffer)
         fixed = self.flow.same_port and not self._attempts
         sender.bind((self._addresses[self.flow.sender], self.flow.port if fixed else 0))
         self._attempts += 1

@@ -139,6 +139,8 @@ class Flow:
     max_segment: int = 0
     send_buffer: int = 0
     receive_buffer: int = 0
+    sender_receive_buffer: int = 0
+    """Of the end that sends the data, whose SYN offers it too."""
     sender_tos: int = 0
     receiver_tos: int = 0
     """The octets of the IP header with the codepoint for differentiated services and, for datagrams, ECN."""

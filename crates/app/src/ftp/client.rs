@@ -1,0 +1,182 @@
+//! The client: logs in, and stores or retrieves.
+
+use super::{Control, DIALOGUE, FtpConfig, Outgoing};
+use crate::{Application, Report, SocketEvent, SocketId, Sockets};
+use lopsided_core::{Duration, Time};
+
+/// Between a session that broke and the next.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// One session, with a file after the other. A session that breaks begins anew, with the file that was not whole.
+#[derive(Debug)]
+pub struct FtpClient {
+    config: FtpConfig,
+    control: Option<Control>,
+    data: Option<Data>,
+    /// Files that are whole.
+    done: u32,
+    /// When to open a session, or to ask for the next file.
+    next: Option<Time>,
+}
+
+/// The connection of the file that is on its way.
+#[derive(Debug)]
+struct Data {
+    file: Outgoing,
+    /// The server is ready for what is stored.
+    wanted: bool,
+    read: u64,
+    /// All was read or written.
+    moved: bool,
+    /// The server has said that it has finished.
+    confirmed: bool,
+}
+
+impl FtpClient {
+    pub fn new(config: FtpConfig) -> FtpClient {
+        FtpClient { config, control: None, data: None, done: 0, next: None }
+    }
+
+    fn is_done(&self) -> bool {
+        self.config.repeat.is_some_and(|files| self.done >= files)
+    }
+
+    fn open(&mut self, io: &mut dyn Sockets) {
+        self.control = io.connect().map(Control::new);
+        self.next = self.control.is_none().then(|| io.now() + RETRY);
+    }
+
+    /// A connection is gone before its time, or there is none to be had: all begins anew.
+    fn begin_anew(&mut self, io: &mut dyn Sockets) {
+        self.leave(io);
+        self.next = Some(io.now() + RETRY);
+    }
+
+    fn leave(&mut self, io: &mut dyn Sockets) {
+        let sockets =
+            [self.control.take().map(|control| control.socket), self.data.take().map(|data| data.file.socket)];
+        sockets.into_iter().flatten().for_each(|socket| io.abort(socket));
+        self.next = None;
+    }
+
+    /// Says what comes next, after each reply of the server.
+    fn converse(&mut self, io: &mut dyn Sockets) {
+        loop {
+            let Some(control) = &mut self.control else { return };
+            control.read(io);
+            let Some(reply) = control.take_word() else { return };
+            if let Some((_, line)) = DIALOGUE.iter().find(|(wanted, _)| *wanted == reply) {
+                control.say(line, io);
+                continue;
+            }
+            match reply.as_str() {
+                "200" => control.say("PASV\r\n", io),
+                "227" => {
+                    let Some(socket) = io.connect() else { return self.begin_anew(io) };
+                    let file = Outgoing { socket, left: self.config.size.get() };
+                    self.data = Some(Data { file, wanted: false, read: 0, moved: false, confirmed: false });
+                }
+                "150" if self.config.store => {
+                    io.report(Report::Begun);
+                    if let Some(data) = &mut self.data {
+                        data.wanted = true;
+                    }
+                    self.store(io);
+                }
+                "226" => {
+                    if let Some(data) = &mut self.data {
+                        data.confirmed = true;
+                    }
+                    self.go_on(io);
+                }
+                "221" => {
+                    io.close(control.socket);
+                    self.control = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The file is whole when it was moved and the server says so.
+    fn go_on(&mut self, io: &mut dyn Sockets) {
+        if !self.data.as_ref().is_some_and(|data| data.moved && data.confirmed) {
+            return;
+        }
+        self.data = None;
+        self.done += 1;
+        match &self.control {
+            Some(control) if self.is_done() => control.say("QUIT\r\n", io),
+            _ => self.next = Some(io.now() + self.config.pause),
+        }
+    }
+
+    fn store(&mut self, io: &mut dyn Sockets) {
+        if let Some(data) = self.data.as_mut().filter(|data| data.wanted && !data.moved) {
+            data.moved = data.file.write(io);
+        }
+        self.go_on(io);
+    }
+
+    /// What goes on on the data connection.
+    fn moves(&mut self, event: SocketEvent, io: &mut dyn Sockets) {
+        let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
+        let (socket, size, storing) = (data.file.socket, self.config.size, self.config.store);
+        match event {
+            SocketEvent::Connected => control.say(if storing { "STOR file\r\n" } else { "RETR file\r\n" }, io),
+            SocketEvent::Ready if storing => return self.store(io),
+            SocketEvent::Ready => {
+                data.read += u64::from(io.read(socket).len());
+                if !data.moved && data.read >= size.get() {
+                    data.moved = true;
+                    io.report(Report::Delivered { size });
+                }
+            }
+            SocketEvent::PeerClosed => io.close(socket),
+            SocketEvent::Closed(_) if !data.moved => return self.begin_anew(io),
+            SocketEvent::Closed(_) | SocketEvent::Accepted => {}
+        }
+        self.go_on(io);
+    }
+}
+
+impl Application for FtpClient {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.open(io);
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        if self.control.as_ref().is_some_and(|control| control.socket == socket) {
+            match event {
+                SocketEvent::Ready => self.converse(io),
+                SocketEvent::Closed(_) => {
+                    self.control = None;
+                    self.begin_anew(io);
+                }
+                SocketEvent::PeerClosed => io.close(socket),
+                SocketEvent::Connected | SocketEvent::Accepted => {}
+            }
+        } else if self.data.as_ref().is_some_and(|data| data.file.socket == socket) {
+            self.moves(event, io);
+        }
+    }
+
+    fn on_timeout(&mut self, io: &mut dyn Sockets) {
+        if self.next.is_none_or(|next| io.now() < next) {
+            return;
+        }
+        self.next = None;
+        match &self.control {
+            Some(control) => control.say("PASV\r\n", io),
+            None => self.open(io),
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_stop(&mut self, io: &mut dyn Sockets) {
+        self.leave(io);
+    }
+}

@@ -1,0 +1,49 @@
+//! The settings of transfers by FTP.
+
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::{Fault, Key, Part, key};
+
+/// Files by FTP, one after the other in one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FtpConfig {
+    /// The size of a file.
+    pub size: Bytes,
+    /// The sender of data is the client, which stores; else the receiver is, which retrieves.
+    pub store: bool,
+    /// How many files; `None`: until the flow stops.
+    pub repeat: Option<u32>,
+    /// From the end of a file to the command for the next.
+    pub pause: Duration,
+}
+
+impl Default for FtpConfig {
+    fn default() -> FtpConfig {
+        FtpConfig { size: Bytes::new(1), store: false, repeat: Some(1), pause: Duration::ZERO }
+    }
+}
+
+impl Part for FtpConfig {
+    const NAME: &'static str = "ftp";
+    const TEXT: &'static str =
+        "Files by FTP: a login and its commands on a control connection, and a data connection for each file.";
+    const KEYS: &'static [Key<FtpConfig>] = &[
+        key("size", |ftp: &mut Self| &mut ftp.size, "Octets of a file.").required("\"100 kB\""),
+        key(
+            "store",
+            |ftp| &mut ftp.store,
+            "The sender of data is the client, which stores the file (STOR); else the receiver is, which retrieves it (RETR).",
+        ),
+        key("repeat", |ftp: &mut Self| &mut ftp.repeat, "How many files, in one session.").none_word("forever"),
+        key("pause", |ftp| &mut ftp.pause, "From the end of a file to the command for the next."),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.size == Bytes::ZERO {
+            return Err(Fault::new("size", "a file of nothing"));
+        }
+        if self.repeat == Some(0) {
+            return Err(Fault::new("repeat", "this must be at least 1"));
+        }
+        Ok(())
+    }
+}

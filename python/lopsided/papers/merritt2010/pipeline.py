@@ -1,0 +1,83 @@
+"""The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26): a capture at either host, both merged, and
+each flow's throughput read off the one file on one axis.
+
+Both hosts of the simulator have the same clock, so nothing stands for the thesis's NTP. What is counted is what came to
+each receiver, octets that it had before among them: what a trace tool shows without a look at sequence numbers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.data import captures
+from lopsided.papers.framework.measurements import Array, Measurements
+from lopsided.papers.framework.model import Figure
+from lopsided.papers.framework.plots import Line
+from lopsided.papers.merritt2010.measure import TwoWay
+from lopsided.papers.merritt2010.setup import MAIN
+from lopsided.papers.merritt2010.shared import BUFFER, SWEEP
+from lopsided.papers.merritt2010.traces import FLOWS, THROUGHPUT_STEP_S, throughput, throughput_panel
+from lopsided.scenario import Run
+
+PACKETS = 20
+"""The uplink buffer of the run: figure 5.3's."""
+
+_read: dict[str, dict[str, tuple[Array, Array]]] = {}
+"""By a run's digest."""
+
+
+def _of(m: Measurements) -> Run:
+    return m.run("sweep", link=MAIN.name, **{BUFFER: PACKETS})
+
+
+def merged(run: Run) -> dict[str, tuple[Array, Array]]:
+    """By flow, when its data came to its receiver and how many octets had come by then, from the merged captures of
+    the same run made once more."""
+    if run.digest not in _read:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            run.scenario.run(seed=run.seed, pcap=folder, pcap_at=("merged",))
+            listed = captures.read_index(folder)
+            arrived = {flow.flow: captures.arrivals(folder, flow) for flow in listed}
+        _read[run.digest] = {name: (times, np.cumsum(octets)) for name, (times, octets) in arrived.items()}
+    return _read[run.digest]
+
+
+def _throughput(m: Measurements) -> Iterable[Line]:
+    run = _of(m)
+    end_s = TwoWay.of(run).end_s
+    for name, ink in FLOWS:
+        times, octets = merged(run)[name]
+        bins = (np.append(times, end_s), np.append(octets, octets[-1]), 0.0, end_s, THROUGHPUT_STEP_S)
+        time, rate = metrics.rate_series_bps(*bins)
+        yield Line(time, rate / 1e3, ink, column=f"{name}_kbps_captured", label=name)
+        yield Line([time[-1]], [rate[-20:].mean() / 1e3], ink, end=name)
+
+
+def _beside_goodput(m: Measurements) -> str:
+    run = _of(m)
+    both = TwoWay.of(run)
+    told: list[str] = []
+    for name, _ in FLOWS:
+        times, octets = merged(run)[name]
+        inside = np.interp((both.start_s, both.end_s), times, octets)
+        captured = 8 * (inside[1] - inside[0]) / (both.end_s - both.start_s)
+        goodput = getattr(both, name).goodput_bps(both.start_s, both.end_s)
+        told.append(f"{name} {captured / 1e3:.1f} kbit/s, its application {goodput / 1e3:.1f}")
+    return f"while both are active: {'; '.join(told)}  ·  digest {run.digest}"
+
+
+CAPTURED = throughput(PACKETS, "5.3").but(
+    title=f"Throughput with a {PACKETS}-packet uplink buffer, from the merged captures",
+    subtitle="2400/196 kbit/s; captures at both hosts in one file, in order of time (merritt2010 sections 4.6 and 4.7)",
+    panels=(replace(throughput_panel(PACKETS), lines=_throughput),),
+    small_print=(f"data that came to each receiver, in bins of {THROUGHPUT_STEP_S:g} s", _beside_goodput),
+)
+
+FIGURES = (Figure("M26", "Throughput read from the merged captures of both hosts", SWEEP, CAPTURED),)
